@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# Functions that the scripts in ci/ share. Sourced, never run.
+
+set -euo pipefail
+
+note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+# die MESSAGE...: the last words of a failing step; they say what to do next.
+die() {
+  note "error: $*"
+  exit 1
+}
+
+# usage_error MESSAGE...: exit code 2 is kept for a wrong command line.
+usage_error() {
+  note "$*"
+  note "see: ${0##*/} --help"
+  exit 2
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# as_root COMMAND...: run it as root, through sudo when we are somebody else.
+as_root() {
+  if [[ $EUID -eq 0 ]]; then
+    "$@"
+  elif have sudo && { sudo -n true 2>/dev/null || [[ -t 0 ]]; }; then
+    sudo "$@"
+  else
+    die "this needs root and sudo cannot be used without asking: run '$0' as root once, then again as you"
+  fi
+}
+
+# lock_file FD PATH SECONDS: take PATH's lock on descriptor FD. The file may be removed by its holder,
+# so the lock counts only when PATH is still the file that was locked.
+lock_file() {
+  local fd=$1 path=$2 seconds=$3
+  while :; do
+    [[ -e $path ]] || (umask 000 && : >"$path") 2>/dev/null || true
+    # Opened for reading: /tmp may refuse O_CREAT on the file of another user (fs.protected_regular).
+    eval "exec $fd<\"\$path\"" || die "cannot open the lock $path: remove it or set CEPH_CI_DIR to another folder"
+    flock -w "$seconds" "$fd" || die "another process has held $path for ${seconds} s: see 'fuser -v $path'"
+    [[ /proc/self/fd/$fd -ef $path ]] && return
+  done
+}
