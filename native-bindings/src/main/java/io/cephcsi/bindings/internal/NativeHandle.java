@@ -1,0 +1,210 @@
+package io.cephcsi.bindings.internal;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.Cleaner;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Owner of one native object: calls share it, close excludes them, and the object is destroyed
+ * exactly once.
+ *
+ * <p>A call takes the pointer by {@link #enter()} and gives it back by {@link #exit()}; as many as
+ * like run at once. {@link #close()} refuses new calls, waits for the running ones, then destroys.
+ * A second close does nothing; a call after close throws {@link IllegalStateException}. A handle
+ * that others were made from (an image from a pool) cannot be closed before them: that is an {@link
+ * IllegalStateException} too, and the handle stays open.
+ *
+ * <p>A call that the cluster does not answer holds the handle until it returns. Never close a
+ * handle from a callback of one of its own calls: it would wait for itself.
+ */
+public abstract class NativeHandle implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(NativeHandle.class);
+  private static final Cleaner LEAKS = Cleaner.create();
+
+  // Bit 63: closed. Bits 32..62: open children. Bits 0..31: running calls.
+  private static final long CLOSED = Long.MIN_VALUE;
+  private static final long CHILD = 1L << 32;
+  private static final long CALLS = CHILD - 1;
+  private static final VarHandle STATE;
+
+  static {
+    try {
+      STATE = MethodHandles.lookup().findVarHandle(NativeHandle.class, "state", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final String name;
+  private final @Nullable NativeHandle parent;
+  private final @Nullable LeakWarning leakWarning;
+  private final long pointer;
+  private final Object drained = new Object();
+
+  @SuppressWarnings("unused") // through STATE
+  private volatile long state;
+
+  /**
+   * Takes ownership of a native object.
+   *
+   * @param name for messages, such as {@code image rbd/csi-vol-1}
+   * @param parent the handle that this one was made from and that must outlive it, or null
+   * @param pointer the native object, not 0
+   * @param longLived whether a handle that is collected unclosed deserves a warning; false for
+   *     objects made by the million
+   */
+  @SuppressWarnings("this-escape")
+  protected NativeHandle(
+      String name, @Nullable NativeHandle parent, long pointer, boolean longLived) {
+    this.name = name;
+    this.parent = parent;
+    this.pointer = pointer;
+    this.leakWarning = longLived ? new LeakWarning(name) : null;
+    if (parent != null) {
+      try {
+        parent.addChild();
+      } catch (IllegalStateException closedMeanwhile) {
+        destroy(pointer);
+        throw closedMeanwhile;
+      }
+    }
+    if (leakWarning != null) {
+      LEAKS.register(this, leakWarning);
+    }
+  }
+
+  /**
+   * Destroys the native object; called once, when no call runs and no child is open. It may use the
+   * pointer and {@link #toString()} only: when the parent was closed during construction, it runs
+   * before the subclass's fields are set.
+   */
+  protected abstract void destroy(long pointer);
+
+  /**
+   * Begins a call.
+   *
+   * @return the native pointer, valid until {@link #exit()}
+   * @throws IllegalStateException after {@link #close()}
+   */
+  public final long enter() {
+    long before = (long) STATE.getAndAdd(this, 1L);
+    if (before < 0) {
+      exit();
+      throw new IllegalStateException(name + " is closed");
+    }
+    return pointer;
+  }
+
+  /** Ends a call that {@link #enter()} began. */
+  public final void exit() {
+    long after = (long) STATE.getAndAdd(this, -1L) - 1;
+    if (after < 0 && (after & CALLS) == 0) {
+      synchronized (drained) {
+        drained.notifyAll();
+      }
+    }
+  }
+
+  /**
+   * The native object of the parent, for use in {@link #destroy} only: it outlives this handle, and
+   * {@link #enter()} of a parent that is being closed would refuse.
+   */
+  protected final long parentPointer() {
+    if (parent == null) {
+      throw new IllegalStateException(name + " was not made from another handle");
+    }
+    return parent.pointer;
+  }
+
+  /** Whether {@link #close()} was called. */
+  public final boolean isClosed() {
+    return (long) STATE.getVolatile(this) < 0;
+  }
+
+  /** The name given at construction. */
+  @Override
+  public final String toString() {
+    return name;
+  }
+
+  /**
+   * Closes the handle: waits for running calls, then destroys the native object.
+   *
+   * @throws IllegalStateException while objects made from this one are open
+   */
+  @Override
+  public final void close() {
+    long now;
+    do {
+      now = (long) STATE.getVolatile(this);
+      if (now < 0) {
+        return;
+      }
+      if (now >= CHILD) {
+        throw new IllegalStateException(
+            name + " cannot be closed: " + (now >> 32) + " objects made from it are open");
+      }
+    } while (!STATE.compareAndSet(this, now, now | CLOSED));
+    awaitCalls();
+    if (leakWarning != null) {
+      leakWarning.closed = true;
+    }
+    try {
+      destroy(pointer);
+    } finally {
+      if (parent != null) {
+        parent.removeChild();
+      }
+    }
+  }
+
+  private void awaitCalls() {
+    boolean interrupted = false;
+    synchronized (drained) {
+      while (((long) STATE.getVolatile(this) & CALLS) != 0) {
+        try {
+          drained.wait();
+        } catch (InterruptedException e) {
+          interrupted = true; // the native calls cannot be interrupted: go on waiting
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void addChild() {
+    long now;
+    do {
+      now = (long) STATE.getVolatile(this);
+      if (now < 0) {
+        throw new IllegalStateException(name + " is closed");
+      }
+    } while (!STATE.compareAndSet(this, now, now + CHILD));
+  }
+
+  private void removeChild() {
+    STATE.getAndAdd(this, -CHILD);
+  }
+
+  /** Says that a handle was lost; it must not touch the native object, whose parent may be gone. */
+  private static final class LeakWarning implements Runnable {
+    private final String name;
+    private volatile boolean closed;
+
+    LeakWarning(String name) {
+      this.name = name;
+    }
+
+    @Override
+    public void run() {
+      if (!closed) {
+        LOG.warn("{} was never closed: its native object is leaked", name);
+      }
+    }
+  }
+}

@@ -1,0 +1,442 @@
+package io.cephcsi.bindings.rados;
+
+import static io.cephcsi.bindings.error.ReturnCode.check;
+
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.LibRados;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.internal.NativeMemory;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A pool and a namespace in it ({@code rados_ioctx_t}).
+ *
+ * <p>All calls may run on several threads at once. {@link #lastVersion()} alone belongs to the
+ * context, not to the thread: who uses it needs a context of their own.
+ */
+public final class IoContext extends NativeHandle {
+  private static final int MAX_VALUE_BYTES = 64 << 20;
+
+  private final RadosCluster cluster;
+  private final String pool;
+  private final String namespace;
+  private final long poolId;
+
+  IoContext(RadosCluster cluster, String pool, String namespace, long pointer) {
+    super("pool " + (namespace.isEmpty() ? pool : pool + "/" + namespace), cluster, pointer, true);
+    this.cluster = cluster;
+    this.pool = pool;
+    this.namespace = namespace;
+    this.poolId = LibRados.rados_ioctx_get_id(pointer);
+    if (!namespace.isEmpty()) {
+      try (NativeArena arena = NativeArena.open()) {
+        LibRados.rados_ioctx_set_namespace(pointer, arena.cString(namespace));
+      }
+    }
+  }
+
+  @Override
+  protected void destroy(long pointer) {
+    LibRados.rados_ioctx_destroy(pointer);
+  }
+
+  /** The connection that this pool was opened through. */
+  public RadosCluster cluster() {
+    return cluster;
+  }
+
+  /** The pool's name. */
+  public String pool() {
+    return pool;
+  }
+
+  /** The namespace; empty for the default one. */
+  public String namespace() {
+    return namespace;
+  }
+
+  /** The pool's id. */
+  public long poolId() {
+    return poolId;
+  }
+
+  /** The object's name with pool and namespace, for messages. */
+  String describe(String object) {
+    return namespace.isEmpty() ? pool + "/" + object : pool + "/" + namespace + "/" + object;
+  }
+
+  /**
+   * The version of the object that the last completed operation of this context read or wrote
+   * ({@code rados_get_last_version}).
+   */
+  public long lastVersion() {
+    long io = enter();
+    try {
+      return LibRados.rados_get_last_version(io);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Reads from an object ({@code rados_read}).
+   *
+   * @param offset in bytes
+   * @param length how many bytes at most
+   * @return what is there; shorter at the object's end
+   */
+  public byte[] read(String object, long offset, int length) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long buffer = arena.allocate(length);
+      int got =
+          check(
+              LibRados.rados_read(io, arena.cString(object), buffer, length, offset),
+              "rados_read",
+              describe(object));
+      return arena.getBytes(buffer, got);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Writes at an offset ({@code rados_write}). */
+  public void write(String object, long offset, byte[] data) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_write(io, arena.cString(object), arena.bytes(data), data.length, offset),
+          "rados_write",
+          describe(object));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Replaces an object's data ({@code rados_write_full}). */
+  public void writeFull(String object, byte[] data) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_write_full(io, arena.cString(object), arena.bytes(data), data.length),
+          "rados_write_full",
+          describe(object));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Adds to an object's end ({@code rados_append}). */
+  public void append(String object, byte[] data) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_append(io, arena.cString(object), arena.bytes(data), data.length),
+          "rados_append",
+          describe(object));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Cuts or extends an object ({@code rados_trunc}); {@code size} in bytes. */
+  public void truncate(String object, long size) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(LibRados.rados_trunc(io, arena.cString(object), size), "rados_trunc", describe(object));
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Removes an object ({@code rados_remove}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if it does not exist
+   */
+  public void remove(String object) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(LibRados.rados_remove(io, arena.cString(object)), "rados_remove", describe(object));
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Size and age of an object ({@code rados_stat}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if it does not exist
+   */
+  public ObjectStat stat(String object) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long size = arena.cell(0);
+      long seconds = arena.cell(0);
+      check(
+          LibRados.rados_stat(io, arena.cString(object), size, seconds),
+          "rados_stat",
+          describe(object));
+      return new ObjectStat(arena.getLong(size), Instant.ofEpochSecond(arena.getLong(seconds)));
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Reads an extended attribute ({@code rados_getxattr}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException with ENODATA if the object has no such
+   *     attribute
+   */
+  public byte[] getXattr(String object, String name) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      for (int size = 4096; ; size *= 8) {
+        long buffer = arena.allocate(size);
+        int got =
+            LibRados.rados_getxattr(io, arena.cString(object), arena.cString(name), buffer, size);
+        if (got == -Errno.ERANGE.number() && size < MAX_VALUE_BYTES) {
+          continue;
+        }
+        check(got, "rados_getxattr", describe(object) + " " + name);
+        return arena.getBytes(buffer, got);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** Sets an extended attribute ({@code rados_setxattr}). */
+  public void setXattr(String object, String name, byte[] value) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_setxattr(
+              io, arena.cString(object), arena.cString(name), arena.bytes(value), value.length),
+          "rados_setxattr",
+          describe(object) + " " + name);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Removes an extended attribute ({@code rados_rmxattr}). */
+  public void removeXattr(String object, String name) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_rmxattr(io, arena.cString(object), arena.cString(name)),
+          "rados_rmxattr",
+          describe(object) + " " + name);
+    } finally {
+      exit();
+    }
+  }
+
+  /** The names of all objects in this namespace ({@code rados_nobjects_list_open}); long. */
+  public List<String> objects() {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long out = arena.cell(0);
+      check(LibRados.rados_nobjects_list_open(io, out), "rados_nobjects_list_open", toString());
+      long list = arena.getLong(out);
+      try {
+        return objects(arena, list);
+      } finally {
+        LibRados.rados_nobjects_list_close(list);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  private List<String> objects(NativeArena arena, long list) {
+    List<String> names = new ArrayList<>();
+    long entry = arena.cell(0);
+    long key = arena.cell(0);
+    long space = arena.cell(0);
+    long entryLength = arena.cell(0);
+    long keyLength = arena.cell(0);
+    long spaceLength = arena.cell(0);
+    while (true) {
+      int code =
+          LibRados.rados_nobjects_list_next2(
+              list, entry, key, space, entryLength, keyLength, spaceLength);
+      if (code == -Errno.ENOENT.number()) {
+        return names;
+      }
+      check(code, "rados_nobjects_list_next2", toString());
+      names.add(NativeMemory.string(arena.getLong(entry), arena.getLong(entryLength)));
+    }
+  }
+
+  /**
+   * Calls a method of an object class ({@code rados_exec}).
+   *
+   * @param maxOutput how many bytes of output are expected at most
+   * @return the output
+   */
+  public byte[] exec(
+      String object, String objectClass, String method, byte[] input, int maxOutput) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long buffer = arena.allocate(maxOutput);
+      int got =
+          LibRados.rados_exec(
+              io,
+              arena.cString(object),
+              arena.cString(objectClass),
+              arena.cString(method),
+              arena.bytes(input),
+              input.length,
+              buffer,
+              maxOutput);
+      check(got, "rados_exec", describe(object) + " " + objectClass + "." + method);
+      return arena.getBytes(buffer, Math.min(got, maxOutput));
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Carries out a compound write ({@code rados_write_op_operate}): all of it, or nothing.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.Canceled if a comparison in it failed
+   * @throws StaleVersionException if the version asserted is not the object's
+   */
+  public void operate(String object, WriteOperation operation) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long op = operation.enter();
+      try {
+        int code = LibRados.rados_write_op_operate(op, io, arena.cString(object), 0, 0);
+        if (code < 0) {
+          throw failure(
+              code, "rados_write_op_operate", describe(object), operation.assertsVersion());
+        }
+      } finally {
+        operation.exit();
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Starts a compound write and returns at once ({@code rados_aio_write_op_operate}). The operation
+   * may be closed as soon as this returns.
+   */
+  public Completion operateAsync(String object, WriteOperation operation) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long op = operation.enter();
+      try {
+        Completion completion =
+            Completion.create(this, describe(object), operation.assertsVersion());
+        completion.start(
+            pointer ->
+                LibRados.rados_aio_write_op_operate(op, io, pointer, arena.cString(object), 0, 0));
+        return completion;
+      } finally {
+        operation.exit();
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Carries out a compound read ({@code rados_read_op_operate}). Afterwards the results of its
+   * steps can be asked, each once the step itself succeeded.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if the object does not exist
+   * @throws StaleVersionException if the version asserted is not the object's
+   */
+  public void operate(String object, ReadOperation operation) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long op = operation.enter();
+      try {
+        int code = LibRados.rados_read_op_operate(op, io, arena.cString(object), 0);
+        operation.completed(code, describe(object));
+      } finally {
+        operation.exit();
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** Waits until all asynchronous writes of this context are complete ({@code rados_aio_flush}). */
+  public void flush() {
+    long io = enter();
+    try {
+      check(LibRados.rados_aio_flush(io), "rados_aio_flush", toString());
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Notifies the watchers of an object and waits for their answers ({@code rados_notify2}).
+   *
+   * @param timeoutMillis how long to wait for watchers
+   * @return how many watchers answered in time
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
+   */
+  public int notifyWatchers(String object, byte[] payload, long timeoutMillis) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long reply = arena.cell(0);
+      long replyLength = arena.cell(0);
+      int code =
+          LibRados.rados_notify2(
+              io,
+              arena.cString(object),
+              arena.bytes(payload),
+              payload.length,
+              timeoutMillis,
+              reply,
+              replyLength);
+      long buffer = arena.getLong(reply);
+      try {
+        check(code, "rados_notify2", describe(object));
+        // The reply begins with the number of answers, little-endian.
+        return arena.getLong(replyLength) < 4 ? 0 : NativeMemory.getInt(buffer);
+      } finally {
+        if (buffer != 0) {
+          LibRados.rados_buffer_free(buffer);
+        }
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Watches an object ({@code rados_watch3}).
+   *
+   * @param timeoutSeconds after how long without contact the cluster drops the watch; 0 for its
+   *     default
+   * @param listener told of notifications on a thread of librados: it must return soon and must not
+   *     call the cluster
+   */
+  public Watch watch(String object, int timeoutSeconds, Watch.Listener listener) {
+    return Watch.open(this, object, timeoutSeconds, listener);
+  }
+
+  /** The exception for a failed compound operation in which a version may have been asserted. */
+  static RuntimeException failure(
+      int code, String operation, String object, boolean versionAsserted) {
+    Errno errno = Errno.of(code);
+    if (versionAsserted && (errno == Errno.ERANGE || errno == Errno.EOVERFLOW)) {
+      return new StaleVersionException(operation, object, code);
+    }
+    return ReturnCode.exception(code, operation, object, "");
+  }
+}

@@ -1,0 +1,11 @@
+package io.cephcsi.bindings.rados;
+
+import java.util.Map;
+
+/**
+ * A page of an omap.
+ *
+ * @param values by key, in the order of the keys
+ * @param more whether keys follow
+ */
+public record OmapPage(Map<String, byte[]> values, boolean more) {}

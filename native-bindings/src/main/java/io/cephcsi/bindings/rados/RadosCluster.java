@@ -1,0 +1,307 @@
+package io.cephcsi.bindings.rados;
+
+import static io.cephcsi.bindings.error.ReturnCode.check;
+
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.LibRados;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.internal.NativeMemory;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A connection to a Ceph cluster ({@code rados_t}). */
+public final class RadosCluster extends NativeHandle {
+  private final RadosHandle handle;
+
+  private RadosCluster(RadosHandle handle, String name) {
+    super(name, null, handle.pointer(), true);
+    this.handle = handle;
+  }
+
+  /**
+   * Connects ({@code rados_create}, {@code rados_conf_set}, {@code rados_connect}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException.Denied if the key is wrong or the user unknown
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut if no monitor answers in time
+   */
+  public static RadosCluster connect(ConnectionSettings settings) {
+    return new RadosCluster(RadosHandle.connect(settings), "connection of " + settings);
+  }
+
+  @Override
+  protected void destroy(long pointer) {
+    handle.shutDown();
+  }
+
+  /** The cluster's id ({@code rados_cluster_fsid}). */
+  public String fsid() {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long buffer = arena.allocate(64);
+      int length =
+          check(LibRados.rados_cluster_fsid(cluster, buffer, 64), "rados_cluster_fsid", "");
+      return new String(arena.getBytes(buffer, length), StandardCharsets.US_ASCII);
+    } finally {
+      exit();
+    }
+  }
+
+  /** This client's id on the cluster ({@code rados_get_instance_id}), the N of client.N. */
+  public long instanceId() {
+    long cluster = enter();
+    try {
+      return LibRados.rados_get_instance_id(cluster);
+    } finally {
+      exit();
+    }
+  }
+
+  /** This client's addresses in the form that blocklisting takes ({@code rados_getaddrs}). */
+  public String addresses() {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long out = arena.cell(0);
+      check(LibRados.rados_getaddrs(cluster, out), "rados_getaddrs", "");
+      long text = arena.getLong(out);
+      try {
+        return NativeMemory.cString(text);
+      } finally {
+        LibRados.rados_buffer_free(text);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** The value of a configuration option ({@code rados_conf_get}). */
+  public String option(String name) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      for (int size = 256; ; size *= 4) {
+        long buffer = arena.allocate(size);
+        int code = LibRados.rados_conf_get(cluster, arena.cString(name), buffer, size);
+        if (code == -Errno.ENAMETOOLONG.number() && size < 1 << 20) {
+          continue;
+        }
+        check(code, "rados_conf_get", name);
+        return NativeMemory.cString(buffer);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** Space of the whole cluster ({@code rados_cluster_stat}). */
+  public ClusterStat stat() {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long out = arena.allocate(4 * Long.BYTES);
+      check(LibRados.rados_cluster_stat(cluster, out), "rados_cluster_stat", "");
+      return new ClusterStat(
+          arena.getLong(out) << 10,
+          arena.getLong(out + 8) << 10,
+          arena.getLong(out + 16) << 10,
+          arena.getLong(out + 24));
+    } finally {
+      exit();
+    }
+  }
+
+  /** The names of all pools ({@code rados_pool_list}). */
+  public List<String> pools() {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      int size = 4096;
+      while (true) {
+        long buffer = arena.allocate(size);
+        int needed = check(LibRados.rados_pool_list(cluster, buffer, size), "rados_pool_list", "");
+        if (needed <= size) {
+          return names(arena.getBytes(buffer, needed));
+        }
+        size = needed + 1024;
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  private static List<String> names(byte[] zeroEnded) {
+    List<String> names = new ArrayList<>();
+    for (String name : new String(zeroEnded, StandardCharsets.UTF_8).split("\0", -1)) {
+      if (!name.isEmpty()) {
+        names.add(name);
+      }
+    }
+    return names;
+  }
+
+  /**
+   * The id of a pool ({@code rados_pool_lookup}); no round trip.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
+   */
+  public long poolId(String pool) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long id = LibRados.rados_pool_lookup(cluster, arena.cString(pool));
+      return check(id, "rados_pool_lookup", pool);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * The name of a pool ({@code rados_pool_reverse_lookup}); no round trip.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
+   */
+  public String poolName(long id) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      int size = 512;
+      long buffer = arena.allocate(size);
+      int length = LibRados.rados_pool_reverse_lookup(cluster, id, buffer, size);
+      check(length, "rados_pool_reverse_lookup", Long.toString(id));
+      return NativeMemory.string(buffer, length);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Waits until this client has the newest OSD map: new pools are seen after it. */
+  public void awaitLatestOsdMap() {
+    long cluster = enter();
+    try {
+      check(LibRados.rados_wait_for_latest_osdmap(cluster), "rados_wait_for_latest_osdmap", "");
+    } finally {
+      exit();
+    }
+  }
+
+  /** Opens a pool, in the default namespace. */
+  public IoContext openPool(String pool) {
+    return openPool(pool, "");
+  }
+
+  /**
+   * Opens a pool ({@code rados_ioctx_create}); no round trip.
+   *
+   * @param namespace the RADOS namespace; empty for the default one
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
+   */
+  public IoContext openPool(String pool, String namespace) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long out = arena.cell(0);
+      check(
+          LibRados.rados_ioctx_create(cluster, arena.cString(pool), out),
+          "rados_ioctx_create",
+          pool);
+      return new IoContext(this, pool, namespace, arena.getLong(out));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Opens a pool by its id; see {@link #openPool(String, String)}. */
+  public IoContext openPool(long poolId, String namespace) {
+    return openPool(poolName(poolId), namespace);
+  }
+
+  /**
+   * Sends a command to the monitors ({@code rados_mon_command}).
+   *
+   * @param json the command, such as {@code {"prefix": "df", "format": "json"}}
+   * @throws io.cephcsi.bindings.error.CephException with the status line that the monitor sent
+   */
+  public CommandReply monCommand(String json) {
+    return command(LibRados::rados_mon_command, "rados_mon_command", json);
+  }
+
+  /**
+   * Sends a command to the manager ({@code rados_mgr_command}). No timeout of librados applies to
+   * it: without an active manager it waits for one.
+   *
+   * @param json the command, such as {@code {"prefix": "rbd task list", "format": "json"}}
+   */
+  public CommandReply mgrCommand(String json) {
+    return command(LibRados::rados_mgr_command, "rados_mgr_command", json);
+  }
+
+  private CommandReply command(CommandFunction function, String operation, String json) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long lines = arena.cell(arena.cString(json));
+      long output = arena.cell(0);
+      long outputLength = arena.cell(0);
+      long status = arena.cell(0);
+      long statusLength = arena.cell(0);
+      int code = function.send(cluster, lines, 1, 0, 0, output, outputLength, status, statusLength);
+      try {
+        String said = NativeMemory.string(arena.getLong(status), arena.getLong(statusLength));
+        if (code < 0) {
+          throw ReturnCode.exception(code, operation, prefixOf(json), said);
+        }
+        return new CommandReply(
+            NativeMemory.bytes(arena.getLong(output), arena.getLong(outputLength)), said);
+      } finally {
+        free(arena.getLong(output));
+        free(arena.getLong(status));
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** The command's name only: its arguments may hold secrets. */
+  private static String prefixOf(String json) {
+    int key = json.indexOf("\"prefix\"");
+    int from = key < 0 ? -1 : json.indexOf('"', json.indexOf(':', key) + 1);
+    int to = from < 0 ? -1 : json.indexOf('"', from + 1);
+    return to < 0 ? "" : json.substring(from + 1, to);
+  }
+
+  private static void free(long buffer) {
+    if (buffer != 0) {
+      LibRados.rados_buffer_free(buffer);
+    }
+  }
+
+  /**
+   * Blocklists a client: its operations fail with ESHUTDOWN from now on ({@code
+   * rados_blocklist_add}).
+   *
+   * @param address an address as {@link #addresses()} or a watcher shows it
+   * @param expires after how long it is lifted
+   */
+  public void blocklist(String address, Duration expires) {
+    long cluster = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(
+          LibRados.rados_blocklist_add(
+              cluster, arena.cString(address), Math.toIntExact(expires.toSeconds())),
+          "rados_blocklist_add",
+          address);
+    } finally {
+      exit();
+    }
+  }
+
+  /** {@code rados_mon_command} and its twins. */
+  private interface CommandFunction {
+    int send(
+        long cluster,
+        long command,
+        long commandLength,
+        long input,
+        long inputLength,
+        long output,
+        long outputLength,
+        long status,
+        long statusLength);
+  }
+}

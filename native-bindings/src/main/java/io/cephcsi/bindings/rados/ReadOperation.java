@@ -1,0 +1,321 @@
+package io.cephcsi.bindings.rados;
+
+import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.LibRados;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.internal.NativeMemory;
+import io.cephcsi.bindings.internal.OwnedMemory;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A compound read of one object ({@code rados_read_op_t}): all steps see the same version.
+ *
+ * <p>Each step gives a {@link Result}, filled by {@link IoContext#operate(String, ReadOperation)}
+ * and valid after the operation is closed. Built and carried out by one thread, once.
+ */
+public final class ReadOperation extends NativeHandle {
+  private final OwnedMemory memory;
+  private final List<Result<?>> results;
+  private final List<Runnable> iterators;
+  private boolean versionAsserted;
+
+  /** An empty operation. */
+  public ReadOperation() {
+    super("read operation", null, LibRados.rados_create_read_op(), false);
+    memory = new OwnedMemory();
+    results = new ArrayList<>();
+    iterators = new ArrayList<>();
+  }
+
+  @Override
+  protected void destroy(long pointer) {
+    LibRados.rados_release_read_op(pointer);
+    iterators.forEach(Runnable::run);
+    memory.close();
+  }
+
+  /** Fails the operation with ENOENT unless the object exists. */
+  public ReadOperation assertExists() {
+    long op = enter();
+    try {
+      LibRados.rados_read_op_assert_exists(op);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Fails the operation with {@link StaleVersionException} unless the object has this version. */
+  public ReadOperation assertVersion(long version) {
+    long op = enter();
+    try {
+      LibRados.rados_read_op_assert_version(op, version);
+      versionAsserted = true;
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Fails the operation with ECANCELED unless the omap key has this value. */
+  public ReadOperation omapCompare(String key, byte[] value) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_read_op_omap_cmp2(
+          op,
+          arena.cString(key),
+          LibRados.CMP_EQ,
+          arena.bytes(value),
+          NativeArena.utf8Length(key),
+          value.length,
+          0);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Reads data.
+   *
+   * @param offset in bytes
+   * @param length how many bytes at most
+   * @return what is there; shorter at the object's end
+   */
+  public Result<byte[]> read(long offset, int length) {
+    long op = enter();
+    try {
+      long buffer = memory.allocate(length);
+      long got = memory.allocate(Long.BYTES);
+      long code = memory.allocate(Integer.BYTES);
+      LibRados.rados_read_op_read(op, offset, length, buffer, got, code);
+      return result(code, () -> NativeMemory.bytes(buffer, NativeMemory.getLong(got)));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Size and age of the object. */
+  public Result<ObjectStat> stat() {
+    long op = enter();
+    try {
+      long size = memory.allocate(Long.BYTES);
+      long seconds = memory.allocate(Long.BYTES);
+      long code = memory.allocate(Integer.BYTES);
+      LibRados.rados_read_op_stat(op, size, seconds, code);
+      return result(
+          code,
+          () ->
+              new ObjectStat(
+                  NativeMemory.getLong(size),
+                  Instant.ofEpochSecond(NativeMemory.getLong(seconds))));
+    } finally {
+      exit();
+    }
+  }
+
+  /** All extended attributes by name. */
+  public Result<Map<String, byte[]>> getXattrs() {
+    long op = enter();
+    try {
+      long iterator = iterator(LibRados::rados_getxattrs_end);
+      long code = memory.allocate(Integer.BYTES);
+      LibRados.rados_read_op_getxattrs(op, iterator, code);
+      return result(code, () -> xattrs(NativeMemory.getLong(iterator)));
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Omap keys and values in order.
+   *
+   * @param startAfter begin behind this key; empty to begin at the first
+   * @param prefix only keys that begin so; empty for all
+   * @param max how many at most; the cluster may give fewer
+   */
+  public Result<OmapPage> omapGetVals(String startAfter, String prefix, long max) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long iterator = iterator(LibRados::rados_omap_get_end);
+      long more = memory.allocate(1);
+      long code = memory.allocate(Integer.BYTES);
+      LibRados.rados_read_op_omap_get_vals2(
+          op, arena.cString(startAfter), arena.cString(prefix), max, iterator, more, code);
+      return result(
+          code,
+          () ->
+              new OmapPage(omap(NativeMemory.getLong(iterator)), NativeMemory.getByte(more) != 0));
+    } finally {
+      exit();
+    }
+  }
+
+  /** The values of these omap keys; keys that are absent are left out. */
+  public Result<Map<String, byte[]>> omapGetByKeys(Collection<String> keys) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long iterator = iterator(LibRados::rados_omap_get_end);
+      long code = memory.allocate(Integer.BYTES);
+      OmapKeys names = OmapKeys.of(arena, keys);
+      LibRados.rados_read_op_omap_get_vals_by_keys2(
+          op, names.pointers(), keys.size(), names.lengths(), iterator, code);
+      return result(code, () -> omap(NativeMemory.getLong(iterator)));
+    } finally {
+      exit();
+    }
+  }
+
+  /** Calls a method of an object class that reads. */
+  public Result<byte[]> exec(String objectClass, String method, byte[] input) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long output = memory.allocate(Long.BYTES);
+      long length = memory.allocate(Long.BYTES);
+      long code = memory.allocate(Integer.BYTES);
+      LibRados.rados_read_op_exec(
+          op,
+          arena.cString(objectClass),
+          arena.cString(method),
+          arena.bytes(input),
+          input.length,
+          output,
+          length,
+          code);
+      iterators.add(() -> freeBuffer(NativeMemory.getLong(output)));
+      return result(
+          code,
+          () -> NativeMemory.bytes(NativeMemory.getLong(output), NativeMemory.getLong(length)));
+    } finally {
+      exit();
+    }
+  }
+
+  private static void freeBuffer(long buffer) {
+    if (buffer != 0) {
+      LibRados.rados_buffer_free(buffer);
+    }
+  }
+
+  /** A cell for an iterator that librados makes, freed with this operation. */
+  private long iterator(LongConsumer end) {
+    long cell = memory.allocate(Long.BYTES);
+    iterators.add(
+        () -> {
+          long iterator = NativeMemory.getLong(cell);
+          if (iterator != 0) {
+            end.accept(iterator);
+          }
+        });
+    return cell;
+  }
+
+  private <T> Result<T> result(long code, Supplier<T> decoder) {
+    Result<T> result = new Result<>(code, decoder);
+    results.add(result);
+    return result;
+  }
+
+  /** Called with what the cluster answered. */
+  void completed(int code, String object) {
+    if (code < 0) {
+      throw IoContext.failure(code, "rados_read_op_operate", object, versionAsserted);
+    }
+    results.forEach(result -> result.decode(object));
+  }
+
+  private static Map<String, byte[]> xattrs(long iterator) {
+    Map<String, byte[]> values = new TreeMap<>();
+    try (NativeArena arena = NativeArena.open()) {
+      long name = arena.cell(0);
+      long value = arena.cell(0);
+      long length = arena.cell(0);
+      while (true) {
+        ReturnCode.check(
+            LibRados.rados_getxattrs_next(iterator, name, value, length),
+            "rados_getxattrs_next",
+            "");
+        if (arena.getLong(name) == 0) {
+          return values;
+        }
+        values.put(
+            NativeMemory.cString(arena.getLong(name)),
+            NativeMemory.bytes(arena.getLong(value), arena.getLong(length)));
+      }
+    }
+  }
+
+  private static Map<String, byte[]> omap(long iterator) {
+    Map<String, byte[]> values = new TreeMap<>();
+    try (NativeArena arena = NativeArena.open()) {
+      long key = arena.cell(0);
+      long value = arena.cell(0);
+      long keyLength = arena.cell(0);
+      long valueLength = arena.cell(0);
+      while (true) {
+        ReturnCode.check(
+            LibRados.rados_omap_get_next2(iterator, key, value, keyLength, valueLength),
+            "rados_omap_get_next2",
+            "");
+        if (arena.getLong(key) == 0) {
+          return values;
+        }
+        values.put(
+            NativeMemory.string(arena.getLong(key), arena.getLong(keyLength)),
+            NativeMemory.bytes(arena.getLong(value), arena.getLong(valueLength)));
+      }
+    }
+  }
+
+  /**
+   * The result of one step.
+   *
+   * @param <T> what the step reads
+   */
+  public static final class Result<T> {
+    private final long codeCell;
+    private final Supplier<T> decoder;
+    private @Nullable T value;
+    private @Nullable RuntimeException failure;
+
+    private Result(long codeCell, Supplier<T> decoder) {
+      this.codeCell = codeCell;
+      this.decoder = decoder;
+    }
+
+    private void decode(String object) {
+      int code = NativeMemory.getInt(codeCell);
+      if (code < 0) {
+        failure = ReturnCode.exception(code, "rados_read_op_operate", object, "");
+      } else {
+        value = decoder.get();
+      }
+    }
+
+    /**
+     * What the step read.
+     *
+     * @throws io.cephcsi.bindings.error.CephException if the step failed
+     * @throws IllegalStateException if the operation was not carried out successfully
+     */
+    public T get() {
+      if (failure != null) {
+        throw failure;
+      }
+      T read = value;
+      if (read == null) {
+        throw new IllegalStateException("the read operation was not carried out");
+      }
+      return read;
+    }
+  }
+}

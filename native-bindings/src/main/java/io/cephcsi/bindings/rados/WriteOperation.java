@@ -1,0 +1,254 @@
+package io.cephcsi.bindings.rados;
+
+import io.cephcsi.bindings.internal.LibRados;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import java.util.Collection;
+import java.util.Map;
+
+/**
+ * A compound write on one object ({@code rados_write_op_t}): its steps happen in order and all
+ * together, or not at all.
+ *
+ * <p>Built by one thread; carried out by {@link IoContext#operate(String, WriteOperation)}. The
+ * arguments are copied as the steps are added. An operation is carried out once: librados gives its
+ * steps away.
+ */
+public final class WriteOperation extends NativeHandle {
+  private boolean versionAsserted;
+
+  /** An empty operation. */
+  public WriteOperation() {
+    super("write operation", null, LibRados.rados_create_write_op(), false);
+  }
+
+  @Override
+  protected void destroy(long pointer) {
+    LibRados.rados_release_write_op(pointer);
+  }
+
+  boolean assertsVersion() {
+    return versionAsserted;
+  }
+
+  /** Fails the operation with ENOENT unless the object exists. */
+  public WriteOperation assertExists() {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_assert_exists(op);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Fails the operation with {@link StaleVersionException} unless the object has this version, as
+   * {@link IoContext#lastVersion()} gave it.
+   */
+  public WriteOperation assertVersion(long version) {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_assert_version(op, version);
+      versionAsserted = true;
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Creates the object, or fails the operation with EEXIST. */
+  public WriteOperation createExclusive() {
+    return create(1);
+  }
+
+  /** Creates the object unless it exists. */
+  public WriteOperation create() {
+    return create(0);
+  }
+
+  private WriteOperation create(int exclusive) {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_create(op, exclusive, 0);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Writes at an offset in bytes. */
+  public WriteOperation write(long offset, byte[] data) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_write(op, arena.bytes(data), data.length, offset);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Replaces the object's data. */
+  public WriteOperation writeFull(byte[] data) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_write_full(op, arena.bytes(data), data.length);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Cuts or extends the object to a size in bytes. */
+  public WriteOperation truncate(long size) {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_truncate(op, size);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Removes the object. */
+  public WriteOperation remove() {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_remove(op);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Sets an extended attribute. */
+  public WriteOperation setXattr(String name, byte[] value) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_setxattr(op, arena.cString(name), arena.bytes(value), value.length);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Removes an extended attribute. */
+  public WriteOperation removeXattr(String name) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_rmxattr(op, arena.cString(name));
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Fails the operation with ECANCELED unless the attribute has this value. */
+  public WriteOperation compareXattr(String name, byte[] value) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_cmpxattr(
+          op, arena.cString(name), LibRados.CMP_EQ, arena.bytes(value), value.length);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Sets one omap key. */
+  public WriteOperation omapSet(String key, byte[] value) {
+    return omapSet(Map.of(key, value));
+  }
+
+  /** Sets omap keys; others stay. */
+  public WriteOperation omapSet(Map<String, byte[]> entries) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      int count = entries.size();
+      long[] keys = new long[count];
+      long[] values = new long[count];
+      long[] keyLengths = new long[count];
+      long[] valueLengths = new long[count];
+      int i = 0;
+      for (Map.Entry<String, byte[]> entry : entries.entrySet()) {
+        keys[i] = arena.cString(entry.getKey());
+        keyLengths[i] = NativeArena.utf8Length(entry.getKey());
+        values[i] = arena.bytes(entry.getValue());
+        valueLengths[i] = entry.getValue().length;
+        i++;
+      }
+      LibRados.rados_write_op_omap_set2(
+          op,
+          arena.longs(keys),
+          arena.longs(values),
+          arena.longs(keyLengths),
+          arena.longs(valueLengths),
+          count);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Removes omap keys; keys that are absent do not matter. */
+  public WriteOperation omapRemove(Collection<String> keys) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      OmapKeys names = OmapKeys.of(arena, keys);
+      LibRados.rados_write_op_omap_rm_keys2(op, names.pointers(), names.lengths(), keys.size());
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Removes all omap keys. */
+  public WriteOperation omapClear() {
+    long op = enter();
+    try {
+      LibRados.rados_write_op_omap_clear(op);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Fails the operation with ECANCELED unless the omap key has this value. An absent key counts as
+   * empty: comparing with an empty value asks that the key is absent. The object must exist, at
+   * this step at the latest.
+   */
+  public WriteOperation omapCompare(String key, byte[] value) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_omap_cmp2(
+          op,
+          arena.cString(key),
+          LibRados.CMP_EQ,
+          arena.bytes(value),
+          NativeArena.utf8Length(key),
+          value.length,
+          0);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
+  /** Calls a method of an object class that writes. */
+  public WriteOperation exec(String objectClass, String method, byte[] input) {
+    long op = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_exec(
+          op,
+          arena.cString(objectClass),
+          arena.cString(method),
+          arena.bytes(input),
+          input.length,
+          0);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+}

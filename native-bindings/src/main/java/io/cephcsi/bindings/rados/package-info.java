@@ -1,0 +1,12 @@
+/**
+ * librados: connections, pools, objects, compound operations, commands, watch and notify.
+ *
+ * <p>Every call blocks until the cluster answers or the connection's operation timeout passes,
+ * unless its Javadoc says otherwise. Objects are safe for use by several threads at once, except
+ * {@link io.cephcsi.bindings.rados.WriteOperation} and {@link
+ * io.cephcsi.bindings.rados.ReadOperation}, which belong to the thread that builds them.
+ */
+@NullMarked
+package io.cephcsi.bindings.rados;
+
+import org.jspecify.annotations.NullMarked;

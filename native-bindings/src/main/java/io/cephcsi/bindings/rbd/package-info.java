@@ -1,0 +1,10 @@
+/**
+ * librbd: images, snapshots, clones, trash, groups, usage and space reclaim.
+ *
+ * <p>Every call blocks until the cluster answers or the connection's operation timeout passes,
+ * unless its Javadoc says otherwise. Objects are safe for use by several threads at once.
+ */
+@NullMarked
+package io.cephcsi.bindings.rbd;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,107 @@
+package io.cephcsi.testing;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** A cluster of Debian's daemons on loopback, run by ci/ceph; taken down when the JVM ends. */
+public final class LocalCluster extends TestCluster {
+  private static final Pattern EXPORT = Pattern.compile("export (\\w+)='([^']*)'");
+
+  private final String name;
+  private final Path folder;
+  private final String monitors;
+
+  private LocalCluster(String name) {
+    this.name = name;
+    this.folder = Path.of(setting("CEPH_CI_CLUSTER_DIR"));
+    this.monitors = setting("CEPH_MON_HOST");
+  }
+
+  static LocalCluster up(String name, String... options) {
+    String full = name + "-" + ProcessHandle.current().pid();
+    List<String> command = script("up", full);
+    // However this JVM ends, the cluster ends with it.
+    command.addAll(List.of("--while", Long.toString(ProcessHandle.current().pid())));
+    command.addAll(List.of(options));
+    Commands.run(command);
+    return new LocalCluster(full);
+  }
+
+  private static List<String> script(String... args) {
+    List<String> command = new ArrayList<>();
+    command.add(root().resolve("ci/ceph").toString());
+    command.addAll(List.of(args));
+    return command;
+  }
+
+  /** The project's folder: the nearest one above that has ci/ceph. */
+  public static Path root() {
+    Path folder = Path.of("").toAbsolutePath();
+    while (!Files.isExecutable(folder.resolve("ci/ceph"))) {
+      folder = folder.getParent();
+      if (folder == null) {
+        throw new IllegalStateException("ci/ceph is not found above the working folder");
+      }
+    }
+    return folder;
+  }
+
+  private String setting(String variable) {
+    Matcher matcher = EXPORT.matcher(Commands.run(script("env", name)));
+    while (matcher.find()) {
+      if (matcher.group(1).equals(variable)) {
+        return matcher.group(2);
+      }
+    }
+    throw new IllegalStateException("ci/ceph env does not print " + variable);
+  }
+
+  @Override
+  public Path conf() {
+    return folder.resolve("ceph.conf");
+  }
+
+  @Override
+  public String monitors() {
+    return monitors;
+  }
+
+  @Override
+  public String rbdUser() {
+    return "csi-rbd-provisioner";
+  }
+
+  @Override
+  protected Path keyring(String user) {
+    return folder.resolve("client." + user + ".keyring");
+  }
+
+  /** Freezes all daemons: a cluster that hangs. */
+  public void pause() {
+    Commands.run(script("pause", name));
+  }
+
+  /** Lets frozen daemons go on. */
+  public void resume() {
+    Commands.run(script("resume", name));
+  }
+
+  /** Ends all daemons; their data stays. */
+  public void stop() {
+    Commands.run(script("stop", name));
+  }
+
+  /** Starts the daemons again. */
+  public void restart() {
+    Commands.run(script("start", name));
+  }
+
+  @Override
+  public void close() {
+    Commands.run(script("down", name));
+  }
+}
