@@ -21,7 +21,9 @@ select_cluster() {
 
 with_cluster_lock() {
   lock_file 8 "$root/.$name.lock" 300
-  trap 'rm -f "$root/.$name.lock"' EXIT
+  # At the end nothing of ours goes on but the daemons, which are disowned.
+  # shellcheck disable=SC2154
+  trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$root/.$name.lock"' EXIT
 }
 
 # ---- daemons -------------------------------------------------------------------------------------------------------
@@ -126,6 +128,7 @@ watch_owner() {
   # shellcheck disable=SC2016
   detached bash -c 'tail --pid="$1" -f /dev/null; exec "$2" down "$3"' watch "$1" "$(readlink -f "$0")" "$name" \
     </dev/null >/dev/null 2>&1 &
+  disown $!
 }
 
 # ---- asking the cluster ----------------------------------------------------------------------------------------------
@@ -154,8 +157,6 @@ until_true() {
 
 give_up() {
   note "$1"
-  # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null || true
   kill_daemons
   die "cluster '$name' did not start. Its logs are in $dir/log; 'ci/ceph down $name' removes it, 'ci/ceph up $name' tries again"
 }
@@ -190,17 +191,23 @@ choose_objectstore() {
   fi
 }
 
-# Below 32768, where the kernel starts to hand out ports by itself.
-free_port() {
-  local port
-  while :; do
-    port=$((10000 + RANDOM % 22000))
-    python3 - "$address" "$port" 2>/dev/null <<'PYTHON' && break
-import socket, sys
-socket.socket().bind((sys.argv[1], int(sys.argv[2])))
+# Two ports that can be bound now, below 32768, where the kernel starts to hand out ports by itself.
+free_ports() {
+  python3 - "$address" <<'PYTHON' || die "cannot listen on $address: choose another --address"
+import random, socket, sys
+held = []
+for attempt in range(200):
+    s = socket.socket()
+    try:
+        s.bind((sys.argv[1], random.randrange(10000, 32768)))
+        held.append(s)
+    except OSError:
+        continue
+    if len(held) == 2:
+        print(*(s.getsockname()[1] for s in held))
+        sys.exit()
+sys.exit("no free port found")
 PYTHON
-  done
-  echo "$port"
 }
 
 write_conf() {
@@ -222,6 +229,7 @@ osd pool default min size = 1
 osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 0
 run dir = $dir/run
+crash dir = $dir/log
 max open files = 65536
 
 [client]
@@ -352,7 +360,9 @@ create_cluster() {
 
   # Held until the monitor listens, so that no other cluster picks the same ports.
   lock_file 9 /tmp/ceph-csi-java.ports.lock 120
-  v2=$(free_port) v1=$(free_port)
+  local ports
+  ports=$(free_ports)
+  v2=${ports% *} v1=${ports#* }
   local mon_host="[v2:$address:$v2/0,v1:$address:$v1/0]"
   write_conf "$mon_host"
   write_env "$mon_host"
