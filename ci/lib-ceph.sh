@@ -86,8 +86,14 @@ launch() {
   local n=$1
   # shellcheck disable=SC2046
   detached $(daemon_command "$n") -f -i "${n#*.}" -c "$dir/ceph.conf" </dev/null >>"$dir/log/$n.out" 2>&1 &
-  echo $! >"$dir/run/$n.pid"
-  disown $!
+  local pid=$! tries
+  echo "$pid" >"$dir/run/$n.pid"
+  disown "$pid"
+  # Until the new process is the daemon, its command line is still ours and would not count.
+  for ((tries = 0; tries < 500; tries++)); do
+    if [[ ! -d /proc/$pid ]] || daemon_pid "$n" >/dev/null; then break; fi
+    sleep 0.01
+  done
 }
 
 # end_daemons SECONDS PATTERN: ask, wait, then kill.
