@@ -2,6 +2,8 @@ package io.cephcsi.bindings.internal;
 
 import com.sun.jna.Pointer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Reads memory that the native libraries own. */
 public final class NativeMemory {
@@ -25,6 +27,32 @@ public final class NativeMemory {
   /** A string ended by a zero byte; empty when the address is 0. */
   public static String cString(long address) {
     return address == 0 ? "" : new Pointer(address).getString(0, "UTF-8");
+  }
+
+  /** Strings that follow one another, each ended by a zero byte, in {@code length} bytes. */
+  public static List<String> cStrings(long address, long length) {
+    List<String> strings = new ArrayList<>();
+    byte[] bytes = bytes(address, length);
+    int from = 0;
+    for (int i = 0; i < bytes.length; i++) {
+      if (bytes[i] == 0) {
+        strings.add(new String(bytes, from, i - from, StandardCharsets.UTF_8));
+        from = i + 1;
+      }
+    }
+    return strings;
+  }
+
+  /** Writes bytes. */
+  public static void putBytes(long address, byte[] bytes) {
+    if (bytes.length > 0) {
+      new Pointer(address).write(0, bytes, 0, bytes.length);
+    }
+  }
+
+  /** Writes 64 bits. */
+  public static void putLong(long address, long value) {
+    new Pointer(address).setLong(0, value);
   }
 
   /** 64 bits. */
