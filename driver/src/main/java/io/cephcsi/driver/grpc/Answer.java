@@ -39,7 +39,8 @@ public final class Answer<T> {
       observer.onError(StatusTable.statusOf(e, family));
       return;
     }
-    future.whenComplete(answer::send);
+    @SuppressWarnings("unused") // send handles the failure, too
+    var sent = future.whenComplete(answer::send);
   }
 
   /** Answers a call that needs no cluster. */
@@ -48,7 +49,9 @@ public final class Answer<T> {
     observer.onCompleted();
   }
 
-  /** Whether nobody waits for the answer any more: the call was cancelled or its deadline passed. */
+  /**
+   * Whether nobody waits for the answer any more: the call was cancelled or its deadline passed.
+   */
   public boolean callerGone() {
     return context.isCancelled();
   }

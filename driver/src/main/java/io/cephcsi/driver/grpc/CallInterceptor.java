@@ -43,8 +43,7 @@ final class CallInterceptor implements ServerInterceptor {
             RequestLimits.check(message);
           } catch (VolumeException e) {
             refused = true;
-            watched.close(
-                Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
+            watched.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
             return;
           }
         }
@@ -96,12 +95,7 @@ final class CallInterceptor implements ServerInterceptor {
         LOG.info("[{}] {} OK in {} ms", id, method, took.toMillis());
       } else {
         LOG.warn(
-            "[{}] {} {} in {} ms: {}",
-            id,
-            method,
-            status.getCode(),
-            took.toMillis(),
-            description);
+            "[{}] {} {} in {} ms: {}", id, method, status.getCode(), took.toMillis(), description);
       }
     }
   }

@@ -143,7 +143,8 @@ public final class SocketServer implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    @SuppressWarnings("unused") // its threads are daemons of a process that ends
+    var ending = loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     executor.shutdown();
   }
 }

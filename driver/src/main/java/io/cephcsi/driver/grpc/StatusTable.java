@@ -5,6 +5,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,7 +44,7 @@ public final class StatusTable {
         "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
   }
 
-  private static StatusRuntimeException status(Status.Code code, String description) {
+  private static StatusRuntimeException status(Status.Code code, @Nullable String description) {
     return Status.fromCode(code).withDescription(description).asRuntimeException();
   }
 
@@ -65,9 +66,7 @@ public final class StatusTable {
   private static Status.Code code(CephException e, Family family) {
     return switch (e.errno()) {
       case EACCES, EPERM ->
-          family == Family.CSI_ADDONS
-              ? Status.Code.UNAUTHENTICATED
-              : Status.Code.PERMISSION_DENIED;
+          family == Family.CSI_ADDONS ? Status.Code.UNAUTHENTICATED : Status.Code.PERMISSION_DENIED;
       case ENOENT -> Status.Code.NOT_FOUND;
       case EEXIST -> Status.Code.ALREADY_EXISTS;
       case ENOSPC, EDQUOT -> Status.Code.RESOURCE_EXHAUSTED;

@@ -18,6 +18,7 @@ public record JournalEntry(
     UUID uuid, String requestName, String name, Map<String, String> attributes) {
   static final String IMAGE_ID = "csi.imageid";
   static final String JOURNAL_POOL = "csi.journalpool";
+
   /** Who owns the volume: the namespace of its claim. */
   public static final String OWNER = "csi.volume.owner";
 

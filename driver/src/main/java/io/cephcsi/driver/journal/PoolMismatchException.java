@@ -4,15 +4,19 @@ package io.cephcsi.driver.journal;
 public final class PoolMismatchException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  private final long poolId;
+  private final String explanation;
 
   PoolMismatchException(String requestName, long poolId) {
-    super("the name " + requestName + " belongs to an image in the pool with id " + poolId);
-    this.poolId = poolId;
+    this("the name " + requestName + " belongs to an image in the pool with id " + poolId);
   }
 
-  /** The id of the pool that the existing image is in. */
-  public long poolId() {
-    return poolId;
+  private PoolMismatchException(String explanation) {
+    super(explanation);
+    this.explanation = explanation;
+  }
+
+  /** Whose name it is, for the user. */
+  public String explain() {
+    return explanation;
   }
 }

@@ -28,7 +28,8 @@ public final class DriverMetrics {
     reclaims =
         Counter.builder()
             .name("ceph_csi_reclaims")
-            .help("Reclaims by outcome: done, skipped (in use), gave_way (somebody opened it)")
+            .help(
+                "Reclaims by outcome: done, dry_run, skipped (in use), gave_way (opened by somebody)")
             .labelNames("outcome")
             .register(registry);
     reclaimedBytes =
@@ -55,7 +56,7 @@ public final class DriverMetrics {
   /**
    * Counts a reclaim.
    *
-   * @param outcome done, skipped or gave_way
+   * @param outcome done, dry_run, skipped or gave_way
    * @param freedBytes usage before less usage after, not negative
    */
   public void reclaim(String outcome, long freedBytes) {

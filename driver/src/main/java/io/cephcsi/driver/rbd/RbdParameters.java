@@ -124,7 +124,7 @@ public record RbdParameters(
                     + ", not "
                     + size);
           }
-          options.objectSize(size);
+          options.objectSizeBytes(size);
         });
     striping(parameters, objectSize.orElse(4L << 20), options);
     return options.build();
@@ -145,7 +145,7 @@ public record RbdParameters(
                 + objectSize
                 + " and stripeCount must be at least 1");
       }
-      options.striping(unit.get(), count.orElse(1L));
+      options.stripeUnit(unit.get()).stripeCount(count.orElse(1L));
     }
   }
 
@@ -167,10 +167,7 @@ public record RbdParameters(
         (feature, needed) -> {
           if (features.contains(feature) && !features.contains(needed)) {
             throw VolumeException.invalid(
-                "parameters: imageFeatures: "
-                    + feature.cephName()
-                    + " needs "
-                    + needed.cephName());
+                "parameters: imageFeatures: " + feature.cephName() + " needs " + needed.cephName());
           }
         });
     return features;

@@ -96,7 +96,7 @@ public final class RbdVolumes implements AutoCloseable {
     try {
       return journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
     } catch (PoolMismatchException e) {
-      throw new VolumeException(Reason.ALREADY_EXISTS, e.getMessage(), e);
+      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }
   }
 
@@ -113,17 +113,14 @@ public final class RbdVolumes implements AutoCloseable {
       RbdParameters parameters,
       CapacityRange capacity,
       long size) {
-    long actual = size;
-    if (entry.imageId().isPresent()) {
-      Optional<Long> existing = existingSize(pool, entry, capacity);
-      if (existing.isPresent()) {
-        return existing.get();
-      }
+    Optional<Long> existing =
+        entry.imageId().isPresent() ? existingSize(pool, entry, capacity) : Optional.empty();
+    if (existing.isPresent()) {
+      return existing.get();
     }
+    long actual;
     try {
-      pool.create(entry.name(), size, parameters.options());
-    } catch (CephException.AlreadyExists e) {
-      actual = existingSize(pool, entry, capacity).orElse(size);
+      actual = makeImage(pool, entry, parameters, capacity, size);
     } catch (CephException e) {
       undo(journal, entry, e);
       throw e;
@@ -138,6 +135,29 @@ public final class RbdVolumes implements AutoCloseable {
       journal.setImageId(entry.uuid(), imageId);
     }
     return actual;
+  }
+
+  private static long makeImage(
+      RbdPool pool,
+      JournalEntry entry,
+      RbdParameters parameters,
+      CapacityRange capacity,
+      long size) {
+    try {
+      pool.create(entry.name(), size, parameters.options());
+      return size;
+    } catch (CephException.AlreadyExists e) {
+      Optional<Long> existing = existingSize(pool, entry, capacity);
+      if (existing.isPresent()) {
+        return existing.get();
+      }
+      // A process died while it made the image: its name is taken, but there is no header, so there
+      // cannot be any data. What is there is swept away and made anew.
+      LOG.info("image {} was left half made; making it anew", entry.name());
+      pool.remove(entry.name(), Progress.NONE);
+      pool.create(entry.name(), size, parameters.options());
+      return size;
+    }
   }
 
   private static Optional<Long> existingSize(
@@ -170,7 +190,8 @@ public final class RbdVolumes implements AutoCloseable {
     try {
       journal.undo(entry);
     } catch (RuntimeException e) {
-      LOG.warn("the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
+      LOG.warn(
+          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
     }
   }
 
@@ -345,8 +366,7 @@ public final class RbdVolumes implements AutoCloseable {
   }
 
   /** Runs work on a leased connection; one that turns out blocklisted is replaced. */
-  private <T> T connected(
-      ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
+  private <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
     try (Lease lease = connections.lease(cluster, credentials)) {
       try {
         return work.apply(lease);

@@ -72,7 +72,8 @@ public record ReclaimPlan(
       case "skip" -> false;
       case "fail" -> true;
       default ->
-          throw VolumeException.invalid("parameters: " + key + " must be skip or fail, not " + value);
+          throw VolumeException.invalid(
+              "parameters: " + key + " must be skip or fail, not " + value);
     };
   }
 
@@ -115,8 +116,7 @@ public record ReclaimPlan(
     try {
       return Long.parseLong(value);
     } catch (NumberFormatException e) {
-      throw VolumeException.invalid(
-          "parameters: " + key + " must be a whole number, not " + value);
+      throw VolumeException.invalid("parameters: " + key + " must be a whole number, not " + value);
     }
   }
 }
