@@ -12,6 +12,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -88,9 +89,10 @@ public final class SpaceReclaimer {
             ZeroScan.usageAfter(image, plan, operation));
       }
     }
-    try (RbdImage image = target.open()) {
+    try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
+      RbdImage image = open.image();
       OptionalLong before = ImageUsage.measure(image, plan.exactUsage());
-      Outcome outcome = sparsify(image, target.clientId(), plan, operation);
+      Outcome outcome = sparsify(image, open.clientId(), plan, operation);
       operation.phase("measure");
       OptionalLong after = ImageUsage.measure(image, plan.exactUsage());
       return new ReclaimResult(outcome, "", before, after);
@@ -120,11 +122,14 @@ public final class SpaceReclaimer {
         return Outcome.GAVE_WAY;
       }
       long sparseSize = Math.min(plan.sparseSize(), image.info().objectSize());
+      BooleanSupplier stop = () -> watch.somebodyCame() || operation.isCancelled();
+      Pace pace = Pace.of(image, plan.maxBytesPerSecond());
       image.sparsify(
           sparseSize,
           (done, total) -> {
             operation.progress(done, total);
-            return !watch.somebodyCame() && !operation.isCancelled();
+            pace.await(done, stop);
+            return !stop.getAsBoolean();
           });
       return Outcome.DONE;
     } catch (CephException.Canceled e) {
