@@ -75,10 +75,25 @@ class CrashIT {
     }
 
     void deleteAll() {
-      driver.delete(restored.getVolumeId());
-      driver.delete(copied.getVolumeId());
-      driver.deleteSnapshot(snapshot.getSnapshotId());
-      driver.delete(volume.getVolumeId());
+      whenUnused(() -> driver.delete(restored.getVolumeId()));
+      whenUnused(() -> driver.delete(copied.getVolumeId()));
+      whenUnused(() -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+      whenUnused(() -> driver.delete(volume.getVolumeId()));
+    }
+
+    /** A process that was halted counts as a user of its images until its watch expires. */
+    private static void whenUnused(Runnable delete) {
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .ignoreExceptionsMatching(
+              e ->
+                  e instanceof StatusRuntimeException status
+                      && status.getStatus().getCode() == Code.FAILED_PRECONDITION)
+          .until(
+              () -> {
+                delete.run();
+                return true;
+              });
     }
   }
 

@@ -326,6 +326,11 @@ class RbdClonesIT {
             .ignoreExceptions()
             .untilAsserted(() -> bounded.deleteSnapshot(taken.getSnapshotId()));
       }
+      // So is the parent of one.
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .ignoreExceptions()
+          .untilAsserted(() -> bounded.delete(source.getVolumeId()));
     }
     deleteSourceAndAwaitNothing();
   }
