@@ -51,6 +51,7 @@ public final class RbdImage extends ImageProperties {
    *
    * @param size the new size in bytes
    * @param allowShrink whether data may be cut off; else a smaller size fails with EINVAL
+   * @param progress cancelling a shrink leaves the old size with some of the objects gone
    */
   public void resize(long size, boolean allowShrink, Progress progress) {
     callTracked(
@@ -64,6 +65,7 @@ public final class RbdImage extends ImageProperties {
   /**
    * Copies what still comes from the parent and cuts the tie ({@code rbd_flatten_with_progress}).
    *
+   * @param progress cancelling keeps the parent; flattening again copies the rest
    * @throws CephException with EINVAL if the image has no parent
    */
   public void flatten(Progress progress) {
