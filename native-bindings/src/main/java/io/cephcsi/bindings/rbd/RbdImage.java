@@ -97,7 +97,7 @@ public final class RbdImage extends ImageProperties {
 
   /**
    * Frees ranges of zeroes inside objects, and objects of zeroes ({@code
-   * rbd_sparsify_with_progress}).
+   * rbd_sparsify_with_progress}). A {@link #diff} shows only what was freed at the end of objects.
    *
    * @param sparseSize the shortest range that is freed, in bytes: a power of two from 4 KiB to the
    *     object size
@@ -114,6 +114,10 @@ public final class RbdImage extends ImageProperties {
   /**
    * Walks over what is allocated, or what changed ({@code rbd_diff_iterate2}), up to the active
    * snapshot or the head.
+   *
+   * <p>Without {@code fromSnapshot} an object that no snapshot shares counts from its beginning to
+   * its end, also with {@code wholeObject} off: holes before its last data, such as {@link
+   * #sparsify} makes, are not seen, though their space is free.
    *
    * @param fromSnapshot changes since this snapshot; empty for all that exists
    * @param offset where to begin, in bytes

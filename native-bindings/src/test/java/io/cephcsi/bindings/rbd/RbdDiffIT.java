@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -72,6 +73,23 @@ class RbdDiffIT extends RbdCase {
           .doesNotContain(new Extent(30L * OBJECT, OBJECT, true));
       assertThatThrownBy(() -> diff(image, Optional.of("missing"), true))
           .isInstanceOf(CephException.NotFound.class);
+    }
+  }
+
+  @Test
+  void anObjectCountsToItsEndAndHolesBeforeItAreNotSeen() {
+    create(PLAIN, 2);
+    try (RbdImage image = pool.open(name)) {
+      fill(image, 0, 2, 1);
+      image.discard(0, OBJECT / 2);
+      image.discard(OBJECT + OBJECT / 2, OBJECT / 2);
+      image.flush();
+      assertThat(image.read(0, 10)).isEqualTo(new byte[10]);
+      assertThat(diff(image, Optional.empty(), false))
+          .extracting(Extent::length)
+          .satisfiesExactly(
+              length -> assertThat(length).isEqualTo(OBJECT),
+              length -> assertThat(length).isEqualTo(OBJECT / 2));
     }
   }
 
