@@ -101,7 +101,10 @@ public final class ConnectionPool implements AutoCloseable {
         .monitors(monitors)
         .key(credentials.key())
         .connectTimeout(connectTimeout)
-        .operationTimeout(operationTimeout);
+        .operationTimeout(operationTimeout)
+        // With the cache on, a write or discard succeeds before the cluster has it, and its error
+        // comes out of the next flush: nothing here reads or writes twice, so it has no use.
+        .option("rbd_cache", "false");
   }
 
   private static RuntimeException unusable(

@@ -109,11 +109,13 @@ class UnreachableClusterIT {
       for (ThrowingCallable call : callsOf(volume)) {
         assertThat(inTime(call)).isIn(Code.DEADLINE_EXCEEDED, Code.UNAVAILABLE, Code.ABORTED);
         // Whatever the cluster does, the driver itself answers.
-        driver
-            .identity()
-            .withDeadlineAfter(2, TimeUnit.SECONDS)
-            .probe(ProbeRequest.getDefaultInstance())
-            .getReady();
+        assertThat(
+                driver
+                    .identity()
+                    .withDeadlineAfter(2, TimeUnit.SECONDS)
+                    .probe(ProbeRequest.getDefaultInstance())
+                    .hasReady())
+            .isTrue();
       }
     } finally {
       back.run();
