@@ -1,8 +1,10 @@
 package io.cephcsi.testing;
 
+import com.sun.jna.Library;
+import com.sun.jna.Native;
+import com.sun.jna.Structure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -23,21 +25,10 @@ public final class ProcessState {
 
   private ProcessState() {}
 
-  /** Resident memory. */
-  public static long residentBytes() {
-    for (String line : lines(SELF.resolve("status"))) {
-      if (line.startsWith("VmRSS:")) {
-        return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
-      }
-    }
-    throw new IllegalStateException("/proc/self/status has no VmRSS");
-  }
-
-  /** Resident memory without the JVM's heap, whose size the collector chooses. */
-  public static long residentNativeBytes() {
-    System.gc();
-    return residentBytes()
-        - ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getCommitted();
+  /** Bytes that malloc has given out and that were not freed; the JVM's heap is not among them. */
+  public static long mallocBytes() {
+    MallocInfo info = Glibc.INSTANCE.mallinfo2();
+    return info.uordblks + info.hblkhd;
   }
 
   /** Open file descriptors. */
@@ -87,14 +78,6 @@ public final class ProcessState {
     return count;
   }
 
-  private static List<String> lines(Path file) {
-    try {
-      return Files.readAllLines(file);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
   private static List<Path> children(Path folder) {
     List<Path> paths = new ArrayList<>();
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
@@ -105,5 +88,40 @@ public final class ProcessState {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** The C library. */
+  public interface Glibc extends Library {
+    /** The library of this process. */
+    Glibc INSTANCE = Native.load("c", Glibc.class);
+
+    /** Sums up all arenas of malloc. */
+    MallocInfo mallinfo2();
+  }
+
+  /** {@code struct mallinfo2}. */
+  @Structure.FieldOrder({
+    "arena",
+    "ordblks",
+    "smblks",
+    "hblks",
+    "hblkhd",
+    "usmblks",
+    "fsmblks",
+    "uordblks",
+    "fordblks",
+    "keepcost"
+  })
+  public static class MallocInfo extends Structure implements Structure.ByValue {
+    public long arena;
+    public long ordblks;
+    public long smblks;
+    public long hblks;
+    public long hblkhd;
+    public long usmblks;
+    public long fsmblks;
+    public long uordblks;
+    public long fordblks;
+    public long keepcost;
   }
 }
