@@ -67,3 +67,12 @@ find_jdk() {
   done
   return 1
 }
+
+# network_failed LOG: whether Maven failed because a download did not get through; trying again helps then.
+network_failed() {
+  grep -qE '^\[ERROR\].*(Could not transfer|Connection (timed|reset|refused)|Read timed out|Unknown host|Premature end)' "$1" &&
+    ! untrusted "$1"
+}
+
+# untrusted LOG: whether Maven failed because it does not trust who it talks to.
+untrusted() { grep -q 'PKIX path building failed' "$1"; }
