@@ -58,6 +58,7 @@ final class LivenessProbe {
 
   private static boolean ready(ManagedChannel channel, Duration timeout) {
     try {
+      channel.resetConnectBackoff(); // else a driver that came back is found after minutes only
       return IdentityGrpc.newBlockingStub(channel)
           .withDeadlineAfter(timeout.toMillis(), TimeUnit.MILLISECONDS)
           .probe(ProbeRequest.getDefaultInstance())
