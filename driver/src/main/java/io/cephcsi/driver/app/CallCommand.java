@@ -5,8 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.cephcsi.driver.grpc.JsonCall;
 import io.cephcsi.driver.grpc.MethodCatalog;
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.grpc.StatusTable;
 import io.grpc.ManagedChannel;
-import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -99,8 +99,7 @@ final class CallCommand implements Callable<Integer> {
         channel.shutdownNow();
       }
     } catch (StatusRuntimeException e) {
-      Status status = e.getStatus();
-      spec.commandLine().getErr().println(status.getCode() + ": " + status.getDescription());
+      spec.commandLine().getErr().println(StatusTable.show(e));
       return DriverMain.EXIT_FAILED;
     }
   }

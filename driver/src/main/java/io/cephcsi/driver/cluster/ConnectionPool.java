@@ -30,21 +30,26 @@ public final class ConnectionPool implements AutoCloseable {
 
   private final Duration connectTimeout;
   private final Duration operationTimeout;
-  private final Cache<Key, Entry> entries =
-      Caffeine.newBuilder()
-          .expireAfterAccess(IDLE)
-          .maximumSize(MAX_CONNECTIONS)
-          .scheduler(Scheduler.systemScheduler())
-          .<Key, Entry>removalListener((key, entry, cause) -> retire(entry))
-          .build();
+  private final Cache<Key, Entry> entries;
 
   /**
    * @param connectTimeout how long connecting may take
    * @param operationTimeout how long one operation of the cluster may take
    */
   public ConnectionPool(Duration connectTimeout, Duration operationTimeout) {
+    this(connectTimeout, operationTimeout, IDLE);
+  }
+
+  ConnectionPool(Duration connectTimeout, Duration operationTimeout, Duration idle) {
     this.connectTimeout = connectTimeout;
     this.operationTimeout = operationTimeout;
+    this.entries =
+        Caffeine.newBuilder()
+            .expireAfterAccess(idle)
+            .maximumSize(MAX_CONNECTIONS)
+            .scheduler(Scheduler.systemScheduler())
+            .<Key, Entry>removalListener((key, entry, cause) -> retire(entry))
+            .build();
   }
 
   private static void retire(@Nullable Entry entry) {

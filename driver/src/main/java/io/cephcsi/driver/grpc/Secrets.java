@@ -3,6 +3,7 @@ package io.cephcsi.driver.grpc;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import com.google.protobuf.TextFormat;
+import com.google.protobuf.UnknownFieldSet;
 import io.cephcsi.proto.csi.v1.CsiProto;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,8 @@ public final class Secrets {
 
   static Message strip(Message message) {
     Message.Builder stripped = message.toBuilder();
+    // A field of a newer interface may be a secret.
+    stripped.setUnknownFields(UnknownFieldSet.getDefaultInstance());
     for (Map.Entry<FieldDescriptor, Object> entry : message.getAllFields().entrySet()) {
       FieldDescriptor field = entry.getKey();
       if (isSecret(field)) {

@@ -107,8 +107,10 @@ public final class OperationRegistry {
 
   private <T> CompletableFuture<T> launch(
       String key, String kind, Executor executor, Function<Operation, T> work) {
+    if (stopping) {
+      throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
+    }
     Operation operation = claim(key, kind);
-    results.invalidate(key); // whatever is kept is about a state that ends now
     CompletableFuture<T> future = new CompletableFuture<>();
     try {
       executor.execute(() -> run(key, operation, work, future));
@@ -136,8 +138,10 @@ public final class OperationRegistry {
       Executor executor,
       Function<Operation, T> work) {
     Kept kept = results.getIfPresent(key);
-    if (kept != null && kept.fingerprint.equals(fingerprint) && !running.containsKey(key)) {
-      results.invalidate(key);
+    if (kept != null
+        && kept.fingerprint.equals(fingerprint)
+        && !running.containsKey(key)
+        && results.asMap().remove(key, kept)) { // an operation that starts now drops it
       return CompletableFuture.completedFuture((T) kept.result);
     }
     return launch(
@@ -155,7 +159,8 @@ public final class OperationRegistry {
 
   /**
    * Locks a second key for as long as a part of an operation takes, such as the request name while
-   * a volume is deleted by its id.
+   * a volume is deleted by its id. An operation that runs may do so after {@link #stop()} too: it
+   * is to end well.
    *
    * @throws VolumeException ABORTED when an operation with this key runs
    */
@@ -165,15 +170,13 @@ public final class OperationRegistry {
   }
 
   private Operation claim(String key, String kind) {
-    if (stopping) {
-      throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
-    }
     Operation operation = new Operation(kind, key, clock);
     Operation other = running.putIfAbsent(key, operation);
     if (other != null) {
       throw new VolumeException(
           Reason.ABORTED, "an operation is already pending: " + other.describe());
     }
+    results.invalidate(key); // whatever is kept is about a state that ends now
     return operation;
   }
 

@@ -1,8 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -73,6 +76,7 @@ public record RbdParameters(
    */
   public static RbdParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
+    VolumeId.requireClusterId(clusterId);
     String pool = required(parameters, "pool");
     if (Boolean.parseBoolean(parameters.get("encrypted"))) {
       throw VolumeException.invalid(
@@ -81,13 +85,13 @@ public record RbdParameters(
     }
     String prefix = parameters.getOrDefault("volumeNamePrefix", "");
     prefix = prefix.isEmpty() ? DEFAULT_PREFIX : prefix;
-    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
+    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > MAX_IMAGE_NAME
         || prefix.contains("/")
         || prefix.contains("@")) {
       throw VolumeException.invalid(
           "parameters: volumeNamePrefix must have at most "
               + (MAX_IMAGE_NAME - UUID_LENGTH)
-              + " characters, without / and @");
+              + " bytes, without / and @");
     }
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
