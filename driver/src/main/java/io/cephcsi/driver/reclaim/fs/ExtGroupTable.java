@@ -8,6 +8,7 @@ import java.util.zip.CRC32C;
 /** The group descriptors, all of them, each with its checksum proved where there is one. */
 final class ExtGroupTable {
   private static final int BLOCK_UNINIT = 0x2;
+  private static final int INODES_ZEROED = 0x4;
   private static final int KNOWN_FLAGS = 0x7;
   private static final int CHECKSUM_AT = 0x1E;
 
@@ -54,7 +55,8 @@ final class ExtGroupTable {
       }
       int flags = u16(group, 0x12);
       Refusal.require(
-          (flags & ~(uninitAllowed ? KNOWN_FLAGS : 0)) == 0, "unknown flags of group " + group);
+          (flags & ~(uninitAllowed ? KNOWN_FLAGS : INODES_ZEROED)) == 0,
+          "flags 0x" + Integer.toHexString(flags) + " of group " + group + " make no sense");
       freeInodes += u16(group, 0xE) | (size > 32 ? u16(group, 0x2E) << 16 : 0);
     }
     Refusal.require(

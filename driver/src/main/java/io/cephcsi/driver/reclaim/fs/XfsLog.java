@@ -23,6 +23,12 @@ final class XfsLog {
   /** Largest record: 256 KiB of body and 8 headers, in blocks. */
   private static final int LARGEST_RECORD = (256 << 10) / BLOCK + 8;
 
+  /**
+   * xfsprogs, when it resets a log, writes an unmount record at block 0, leaves zeros up to here,
+   * and fills the rest with records of the cycle before.
+   */
+  private static final int RESET_GAP_END = (256 << 10) / BLOCK;
+
   /** Into how many parts a round of the search divides what is left. */
   private static final int PARTS = 32;
 
@@ -69,7 +75,9 @@ final class XfsLog {
         older++;
       }
       for (int i = older; i < probes.length; i++) {
-        Refusal.require(found[i] == cycle - 1, "the cycles of the log are not in order");
+        Refusal.require(
+            found[i] == cycle - 1 || inResetGap(probes[i], found[i]),
+            "the cycles of the log are not in order");
       }
       high = older < probes.length ? probes[older] : high;
       low = older > 0 ? probes[older - 1] : low;
@@ -87,21 +95,31 @@ final class XfsLog {
     int after = (int) Math.min(WINDOW, length / 2);
     int before = (int) Math.min(WINDOW + LARGEST_RECORD, length - after);
     ByteBuffer window = readRing(Math.floorMod(head - before, length), before + after);
+    boolean gap = false;
     for (int i = 0; i < before + after; i++) {
       long position = Math.floorMod(head - before + i, length);
-      int expected = position < head ? cycle : cycle - 1;
+      int found = cycle(window, i);
+      boolean older = position >= head;
+      boolean expected = found == (older ? cycle - 1 : cycle);
+      gap |= !expected;
       Refusal.require(
-          cycle(window, i) == expected, "the cycles around the end of the log are not in order");
+          expected || (older && inResetGap(position, found)),
+          "the cycles around the end of the log are not in order");
     }
     for (int i = before - 1; i >= 0; i--) {
       if (window.getInt(i * BLOCK) == XfsLogRecord.MAGIC) {
         ByteBuffer bytes = window.slice(i * BLOCK, (before - i) * BLOCK);
         long position = Math.floorMod(head - before + i, length);
+        Refusal.require(position == 0 || !gap, "the log has a hole");
         XfsLogRecord record = new XfsLogRecord(new XfsFields(bytes), volume.superblock);
         return record.checkUnmount(position);
       }
     }
     throw Refusal.inconsistent("the log has no record before its end");
+  }
+
+  private static boolean inResetGap(long position, int cycle) {
+    return cycle == 0 && position < RESET_GAP_END;
   }
 
   private int[] cycles(long[] positions) throws IOException {

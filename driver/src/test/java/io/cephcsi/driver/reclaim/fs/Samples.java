@@ -40,10 +40,6 @@ final class Samples {
             .then("truncate -s 5G $IMAGE; e2fsck -fp $IMAGE >/dev/null; resize2fs $IMAGE 2>&1"),
         Sample.of("mkfs.ext4 -O ^resize_inode", 3000, Fill.MOUNT)
             .then("e2fsck -fp $IMAGE >/dev/null; resize2fs $IMAGE 400M 2>&1"),
-        Sample.of("mkfs.ext4", 400, Fill.MOUNT)
-            .then(
-                "truncate -s 3G $IMAGE; mount -o loop $IMAGE $MNT;"
-                    + " resize2fs $(findmnt -no SOURCE $MNT) 2>&1; umount $MNT"),
         Sample.of("mkfs.ext4", 100 << 10, Fill.MOUNT));
   }
 
@@ -53,7 +49,7 @@ final class Samples {
         Sample.of("mkfs.xfs -b size=1024 -m rmapbt=1", 400, Fill.MOUNT),
         Sample.of("mkfs.xfs -m rmapbt=1,reflink=1,inobtcount=1,bigtime=1", 600, Fill.MOUNT),
         Sample.of("mkfs.xfs -s size=4096 -l su=32k", 500, Fill.MOUNT),
-        Sample.of("mkfs.xfs -l size=1000m,su=256k -d agcount=9", 3000, Fill.MOUNT),
+        Sample.of("mkfs.xfs -l size=300m,su=256k -d agcount=4", 3000, Fill.MOUNT),
         Sample.of("mkfs.xfs -m finobt=0,reflink=0 -i sparse=0", 400, Fill.MOUNT),
         Sample.of("mkfs.xfs", 500, Fill.MOUNT).then("xfs_admin -U generate $IMAGE >/dev/null 2>&1"),
         Sample.of("mkfs.xfs", 400, Fill.MOUNT)
