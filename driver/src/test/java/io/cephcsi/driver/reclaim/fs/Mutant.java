@@ -22,6 +22,24 @@ final class Mutant implements BlockReader {
     return this;
   }
 
+  /** The bytes as they are now. */
+  ByteBuffer peek(long offset, int length) throws IOException {
+    ByteBuffer bytes = ByteBuffer.allocate(length);
+    read(offset, bytes);
+    return bytes.flip();
+  }
+
+  /** Puts other bytes in place. */
+  Mutant patch(long offset, ByteBuffer bytes) throws IOException {
+    ByteBuffer now = peek(offset, bytes.limit());
+    for (int i = 0; i < bytes.limit(); i++) {
+      if (now.get(i) != bytes.get(i)) {
+        flip(offset + i, now.get(i) ^ bytes.get(i));
+      }
+    }
+    return this;
+  }
+
   Mutant cutTo(long newSize) {
     size = newSize;
     return this;
