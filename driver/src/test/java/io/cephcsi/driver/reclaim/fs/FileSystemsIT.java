@@ -70,6 +70,10 @@ class FileSystemsIT {
       long started = System.nanoTime();
       Inspection inspection = FileSystems.inspect(file);
       long micros = (System.nanoTime() - started) / 1000;
+      if (inspection instanceof Inspection.Refused && !sample.xfs() && isDamaged(image)) {
+        System.out.println(sample + ": rightly refused, the tools left it damaged: " + inspection);
+        return;
+      }
       assertThat(inspection).isInstanceOf(Inspection.Clean.class);
       Inspection.Clean clean = (Inspection.Clean) inspection;
       List<FreeRange> expected =
@@ -81,5 +85,13 @@ class FileSystemsIT {
           "%s: %d ranges, %d reads of %d KiB, %d us%n",
           sample, expected.size(), file.reads().size(), bytes >> 10, micros);
     }
+  }
+
+  /**
+   * Whether e2fsck finds errors: resize2fs 1.47.0 for one, when it grows a file system with
+   * sparse_super2 and resize_inode, frees the block bitmap of the group that was last.
+   */
+  private static boolean isDamaged(Path image) {
+    return Shell.stream(List.of("e2fsck", "-fn", image.toString()), line -> {}) >= 4;
   }
 }

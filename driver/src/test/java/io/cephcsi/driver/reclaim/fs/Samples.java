@@ -92,7 +92,7 @@ final class Samples {
       }
       mkfs.append(" -E lazy_itable_init=").append(random.nextInt(2));
     }
-    if (random.nextInt(4) == 0) {
+    if (!features.contains("bigalloc") && random.nextInt(4) == 0) {
       mkfs.append(" -N ").append(500 + random.nextInt(20000));
     }
     if (!features.isEmpty()) {
