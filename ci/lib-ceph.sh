@@ -21,7 +21,9 @@ select_cluster() {
 
 with_cluster_lock() {
   lock_file 8 "$root/.$name.lock" 300
-  trap 'rm -f "$root/.$name.lock"' EXIT
+  # At the end nothing of ours goes on but the daemons, which are disowned.
+  # shellcheck disable=SC2154
+  trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$root/.$name.lock"' EXIT
 }
 
 # ---- daemons -------------------------------------------------------------------------------------------------------
@@ -65,16 +67,33 @@ detached() {
     fd=${fd##*/}
     ((fd <= 2)) || eval "exec $fd>&-"
   done
-  unset PYTHONHOME PYTHONPATH VIRTUAL_ENV CEPH_ARGS CEPH_CONF
+  unset PYTHONHOME PYTHONPATH VIRTUAL_ENV CEPH_ARGS CEPH_CONF LD_PRELOAD
   cd /
   exec setsid "$@"
 }
 
+# daemon_command NAME: the words that run it. Its fsync calls do nothing, unless --sync: waiting for the disk makes a
+# small write 4 to 6 times slower, and protects only against a crash of the machine.
+daemon_command() {
+  if [[ ! -e $dir/sync ]] && [[ -z $(LD_PRELOAD=libeatmydata.so true 2>&1) ]]; then
+    echo "env -u CEPH_ARGS LD_PRELOAD=libeatmydata.so ceph-${1%%.*}"
+  else
+    echo "env -u CEPH_ARGS ceph-${1%%.*}"
+  fi
+}
+
 launch() {
   local n=$1
-  detached "ceph-${n%%.*}" -f -i "${n#*.}" -c "$dir/ceph.conf" </dev/null >>"$dir/log/$n.out" 2>&1 &
-  echo $! >"$dir/run/$n.pid"
-  disown $!
+  # shellcheck disable=SC2046
+  detached $(daemon_command "$n") -f -i "${n#*.}" -c "$dir/ceph.conf" </dev/null >>"$dir/log/$n.out" 2>&1 &
+  local pid=$! tries
+  echo "$pid" >"$dir/run/$n.pid"
+  disown "$pid"
+  # Until the new process is the daemon, its command line is still ours and would not count.
+  for ((tries = 0; tries < 500; tries++)); do
+    if [[ ! -d /proc/$pid ]] || daemon_pid "$n" >/dev/null; then break; fi
+    sleep 0.01
+  done
 }
 
 # end_daemons SECONDS PATTERN: ask, wait, then kill.
@@ -115,6 +134,7 @@ watch_owner() {
   # shellcheck disable=SC2016
   detached bash -c 'tail --pid="$1" -f /dev/null; exec "$2" down "$3"' watch "$1" "$(readlink -f "$0")" "$name" \
     </dev/null >/dev/null 2>&1 &
+  disown $!
 }
 
 # ---- asking the cluster ----------------------------------------------------------------------------------------------
@@ -143,8 +163,6 @@ until_true() {
 
 give_up() {
   note "$1"
-  # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null || true
   kill_daemons
   die "cluster '$name' did not start. Its logs are in $dir/log; 'ci/ceph down $name' removes it, 'ci/ceph up $name' tries again"
 }
@@ -156,7 +174,7 @@ check_same_settings() {
   local made wanted
   made=$(grep '^# made with:' "$dir/ceph.conf")
   for wanted in ${objectstore:+objectstore=$objectstore} ${osds:+osds=$osds} ${address:+address=$address} \
-    ${slow_maps:+slow-maps=yes}; do
+    ${slow_maps:+slow-maps=yes} ${sync:+sync=yes}; do
     [[ "$made " == *" $wanted "* ]] ||
       die "cluster '$name' was ${made#\# }, not $wanted: 'ci/ceph down $name' first, or use another name"
   done
@@ -179,23 +197,29 @@ choose_objectstore() {
   fi
 }
 
-# Below 32768, where the kernel starts to hand out ports by itself.
-free_port() {
-  local port
-  while :; do
-    port=$((10000 + RANDOM % 22000))
-    python3 - "$address" "$port" 2>/dev/null <<'PYTHON' && break
-import socket, sys
-socket.socket().bind((sys.argv[1], int(sys.argv[2])))
+# Two ports that can be bound now, below 32768, where the kernel starts to hand out ports by itself.
+free_ports() {
+  python3 - "$address" <<'PYTHON' || die "cannot listen on $address: choose another --address"
+import random, socket, sys
+held = []
+for attempt in range(200):
+    s = socket.socket()
+    try:
+        s.bind((sys.argv[1], random.randrange(10000, 32768)))
+        held.append(s)
+    except OSError:
+        continue
+    if len(held) == 2:
+        print(*(s.getsockname()[1] for s in held))
+        sys.exit()
+sys.exit("no free port found")
 PYTHON
-  done
-  echo "$port"
 }
 
 write_conf() {
   local mon_host=$1
   cat >"$dir/ceph.conf" <<CONF
-# made with: objectstore=$objectstore osds=$osds address=$address slow-maps=${slow_maps:-no}
+# made with: objectstore=$objectstore osds=$osds address=$address slow-maps=${slow_maps:-no} sync=${sync:-no}
 [global]
 fsid = $fsid
 mon host = $mon_host
@@ -211,6 +235,7 @@ osd pool default min size = 1
 osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 0
 run dir = $dir/run
+crash dir = $dir/log
 max open files = 65536
 
 [client]
@@ -250,6 +275,8 @@ memstore device bytes = $(numfmt --from=iec "${CEPH_CI_OSD_SIZE:-20G}")
 [mds]
 mds data = $dir/data/\$type.\$id
 mds cache memory limit = 268435456
+# After a stop, the mgr's own session is gone for good; the default waits 45 s for it.
+mds reconnect timeout = 3
 mds beacon grace = 120
 CONF
   local section
@@ -314,7 +341,8 @@ make_keys() {
 mkfs() {
   local n=$1
   shift
-  env -u CEPH_ARGS "ceph-${n%%.*}" -i "${n#*.}" -c "$dir/ceph.conf" -f --mkfs "$@" </dev/null >>"$dir/log/$n.out" 2>&1
+  # shellcheck disable=SC2046
+  $(daemon_command "$n") -i "${n#*.}" -c "$dir/ceph.conf" -f --mkfs "$@" </dev/null >>"$dir/log/$n.out" 2>&1
 }
 
 create_cluster() {
@@ -326,6 +354,7 @@ create_cluster() {
   umask 077
   mkdir -p "$dir"/{run,log,data/{mon.a,mgr.x,mds.a}}
   choose_objectstore
+  [[ -z $sync ]] || touch "$dir/sync"
   trap 'give_up "interrupted"' INT TERM HUP
   local fsid uuids=() v2 v1
   fsid=$(cat /proc/sys/kernel/random/uuid)
@@ -337,7 +366,9 @@ create_cluster() {
 
   # Held until the monitor listens, so that no other cluster picks the same ports.
   lock_file 9 /tmp/ceph-csi-java.ports.lock 120
-  v2=$(free_port) v1=$(free_port)
+  local ports
+  ports=$(free_ports)
+  v2=${ports% *} v1=${ports#* }
   local mon_host="[v2:$address:$v2/0,v1:$address:$v1/0]"
   write_conf "$mon_host"
   write_env "$mon_host"
@@ -352,7 +383,7 @@ create_cluster() {
     give_up "the monitor's store was not made: $(tail -n 5 "$dir/log/mon.a.out")"
   rm "$dir/monmap" "$dir/mon.keyring"
   launch mon.a
-  until_true 20 "listening of the monitor" bash -c "exec 3<>/dev/tcp/$address/$v1"
+  until_true 20 "listening of the monitor" eval "exec 3<>/dev/tcp/$address/$v1"
   exec 9<&-
 
   { first_commands; for ((i = 0; i < osds; i++)); do echo "osd new ${uuids[i]} $i"; done; } | admin_batch
@@ -396,17 +427,16 @@ start_cluster() {
   note "cluster '$name' runs again after $(elapsed "$begun") s in $dir"
 }
 
-# Usable means that what the driver asks of a cluster answers: RBD pools, the file system, and two mgr modules.
+# Usable means that what the driver asks of a cluster answers: two mgr modules, the file system, RBD pools.
+# The pools come last: a client that writes before the OSD is up looks again only after 5 s.
 wait_until_usable() {
-  local pool waits=()
-  for pool in rbd rbd2 rbd-data; do
-    until_true 60 "rbd pool init $pool" timeout 60 rbd -c "$dir/ceph.conf" pool init "$pool" &
-    waits+=($!)
-  done
-  until_true 60 "the mgr module rbd_support" admin_ceph rbd task list
-  until_true 60 "the mgr module volumes" admin_ceph fs subvolumegroup create cephfs csi
+  local pool
+  until_true 60 "the start of the mgr module volumes" admin_ceph fs subvolumegroup create cephfs csi
   until_true 20 "listing subvolumes" admin_ceph fs subvolume ls cephfs csi
-  for pool in "${waits[@]}"; do wait "$pool" || exit 1; done
+  until_true 60 "the start of the mgr module rbd_support" admin_ceph rbd task list
+  for pool in rbd rbd2 rbd-data; do
+    until_true 60 "rbd pool init $pool" timeout 60 rbd -c "$dir/ceph.conf" pool init "$pool"
+  done
 }
 
 elapsed() {

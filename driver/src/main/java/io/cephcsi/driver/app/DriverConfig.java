@@ -1,0 +1,110 @@
+package io.cephcsi.driver.app;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/**
+ * What one process serves, validated.
+ *
+ * @param clustersFile ceph-csi's config.json
+ * @param metricsPort port of the Prometheus endpoint; 0 for none
+ * @param connectTimeout how long connecting to a cluster may take
+ * @param operationTimeout how long one operation of a cluster may take
+ * @param gracePeriod how long running calls may go on after SIGTERM
+ * @param reclaims how many volumes of one cluster are reclaimed at once
+ * @param drivers what is served, one socket each
+ */
+public record DriverConfig(
+    Path clustersFile,
+    int metricsPort,
+    Duration connectTimeout,
+    Duration operationTimeout,
+    Duration gracePeriod,
+    int reclaims,
+    List<Driver> drivers) {
+  /** Checks what the fields cannot say alone. */
+  public DriverConfig {
+    drivers = List.copyOf(drivers);
+    require(!drivers.isEmpty(), "no driver is configured");
+    require(metricsPort >= 0 && metricsPort <= 65535, "metricsPort must be 0 to 65535");
+    require(reclaims >= 1 && reclaims <= 64, "reclaims must be 1 to 64");
+    require(atLeastOneSecond(connectTimeout), "connectTimeout must be at least 1 s");
+    require(atLeastOneSecond(operationTimeout), "operationTimeout must be at least 1 s");
+    require(!gracePeriod.isNegative(), "gracePeriod must not be negative");
+    Set<Path> sockets = new HashSet<>();
+    for (Driver driver : drivers) {
+      require(sockets.add(driver.endpoint()), "two drivers have the endpoint " + driver.endpoint());
+      driver
+          .addonsEndpoint()
+          .ifPresent(path -> require(sockets.add(path), "two servers have the endpoint " + path));
+    }
+  }
+
+  private static boolean atLeastOneSecond(Duration duration) {
+    return duration.toSeconds() >= 1;
+  }
+
+  static void require(boolean condition, String message) {
+    if (!condition) {
+      throw new ConfigException(message);
+    }
+  }
+
+  /** Which storage a driver serves. */
+  public enum Type {
+    /** RADOS block devices. */
+    RBD("rbd.csi.ceph.com"),
+    /** The Ceph file system. */
+    CEPHFS("cephfs.csi.ceph.com");
+
+    private final String defaultName;
+
+    Type(String defaultName) {
+      this.defaultName = defaultName;
+    }
+
+    /** The name of the driver unless it is configured. */
+    public String defaultName() {
+      return defaultName;
+    }
+  }
+
+  /**
+   * One driver.
+   *
+   * @param type which storage
+   * @param name the driver's name in the CSI sense
+   * @param endpoint the socket of the CSI services
+   * @param addonsEndpoint a socket of its own for CSI-Addons; else they are served beside CSI's
+   * @param nodeId the id of this node; may be empty on a controller
+   * @param instanceId tells several drivers on one pool apart
+   * @param controller whether the controller's services are served
+   * @param node whether the node's services are served
+   */
+  public record Driver(
+      Type type,
+      String name,
+      Path endpoint,
+      Optional<Path> addonsEndpoint,
+      String nodeId,
+      String instanceId,
+      boolean controller,
+      boolean node) {
+    private static final Pattern NAME =
+        Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?");
+
+    /** Checks the name and what belongs together. */
+    public Driver {
+      require(
+          NAME.matcher(name).matches(),
+          "driver name \"" + name + "\" must be a domain name of at most 63 characters");
+      require(!instanceId.isEmpty(), "instanceId must not be empty");
+      require(!node || !nodeId.isEmpty(), "nodeId is required to serve a node");
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package io.cephcsi.driver.app;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import java.io.PrintWriter;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The program: {@code ceph-csi}. */
+@Command(
+    name = "ceph-csi",
+    description = "A CSI driver for Ceph that talks to the cluster through librados and librbd.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Version.class,
+    subcommands = {ServeCommand.class, CommandLine.HelpCommand.class},
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:done", "1:failed", "2:wrong command line or configuration"},
+    footer = {
+      "",
+      "Options without a command are those of serve: the arguments of an existing ceph-csi",
+      "deployment work as they are."
+    })
+public final class DriverMain implements Runnable {
+  /** The command could not do its work. */
+  static final int EXIT_FAILED = 1;
+
+  @Spec
+  @SuppressWarnings("NullAway.Init") // picocli sets it
+  private CommandSpec spec;
+
+  private DriverMain() {}
+
+  /** Runs the program and ends the process with its exit code. */
+  public static void main(String[] args) {
+    System.exit(run(new PrintWriter(System.err, true, UTF_8), args));
+  }
+
+  static int run(PrintWriter err, String... args) {
+    CommandLine program = new CommandLine(new DriverMain());
+    program.setErr(err);
+    program.setExecutionExceptionHandler(DriverMain::failed);
+    return program.execute(GoFlags.normalize(args).toArray(new String[0]));
+  }
+
+  private static int failed(
+      Exception e, CommandLine commandLine, CommandLine.ParseResult parseResult) {
+    commandLine.getErr().println("ceph-csi: " + e.getMessage());
+    return e instanceof ConfigException ? CommandLine.ExitCode.USAGE : EXIT_FAILED;
+  }
+
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(), "Missing command: serve, or the options of serve");
+  }
+
+  /** Sets how much is logged. */
+  static void logLevel(Level level) {
+    ((Logger) LoggerFactory.getLogger("io.cephcsi")).setLevel(level);
+  }
+}

@@ -1,0 +1,165 @@
+package io.cephcsi.driver.app;
+
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.MonitorProbe;
+import io.cephcsi.driver.csi.IdentityService;
+import io.cephcsi.driver.csi.NodeInfoService;
+import io.cephcsi.driver.csi.RbdControllerService;
+import io.cephcsi.driver.csiaddons.AddonsIdentityService;
+import io.cephcsi.driver.csiaddons.NoReclaimService;
+import io.cephcsi.driver.csiaddons.RbdReclaimService;
+import io.cephcsi.driver.grpc.SocketServer;
+import io.cephcsi.driver.metrics.DriverMetrics;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.reclaim.SpaceReclaimer;
+import io.cephcsi.proto.addons.identity.Capability;
+import io.grpc.BindableService;
+import io.prometheus.metrics.exporter.httpserver.HTTPServer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The one place where objects are wired: everything that a configuration asks for, served until it
+ * is closed.
+ */
+public final class DriverProcess implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverProcess.class);
+  private static final int CALL_THREADS = 16;
+  private static final Duration LAST_MOMENTS = Duration.ofSeconds(5);
+
+  private final DriverConfig config;
+  private final DriverMetrics metrics = new DriverMetrics();
+  private final ClusterDirectory clusters;
+  private final ConnectionPool connections;
+  private final ClusterExecutors executors;
+  private final MonitorProbe probe;
+  private final List<OperationRegistry> registries = new ArrayList<>();
+  private final List<SocketServer> servers = new ArrayList<>();
+  private final Deque<AutoCloseable> others = new ArrayDeque<>();
+  private boolean closed;
+
+  private DriverProcess(DriverConfig config) {
+    this.config = config;
+    this.clusters = new ClusterDirectory(config.clustersFile());
+    this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
+    this.executors = new ClusterExecutors(CALL_THREADS, config.reclaims());
+    this.probe = MonitorProbe.start(clusters);
+    metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
+  }
+
+  /**
+   * Starts all servers.
+   *
+   * @throws IOException when a socket or port cannot be had; nothing is left running then
+   */
+  public static DriverProcess start(DriverConfig config) throws IOException {
+    DriverProcess process = new DriverProcess(config);
+    try {
+      for (DriverConfig.Driver driver : config.drivers()) {
+        process.serve(driver);
+      }
+      if (config.metricsPort() > 0) {
+        HTTPServer http = process.metrics.serve(config.metricsPort());
+        process.others.push(http);
+      }
+      return process;
+    } catch (IOException | RuntimeException e) {
+      process.close();
+      throw e;
+    }
+  }
+
+  private void serve(DriverConfig.Driver driver) throws IOException {
+    OperationRegistry operations = new OperationRegistry();
+    registries.add(operations);
+    List<BindableService> csi = new ArrayList<>();
+    List<BindableService> addons = new ArrayList<>();
+    List<Capability> abilities = new ArrayList<>();
+    boolean controller = driver.controller() && driver.type() == DriverConfig.Type.RBD;
+    if (controller) {
+      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, driver.instanceId());
+      others.push(volumes);
+      csi.add(new RbdControllerService(volumes, operations, executors));
+      addons.add(
+          new RbdReclaimService(volumes, new SpaceReclaimer(metrics), operations, executors));
+      abilities.add(AddonsIdentityService.controllerService());
+      abilities.add(AddonsIdentityService.offlineReclaim());
+    } else if (driver.controller()) {
+      addons.add(new NoReclaimService());
+    }
+    if (driver.node()) {
+      csi.add(new NodeInfoService(driver.nodeId()));
+    }
+    csi.add(new IdentityService(driver.name(), Version.current(), controller, probe::reached));
+    addons.add(
+        new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
+    listen(driver, csi, addons);
+  }
+
+  private void listen(
+      DriverConfig.Driver driver, List<BindableService> csi, List<BindableService> addons)
+      throws IOException {
+    if (driver.addonsEndpoint().isPresent()) {
+      start(driver.endpoint(), driver.name(), csi);
+      start(driver.addonsEndpoint().get(), driver.name(), addons);
+    } else {
+      csi.addAll(addons);
+      start(driver.endpoint(), driver.name(), csi);
+    }
+  }
+
+  private void start(Path socket, String name, List<BindableService> services) throws IOException {
+    servers.add(SocketServer.start(socket, name, services, metrics));
+    LOG.info("{} {} serves {}", name, Version.current(), socket);
+  }
+
+  /** Stops: refuses calls, lets running ones finish within the grace period, then gives way. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    servers.forEach(SocketServer::refuse);
+    registries.forEach(OperationRegistry::stop);
+    try {
+      boolean ended = executors.shutdown(config.gracePeriod().toMillis(), TimeUnit.MILLISECONDS);
+      if (!ended) {
+        LOG.warn(
+            "operations are still running after {}: they are told to stop", config.gracePeriod());
+        registries.forEach(OperationRegistry::cancelAll);
+        ended = executors.shutdown(LAST_MOMENTS.toMillis(), TimeUnit.MILLISECONDS);
+      }
+      for (SocketServer server : servers) {
+        server.awaitAnswers(ended ? 1000 : 0, TimeUnit.MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    servers.forEach(SocketServer::close);
+    others.forEach(DriverProcess::closeQuietly);
+    executors.close();
+    connections.close();
+    probe.close();
+    LOG.info("stopped");
+  }
+
+  private static void closeQuietly(AutoCloseable resource) {
+    try {
+      resource.close();
+    } catch (Exception e) {
+      LOG.warn("closing failed", e);
+    }
+  }
+}

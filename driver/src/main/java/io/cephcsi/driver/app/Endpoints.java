@@ -1,0 +1,38 @@
+package io.cephcsi.driver.app;
+
+import java.nio.file.Path;
+
+/** Reads what stands for a socket or a kind of driver in configurations. */
+final class Endpoints {
+  private static final String UNIX = "unix:";
+
+  private Endpoints() {}
+
+  /**
+   * The path of a Unix socket: {@code unix:///csi/csi.sock}, {@code unix:/csi/csi.sock} or a plain
+   * path.
+   */
+  static Path socket(String endpoint) {
+    String path = endpoint;
+    if (path.startsWith(UNIX + "//")) {
+      path = path.substring(UNIX.length() + 2);
+    } else if (path.startsWith(UNIX)) {
+      path = path.substring(UNIX.length());
+    } else if (path.contains("://")) {
+      throw new ConfigException(
+          "endpoint "
+              + endpoint
+              + " is not a Unix socket: secrets would cross the network in clear");
+    }
+    DriverConfig.require(!path.isEmpty(), "endpoint " + endpoint + " has no path");
+    return Path.of(path);
+  }
+
+  static DriverConfig.Type type(String name) {
+    return switch (name) {
+      case "rbd" -> DriverConfig.Type.RBD;
+      case "cephfs" -> DriverConfig.Type.CEPHFS;
+      default -> throw new ConfigException("type " + name + " must be rbd or cephfs");
+    };
+  }
+}

@@ -1,0 +1,203 @@
+package io.cephcsi.driver.app;
+
+import ch.qos.logback.classic.Level;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code ceph-csi serve}: serves drivers until it is told to stop. */
+@Command(
+    name = "serve",
+    description = {
+      "Serves a CSI driver on a Unix socket, or with --config several in one process,",
+      "until SIGTERM or SIGINT."
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Version.class,
+    showDefaultValues = true,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:stopped when told to", "1:failed", "2:wrong command line or configuration"})
+final class ServeCommand implements Callable<Integer> {
+  static final int CONNECT_SECONDS = 15;
+  static final int OPERATION_SECONDS = 30;
+  static final int GRACE_SECONDS = 25;
+  static final int RECLAIMS = 2;
+  static final String INSTANCE_ID = "default";
+
+  private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
+  private static final int DEBUG_VERBOSITY = 4;
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "YAML file with all settings and several drivers; instead of the options below")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--type",
+      paramLabel = "TYPE",
+      description = "rbd or cephfs; or liveness: asks the driver at --endpoint, for its metric")
+  private @Nullable String type;
+
+  @Option(
+      names = "--drivername",
+      paramLabel = "NAME",
+      description = "name of the driver (rbd.csi.ceph.com, cephfs.csi.ceph.com)")
+  private @Nullable String driverName;
+
+  @Option(
+      names = "--endpoint",
+      paramLabel = "unix://PATH",
+      description = "socket of the CSI services")
+  private String endpoint = "unix:///tmp/csi.sock";
+
+  @Option(
+      names = "--csi-addons-endpoint",
+      paramLabel = "unix://PATH",
+      description = "socket of the CSI-Addons services; without it they are served beside CSI's")
+  private @Nullable String addonsEndpoint;
+
+  @Option(names = "--nodeid", paramLabel = "ID", description = "id of this node")
+  private String nodeId = "";
+
+  @Option(
+      names = "--controllerserver",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "serve the controller's calls; with neither this nor --nodeserver both are")
+  private boolean controller;
+
+  @Option(
+      names = "--nodeserver",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "serve the node's calls")
+  private boolean node;
+
+  @Option(
+      names = "--instanceid",
+      paramLabel = "ID",
+      description = "tells several drivers that share a pool apart")
+  private String instanceId = INSTANCE_ID;
+
+  @Option(
+      names = "--clusters-file",
+      paramLabel = "FILE",
+      description = "the clusters, in the format of ceph-csi's config.json")
+  private Path clustersFile = ClusterDirectory.DEFAULT_FILE;
+
+  @Option(
+      names = "--metricsport",
+      paramLabel = "PORT",
+      description = "port of the Prometheus endpoint /metrics; 0 for none")
+  private int metricsPort;
+
+  @Option(
+      names = "--connect-timeout",
+      paramLabel = "SECONDS",
+      description = "how long connecting to a cluster may take")
+  private int connectSeconds = CONNECT_SECONDS;
+
+  @Option(
+      names = "--operation-timeout",
+      paramLabel = "SECONDS",
+      description = "how long one operation of a cluster may take")
+  private int operationSeconds = OPERATION_SECONDS;
+
+  @Option(
+      names = "--grace-period",
+      paramLabel = "SECONDS",
+      description = "how long running calls may go on after SIGTERM")
+  private int graceSeconds = GRACE_SECONDS;
+
+  @Option(
+      names = "--reclaims",
+      paramLabel = "N",
+      description = "how many volumes of a cluster are reclaimed at once; others wait")
+  private int reclaims = RECLAIMS;
+
+  @Option(
+      names = {"-v", "--v"},
+      paramLabel = "LEVEL",
+      description = "how much is logged: from 4 on requests too, without their secrets")
+  private int verbosity;
+
+  @ArgGroup(validate = false, heading = "")
+  private final PeerOptions peerOptions = new PeerOptions();
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    if (verbosity >= DEBUG_VERBOSITY) {
+      DriverMain.logLevel(Level.DEBUG);
+    }
+    peerOptions.warnOfIgnored();
+    if ("liveness".equals(type)) {
+      return LivenessProbe.serve(
+          Endpoints.socket(endpoint), metricsPort, peerOptions.pollTime(), peerOptions.timeout());
+    }
+    if ("controller".equals(type)) {
+      LOG.warn(
+          "type controller does nothing here: the journal is read from the cluster, nothing of it"
+              + " is regenerated from PersistentVolumes");
+      untilTold(() -> {});
+      return 0;
+    }
+    DriverConfig settings = config == null ? fromOptions() : ConfigFile.read(config);
+    DriverProcess process = DriverProcess.start(settings);
+    untilTold(process::close);
+    return 0;
+  }
+
+  private DriverConfig fromOptions() {
+    if (type == null) {
+      throw new ConfigException("--type is required: rbd or cephfs (or use --config)");
+    }
+    DriverConfig.Type kind = Endpoints.type(type);
+    boolean both = !controller && !node;
+    return new DriverConfig(
+        clustersFile,
+        metricsPort,
+        Duration.ofSeconds(connectSeconds),
+        Duration.ofSeconds(operationSeconds),
+        Duration.ofSeconds(graceSeconds),
+        reclaims,
+        List.of(
+            new DriverConfig.Driver(
+                kind,
+                driverName == null ? kind.defaultName() : driverName,
+                Endpoints.socket(endpoint),
+                Optional.ofNullable(addonsEndpoint).map(Endpoints::socket),
+                nodeId,
+                instanceId,
+                controller || both,
+                node || (both && !nodeId.isEmpty()))));
+  }
+
+  /** Waits for SIGTERM or SIGINT, then stops before the process ends. */
+  static void untilTold(Runnable stop) throws InterruptedException {
+    CountDownLatch stopped = new CountDownLatch(1);
+    Thread hook =
+        new Thread(
+            () -> {
+              stop.run();
+              stopped.countDown();
+            },
+            "stop");
+    Runtime.getRuntime().addShutdownHook(hook);
+    stopped.await();
+  }
+}

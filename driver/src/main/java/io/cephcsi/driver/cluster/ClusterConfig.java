@@ -1,0 +1,24 @@
+package io.cephcsi.driver.cluster;
+
+import java.util.List;
+
+/**
+ * A cluster of the configuration.
+ *
+ * @param clusterId the name that StorageClasses and volume ids use
+ * @param monitors the monitors' addresses
+ * @param rbdNamespace the RADOS namespace of RBD images and their journal; empty for the default
+ * @param cephFsNamespace the RADOS namespace of CephFS journals
+ * @param subvolumeGroup the group of CephFS subvolumes
+ */
+public record ClusterConfig(
+    String clusterId,
+    List<String> monitors,
+    String rbdNamespace,
+    String cephFsNamespace,
+    String subvolumeGroup) {
+  /** Copies the list. */
+  public ClusterConfig {
+    monitors = List.copyOf(monitors);
+  }
+}

@@ -1,0 +1,131 @@
+package io.cephcsi.driver.cluster;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The clusters of ceph-csi's {@code config.json}, read again when the file changes (a mounted
+ * ConfigMap is replaced in place). Safe for several threads.
+ */
+public final class ClusterDirectory {
+  /** Where ceph-csi's deployments mount the file. */
+  public static final Path DEFAULT_FILE = Path.of("/etc/ceph-csi-config/config.json");
+
+  private static final Logger LOG = LoggerFactory.getLogger(ClusterDirectory.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final Path file;
+  private @Nullable Snapshot current;
+
+  /** The clusters of a file; it is read at the first question. */
+  public ClusterDirectory(Path file) {
+    this.file = file;
+  }
+
+  /**
+   * A cluster by its id.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when the configuration does not name it; UNAVAILABLE
+   *     when there is no readable configuration
+   */
+  public ClusterConfig require(String clusterId) {
+    ClusterConfig config = clusters().get(clusterId);
+    if (config == null) {
+      throw VolumeException.invalid(
+          "clusterID \"" + clusterId + "\" is not in " + file + "; add it there");
+    }
+    return config;
+  }
+
+  /** All clusters by id. */
+  public synchronized Map<String, ClusterConfig> clusters() {
+    try {
+      Stamp stamp = stamp();
+      if (current == null || !current.stamp.equals(stamp)) {
+        current = new Snapshot(stamp, read());
+      }
+    } catch (IOException e) {
+      String problem = e instanceof NoSuchFileException ? "does not exist" : e.getMessage();
+      if (current == null) {
+        throw new VolumeException(
+            Reason.UNAVAILABLE, "the clusters' configuration " + file + ": " + problem, e);
+      }
+      // A file that is being replaced, or was broken by an edit: what was read last still holds.
+      LOG.warn("{}: {}; going on with the clusters read before", file, problem);
+    }
+    return current.clusters;
+  }
+
+  private Stamp stamp() throws IOException {
+    BasicFileAttributes attributes =
+        Files.readAttributes(file.toRealPath(), BasicFileAttributes.class);
+    return new Stamp(
+        attributes.lastModifiedTime().toMillis(),
+        attributes.size(),
+        String.valueOf(attributes.fileKey()));
+  }
+
+  private Map<String, ClusterConfig> read() throws IOException {
+    JsonNode root;
+    try {
+      root = JSON.readTree(Files.readAllBytes(file));
+    } catch (JsonProcessingException e) {
+      throw new IOException("is not JSON: " + e.getOriginalMessage(), e);
+    }
+    if (!root.isArray()) {
+      throw new IOException("must be a JSON list of clusters");
+    }
+    Map<String, ClusterConfig> clusters = new LinkedHashMap<>();
+    for (JsonNode node : root) {
+      ClusterConfig config = cluster(node);
+      if (clusters.put(config.clusterId(), config) != null) {
+        throw new IOException("names clusterID \"" + config.clusterId() + "\" twice");
+      }
+    }
+    return Map.copyOf(clusters);
+  }
+
+  private static ClusterConfig cluster(JsonNode node) throws IOException {
+    String clusterId = node.path("clusterID").asText("");
+    if (clusterId.isEmpty()) {
+      throw new IOException("has a cluster without clusterID");
+    }
+    List<String> monitors = new ArrayList<>();
+    node.path("monitors").forEach(monitor -> monitors.add(monitor.asText()));
+    if (monitors.isEmpty()) {
+      throw new IOException("cluster \"" + clusterId + "\" has no monitors");
+    }
+    return new ClusterConfig(
+        clusterId,
+        monitors,
+        node.path("rbd").path("radosNamespace").asText(""),
+        text(node.path("cephFS").path("radosNamespace"), "csi"),
+        text(node.path("cephFS").path("subvolumeGroup"), "csi"));
+  }
+
+  private static String text(JsonNode node, String whenEmpty) {
+    String text = node.asText("");
+    return text.isEmpty() ? whenEmpty : text;
+  }
+
+  /** Tells one content of the file from another without reading it. */
+  private record Stamp(long modifiedMillis, long size, String key) {}
+
+  /** What was read, and from which content. */
+  private record Snapshot(Stamp stamp, Map<String, ClusterConfig> clusters) {}
+}

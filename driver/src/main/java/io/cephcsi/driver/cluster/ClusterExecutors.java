@@ -1,0 +1,79 @@
+package io.cephcsi.driver.cluster;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The threads that may block on a cluster: bounded, apart for each cluster, and apart for calls and
+ * for long work, so that one cluster that hangs, or many reclaims, hold up nothing else. A full
+ * queue refuses.
+ */
+public final class ClusterExecutors implements AutoCloseable {
+  private static final int QUEUE = 1000;
+
+  private final int callThreads;
+  private final int longThreads;
+  private final Map<String, ThreadPoolExecutor> executors = new ConcurrentHashMap<>();
+
+  /**
+   * @param callThreads how many calls of one cluster run at once
+   * @param longThreads how many long operations of one cluster run at once
+   */
+  public ClusterExecutors(int callThreads, int longThreads) {
+    this.callThreads = callThreads;
+    this.longThreads = longThreads;
+  }
+
+  /** For calls that end soon. */
+  public Executor calls(String clusterId) {
+    return executors.computeIfAbsent("calls-" + clusterId, name -> executor(name, callThreads));
+  }
+
+  /** For work of minutes. */
+  public Executor longWork(String clusterId) {
+    return executors.computeIfAbsent("long-" + clusterId, name -> executor(name, longThreads));
+  }
+
+  private static ThreadPoolExecutor executor(String name, int threads) {
+    AtomicInteger count = new AtomicInteger();
+    ThreadFactory factory =
+        task -> {
+          Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
+          thread.setDaemon(true); // a native call that never returns must not keep the process
+          return thread;
+        };
+    ThreadPoolExecutor executor =
+        new ThreadPoolExecutor(
+            threads, threads, 60, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), factory);
+    executor.allowCoreThreadTimeOut(true);
+    return executor;
+  }
+
+  /**
+   * Waits for work that runs, refuses more.
+   *
+   * @return whether all ended in time
+   */
+  public boolean shutdown(long timeout, TimeUnit unit) throws InterruptedException {
+    long end = System.nanoTime() + unit.toNanos(timeout);
+    executors.values().forEach(ThreadPoolExecutor::shutdown);
+    boolean ended = true;
+    for (ThreadPoolExecutor executor : executors.values()) {
+      ended &=
+          executor.awaitTermination(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+    }
+    return ended;
+  }
+
+  /** Refuses more work at once. */
+  @Override
+  public void close() {
+    executors.values().forEach(ThreadPoolExecutor::shutdownNow);
+  }
+}

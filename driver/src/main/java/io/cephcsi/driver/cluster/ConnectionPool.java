@@ -1,0 +1,251 @@
+package io.cephcsi.driver.cluster;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Scheduler;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ConnectionSettings;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Connections by cluster, user and key, shared by leases and closed when nobody used them for a
+ * while. Callers that ask for the same connection at once wait for one connect. Safe for several
+ * threads; {@link #lease} blocks while it connects.
+ */
+public final class ConnectionPool implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
+  private static final Duration IDLE = Duration.ofMinutes(10);
+  private static final Duration FAILURE_HOLDS = Duration.ofSeconds(2);
+  private static final int MAX_CONNECTIONS = 100;
+
+  private final Duration connectTimeout;
+  private final Duration operationTimeout;
+  private final Cache<Key, Entry> entries =
+      Caffeine.newBuilder()
+          .expireAfterAccess(IDLE)
+          .maximumSize(MAX_CONNECTIONS)
+          .scheduler(Scheduler.systemScheduler())
+          .<Key, Entry>removalListener((key, entry, cause) -> retire(entry))
+          .build();
+
+  /**
+   * @param connectTimeout how long connecting may take
+   * @param operationTimeout how long one operation of the cluster may take
+   */
+  public ConnectionPool(Duration connectTimeout, Duration operationTimeout) {
+    this.connectTimeout = connectTimeout;
+    this.operationTimeout = operationTimeout;
+  }
+
+  private static void retire(@Nullable Entry entry) {
+    if (entry != null) {
+      entry.retire();
+    }
+  }
+
+  /**
+   * Leases a connection, connecting if there is none.
+   *
+   * @throws VolumeException UNAUTHENTICATED when the cluster refuses the credentials; UNAVAILABLE
+   *     when it does not answer
+   */
+  public Lease lease(ClusterConfig config, Credentials credentials) {
+    Key key = new Key(String.join(",", config.monitors()), credentials);
+    while (true) {
+      Entry entry = entries.get(key, Entry::new);
+      if (!entry.acquire()) {
+        entries.asMap().remove(key, entry);
+        continue;
+      }
+      try {
+        return new Lease(config, entry, entry.connection());
+      } catch (CephException e) {
+        entry.release();
+        throw unusable(config, credentials, e);
+      } catch (RuntimeException e) {
+        entry.release();
+        throw e;
+      }
+    }
+  }
+
+  /**
+   * Connects apart from the pool, with options of its own; the caller closes it.
+   *
+   * @param options options of Ceph's configuration
+   * @throws VolumeException as {@link #lease}
+   */
+  public RadosCluster connectApart(
+      ClusterConfig config, Credentials credentials, Map<String, String> options) {
+    ConnectionSettings.Builder settings =
+        settings(String.join(",", config.monitors()), credentials);
+    options.forEach(settings::option);
+    try {
+      return RadosCluster.connect(settings.build());
+    } catch (CephException e) {
+      throw unusable(config, credentials, e);
+    }
+  }
+
+  private ConnectionSettings.Builder settings(String monitors, Credentials credentials) {
+    return ConnectionSettings.user(credentials.userId())
+        .monitors(monitors)
+        .key(credentials.key())
+        .connectTimeout(connectTimeout)
+        .operationTimeout(operationTimeout)
+        // With the cache on, a write or discard succeeds before the cluster has it, and its error
+        // comes out of the next flush: nothing here reads or writes twice, so it has no use.
+        .option("rbd_cache", "false");
+  }
+
+  private static RuntimeException unusable(
+      ClusterConfig config, Credentials credentials, CephException e) {
+    return switch (e.errno()) {
+      // A key that is not base64 of a key is EINVAL, an unknown user or a wrong key EACCES; without
+      // a usable key librados says ENOTSUP or ENOENT.
+      case EACCES, EPERM, EINVAL, ENOENT, EOPNOTSUPP ->
+          new VolumeException(
+              Reason.UNAUTHENTICATED,
+              "cluster \""
+                  + config.clusterId()
+                  + "\" refuses "
+                  + credentials
+                  + " ("
+                  + e.errno()
+                  + "): check userID and userKey",
+              e);
+      case ETIMEDOUT ->
+          new VolumeException(
+              Reason.UNAVAILABLE,
+              "cluster \"" + config.clusterId() + "\" does not answer at " + config.monitors(),
+              e);
+      default -> e;
+    };
+  }
+
+  /** How many connections are open or being opened. */
+  public long size() {
+    entries.cleanUp();
+    return entries.estimatedSize();
+  }
+
+  /** Closes all connections, those that are leased when their leases end. */
+  @Override
+  public void close() {
+    entries.invalidateAll();
+    entries.cleanUp();
+  }
+
+  /** What tells connections apart; its text does not show the key. */
+  private record Key(String monitors, Credentials credentials) {}
+
+  /** A connection and the number of its leases. */
+  final class Entry {
+    private final Key key;
+    private final CompletableFuture<Connection> connected = new CompletableFuture<>();
+    private boolean connecting;
+    private boolean retired;
+    private int leases;
+    private long failedAtNanos;
+
+    private Entry(Key key) {
+      this.key = key;
+    }
+
+    RadosCluster connectApart(ClusterConfig config, Map<String, String> options) {
+      return ConnectionPool.this.connectApart(config, key.credentials, options);
+    }
+
+    /** Takes a lease; false when the entry is retired and a new one must be made. */
+    private synchronized boolean acquire() {
+      if (retired) {
+        return false;
+      }
+      if (connected.isCompletedExceptionally()
+          && System.nanoTime() - failedAtNanos > FAILURE_HOLDS.toNanos()) {
+        retired = true;
+        return false;
+      }
+      leases++;
+      return true;
+    }
+
+    private Connection connection() {
+      if (startsConnecting()) {
+        connect();
+      }
+      try {
+        return connected.join();
+      } catch (CompletionException e) {
+        if (e.getCause() instanceof RuntimeException cause) {
+          throw cause;
+        }
+        throw e;
+      }
+    }
+
+    private synchronized boolean startsConnecting() {
+      boolean first = !connecting;
+      connecting = true;
+      return first;
+    }
+
+    private void connect() {
+      try {
+        ConnectionSettings settings = settings(key.monitors, key.credentials).build();
+        connected.complete(new Connection(RadosCluster.connect(settings)));
+      } catch (Throwable e) {
+        synchronized (this) {
+          failedAtNanos = System.nanoTime();
+          // A silent cluster is asked again after a moment; wrong credentials may be right by now.
+          retired = !(e instanceof CephException.TimedOut);
+        }
+        connected.completeExceptionally(e);
+      }
+    }
+
+    void release() {
+      Connection unused;
+      synchronized (this) {
+        leases--;
+        unused = closable();
+      }
+      close(unused);
+    }
+
+    void retire() {
+      Connection unused;
+      synchronized (this) {
+        retired = true;
+        unused = closable();
+      }
+      entries.asMap().remove(key, this);
+      close(unused);
+    }
+
+    private @Nullable Connection closable() {
+      boolean done = connected.isDone() && !connected.isCompletedExceptionally();
+      return retired && leases == 0 && done ? connected.join() : null;
+    }
+
+    private void close(@Nullable Connection connection) {
+      if (connection == null) {
+        return;
+      }
+      try {
+        connection.close();
+      } catch (RuntimeException e) {
+        LOG.warn("closing the connection of {} failed: {}", key.credentials, e.toString());
+      }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A Ceph user and its key. {@link #toString()} does not show the key.
+ *
+ * @param userId the id without {@code client.}
+ * @param key the secret in base64; its length differs between releases of Ceph
+ */
+public record Credentials(String userId, String key) {
+  private static final String CLIENT = "client.";
+
+  /**
+   * The credentials in an RPC's secrets: {@code userID} and {@code userKey}.
+   *
+   * @throws VolumeException UNAUTHENTICATED when one of them is missing
+   */
+  public static Credentials fromSecrets(Map<String, String> secrets) {
+    return of(secrets.get("userID"), secrets.get("userKey"));
+  }
+
+  private static Credentials of(@Nullable String userId, @Nullable String key) {
+    if (userId == null || userId.isBlank() || key == null || key.isBlank()) {
+      throw new VolumeException(
+          Reason.UNAUTHENTICATED, "secrets: userID and userKey are required and not both given");
+    }
+    String id = userId.strip();
+    return new Credentials(id.startsWith(CLIENT) ? id.substring(CLIENT.length()) : id, key.strip());
+  }
+
+  @Override
+  public String toString() {
+    return CLIENT + userId;
+  }
+}

@@ -1,0 +1,68 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import java.util.Map;
+
+/**
+ * The use of a shared connection; close it when done. Pools opened through it stay open with the
+ * connection: do not close them. Safe for several threads.
+ */
+public final class Lease implements AutoCloseable {
+  private final ClusterConfig config;
+  private final ConnectionPool.Entry entry;
+  private final Connection connection;
+  private boolean closed;
+
+  Lease(ClusterConfig config, ConnectionPool.Entry entry, Connection connection) {
+    this.config = config;
+    this.entry = entry;
+    this.connection = connection;
+  }
+
+  /** The cluster's configuration. */
+  public ClusterConfig config() {
+    return config;
+  }
+
+  /** The connection. */
+  public RadosCluster cluster() {
+    return connection.cluster();
+  }
+
+  /**
+   * A pool in the namespace of RBD.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if the cluster has no such pool
+   */
+  public IoContext rbdPool(String name) {
+    return connection.pool(name, config.rbdNamespace());
+  }
+
+  /** A pool in the namespace of RBD, by its id. */
+  public IoContext rbdPool(long id) {
+    return rbdPool(connection.poolName(id));
+  }
+
+  /**
+   * Connects as the same user with options of its own; the caller closes it.
+   *
+   * @param options options of Ceph's configuration
+   */
+  public RadosCluster connectApart(Map<String, String> options) {
+    return entry.connectApart(config, options);
+  }
+
+  /** Says that the connection is of no use any more: the next lease gets a new one. */
+  public void discard() {
+    entry.retire();
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      entry.release();
+    }
+  }
+}

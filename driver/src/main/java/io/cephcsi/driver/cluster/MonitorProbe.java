@@ -1,0 +1,102 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.driver.volume.VolumeException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds out, without credentials, whether a cluster could be reached since the start: a monitor
+ * that is alive greets whoever connects. Once reached, it stays so.
+ */
+public final class MonitorProbe implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(MonitorProbe.class);
+  private static final int TIMEOUT_MILLIS = 1500;
+  private static final int RETRY_MILLIS = 1000;
+  private static final byte[] BANNER = "ceph v".getBytes(StandardCharsets.US_ASCII);
+  private static final Pattern ADDRESS =
+      Pattern.compile("(?:v[12]:)?(\\[[0-9a-fA-F:]+]|[^\\[\\]:,/]+):(\\d{1,5})(?:/\\d+)?");
+
+  private final ClusterDirectory clusters;
+  private final Thread thread;
+  private volatile boolean reached;
+
+  private MonitorProbe(ClusterDirectory clusters) {
+    this.clusters = clusters;
+    this.thread = new Thread(this::tryUntilReached, "monitor-probe");
+    thread.setDaemon(true);
+  }
+
+  /** Starts looking, in the background. */
+  public static MonitorProbe start(ClusterDirectory clusters) {
+    MonitorProbe probe = new MonitorProbe(clusters);
+    probe.thread.start();
+    return probe;
+  }
+
+  /** Whether a monitor of a configured cluster answered; does not block. */
+  public boolean reached() {
+    return reached;
+  }
+
+  private void tryUntilReached() {
+    try {
+      while (!anyAnswers()) {
+        Thread.sleep(RETRY_MILLIS);
+      }
+      reached = true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private boolean anyAnswers() {
+    try {
+      for (ClusterConfig cluster : clusters.clusters().values()) {
+        if (cluster.monitors().stream().anyMatch(MonitorProbe::answers)) {
+          return true;
+        }
+      }
+      LOG.debug("no monitor of a configured cluster answers yet");
+    } catch (VolumeException e) {
+      LOG.warn("{}", e.getMessage());
+    }
+    return false;
+  }
+
+  /** Whether one of the addresses of a monitor greets. */
+  private static boolean answers(String monitor) {
+    Matcher address = ADDRESS.matcher(monitor);
+    while (address.find()) {
+      if (greets(address.group(1), Integer.parseInt(address.group(2)))) {
+        return true;
+      }
+    }
+    return monitor.indexOf(':') < 0
+        && List.of(3300, 6789).stream().anyMatch(p -> greets(monitor, p));
+  }
+
+  private static boolean greets(String host, int port) {
+    String plain = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
+    try (Socket socket = new Socket()) {
+      socket.connect(new InetSocketAddress(plain, port), TIMEOUT_MILLIS);
+      socket.setSoTimeout(TIMEOUT_MILLIS); // a frozen monitor accepts, but says nothing
+      return Arrays.equals(socket.getInputStream().readNBytes(BANNER.length), BANNER);
+    } catch (IOException | IllegalArgumentException e) {
+      LOG.debug("monitor {}:{}: {}", plain, port, e.toString());
+      return false;
+    }
+  }
+
+  @Override
+  public void close() {
+    thread.interrupt();
+  }
+}

@@ -1,0 +1,210 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.csi.Requests.required;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.grpc.Answer;
+import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.CreatedVolume;
+import io.cephcsi.driver.rbd.RbdParameters;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
+import io.cephcsi.proto.csi.v1.ControllerGrpc;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateVolumeResponse;
+import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeResponse;
+import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesResponse;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** CSI Controller for RBD: decode, lock, call, encode. */
+public final class RbdControllerService extends ControllerGrpc.ControllerImplBase {
+  private static final List<RPC.Type> CAPABILITIES =
+      List.of(
+          RPC.Type.CREATE_DELETE_VOLUME, RPC.Type.EXPAND_VOLUME, RPC.Type.SINGLE_NODE_MULTI_WRITER);
+
+  private final RbdVolumes volumes;
+  private final OperationRegistry operations;
+  private final ClusterExecutors executors;
+
+  /**
+   * @param volumes does the work
+   * @param operations locks names and ids
+   * @param executors run what blocks
+   */
+  public RbdControllerService(
+      RbdVolumes volumes, OperationRegistry operations, ClusterExecutors executors) {
+    this.volumes = volumes;
+    this.operations = operations;
+    this.executors = executors;
+  }
+
+  @Override
+  public void controllerGetCapabilities(
+      ControllerGetCapabilitiesRequest request,
+      StreamObserver<ControllerGetCapabilitiesResponse> observer) {
+    ControllerGetCapabilitiesResponse.Builder response =
+        ControllerGetCapabilitiesResponse.newBuilder();
+    for (RPC.Type type : CAPABILITIES) {
+      response.addCapabilities(
+          ControllerServiceCapability.newBuilder().setRpc(RPC.newBuilder().setType(type)));
+    }
+    Answer.now(observer, response.build());
+  }
+
+  @Override
+  public void createVolume(
+      CreateVolumeRequest request, StreamObserver<CreateVolumeResponse> observer) {
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          String name = required(request.getName(), "name");
+          VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
+          VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), false)
+              .ifPresent(
+                  reason -> {
+                    throw VolumeException.invalid("volume_capabilities: " + reason);
+                  });
+          if (request.hasVolumeContentSource()) {
+            throw VolumeException.invalid(
+                "volume_content_source: not supported, and CLONE_VOLUME is not advertised");
+          }
+          if (request.getMutableParametersCount() > 0) {
+            throw VolumeException.invalid("mutable_parameters: none are known");
+          }
+          CapacityRange capacity = Requests.capacity(request.getCapacityRange());
+          RbdParameters parameters = RbdParameters.parse(request.getParametersMap());
+          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          return operations
+              .start(
+                  RbdVolumes.nameKey(name),
+                  "CreateVolume",
+                  executors.calls(parameters.clusterId()),
+                  operation -> volumes.create(name, parameters, capacity, credentials))
+              .thenApply(RbdControllerService::created);
+        });
+  }
+
+  private static CreateVolumeResponse created(CreatedVolume volume) {
+    return CreateVolumeResponse.newBuilder()
+        .setVolume(
+            Volume.newBuilder()
+                .setVolumeId(volume.id().toString())
+                .setCapacityBytes(volume.size())
+                .putAllVolumeContext(volume.context()))
+        .build();
+  }
+
+  @Override
+  public void deleteVolume(
+      DeleteVolumeRequest request, StreamObserver<DeleteVolumeResponse> observer) {
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          Optional<VolumeId> id = VolumeId.parse(required(request.getVolumeId(), "volume_id"));
+          DeleteVolumeResponse done = DeleteVolumeResponse.getDefaultInstance();
+          if (id.isEmpty()) {
+            return CompletableFuture.completedFuture(done); // no such volume can exist
+          }
+          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          return operations.start(
+              id.get().toString(),
+              "DeleteVolume",
+              executors.calls(id.get().clusterId()),
+              operation -> {
+                volumes.delete(id.get(), credentials);
+                return done;
+              });
+        });
+  }
+
+  @Override
+  public void validateVolumeCapabilities(
+      ValidateVolumeCapabilitiesRequest request,
+      StreamObserver<ValidateVolumeCapabilitiesResponse> observer) {
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          required(request.getVolumeId(), "volume_id");
+          VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
+          VolumeId id = Requests.volumeId(request.getVolumeId());
+          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          // Reads only: it waits for nobody, so it locks nothing.
+          return CompletableFuture.supplyAsync(
+              () -> {
+                volumes.size(id, credentials);
+                return validated(request);
+              },
+              executors.calls(id.clusterId()));
+        });
+  }
+
+  private static ValidateVolumeCapabilitiesResponse validated(
+      ValidateVolumeCapabilitiesRequest request) {
+    // A volume that exists may have content by now, whatever it was made from.
+    Optional<String> reason =
+        VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), true);
+    ValidateVolumeCapabilitiesResponse.Builder response =
+        ValidateVolumeCapabilitiesResponse.newBuilder();
+    if (reason.isPresent()) {
+      return response.setMessage(reason.get()).build();
+    }
+    return response
+        .setConfirmed(
+            ValidateVolumeCapabilitiesResponse.Confirmed.newBuilder()
+                .putAllVolumeContext(request.getVolumeContextMap())
+                .addAllVolumeCapabilities(request.getVolumeCapabilitiesList())
+                .putAllParameters(request.getParametersMap())
+                .putAllMutableParameters(request.getMutableParametersMap()))
+        .build();
+  }
+
+  @Override
+  public void controllerExpandVolume(
+      ControllerExpandVolumeRequest request,
+      StreamObserver<ControllerExpandVolumeResponse> observer) {
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          required(request.getVolumeId(), "volume_id");
+          if (!request.hasCapacityRange()) {
+            throw VolumeException.invalid("capacity_range is required");
+          }
+          CapacityRange capacity = Requests.capacity(request.getCapacityRange());
+          VolumeId id = Requests.volumeId(request.getVolumeId());
+          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          boolean block = request.getVolumeCapability().hasBlock();
+          return operations
+              .start(
+                  id.toString(),
+                  "ControllerExpandVolume",
+                  executors.calls(id.clusterId()),
+                  operation -> volumes.expand(id, capacity, credentials))
+              .thenApply(
+                  size ->
+                      ControllerExpandVolumeResponse.newBuilder()
+                          .setCapacityBytes(size)
+                          .setNodeExpansionRequired(!block)
+                          .build());
+        });
+  }
+}

@@ -1,0 +1,73 @@
+package io.cephcsi.driver.csiaddons;
+
+import com.google.protobuf.BoolValue;
+import io.cephcsi.driver.grpc.Answer;
+import io.cephcsi.proto.addons.identity.Capability;
+import io.cephcsi.proto.addons.identity.GetCapabilitiesRequest;
+import io.cephcsi.proto.addons.identity.GetCapabilitiesResponse;
+import io.cephcsi.proto.addons.identity.GetIdentityRequest;
+import io.cephcsi.proto.addons.identity.GetIdentityResponse;
+import io.cephcsi.proto.addons.identity.IdentityGrpc;
+import io.cephcsi.proto.addons.identity.ProbeRequest;
+import io.cephcsi.proto.addons.identity.ProbeResponse;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/** CSI-Addons Identity; never asks the cluster. */
+public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
+  private final String name;
+  private final String version;
+  private final List<Capability> capabilities;
+  private final BooleanSupplier ready;
+
+  /**
+   * @param name the driver's name
+   * @param version of the driver
+   * @param capabilities what is really served
+   * @param ready whether a cluster was reached since the start; must not block
+   */
+  public AddonsIdentityService(
+      String name, String version, List<Capability> capabilities, BooleanSupplier ready) {
+    this.name = name;
+    this.version = version;
+    this.capabilities = List.copyOf(capabilities);
+    this.ready = ready;
+  }
+
+  /** The capability of serving a controller's calls. */
+  public static Capability controllerService() {
+    return Capability.newBuilder()
+        .setService(
+            Capability.Service.newBuilder().setType(Capability.Service.Type.CONTROLLER_SERVICE))
+        .build();
+  }
+
+  /** The capability of reclaiming volumes that are not in use. */
+  public static Capability offlineReclaim() {
+    return Capability.newBuilder()
+        .setReclaimSpace(
+            Capability.ReclaimSpace.newBuilder().setType(Capability.ReclaimSpace.Type.OFFLINE))
+        .build();
+  }
+
+  @Override
+  public void getIdentity(
+      GetIdentityRequest request, StreamObserver<GetIdentityResponse> observer) {
+    Answer.now(
+        observer, GetIdentityResponse.newBuilder().setName(name).setVendorVersion(version).build());
+  }
+
+  @Override
+  public void getCapabilities(
+      GetCapabilitiesRequest request, StreamObserver<GetCapabilitiesResponse> observer) {
+    Answer.now(
+        observer, GetCapabilitiesResponse.newBuilder().addAllCapabilities(capabilities).build());
+  }
+
+  @Override
+  public void probe(ProbeRequest request, StreamObserver<ProbeResponse> observer) {
+    Answer.now(
+        observer, ProbeResponse.newBuilder().setReady(BoolValue.of(ready.getAsBoolean())).build());
+  }
+}

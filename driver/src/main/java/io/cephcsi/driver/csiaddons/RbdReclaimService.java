@@ -1,0 +1,87 @@
+package io.cephcsi.driver.csiaddons;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.csi.Requests;
+import io.cephcsi.driver.grpc.Answer;
+import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.reclaim.ReclaimPlan;
+import io.cephcsi.driver.reclaim.ReclaimResult;
+import io.cephcsi.driver.reclaim.SpaceReclaimer;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
+import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
+import io.cephcsi.proto.addons.reclaimspace.StorageConsumption;
+import io.grpc.stub.StreamObserver;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+
+/** CSI-Addons ReclaimSpace for RBD on the controller: decode, lock, call, encode. */
+public final class RbdReclaimService
+    extends ReclaimSpaceControllerGrpc.ReclaimSpaceControllerImplBase {
+  private final RbdVolumes volumes;
+  private final SpaceReclaimer reclaimer;
+  private final OperationRegistry operations;
+  private final ClusterExecutors executors;
+
+  /**
+   * @param volumes finds the volume
+   * @param reclaimer does the work
+   * @param operations locks ids
+   * @param executors run what blocks
+   */
+  public RbdReclaimService(
+      RbdVolumes volumes,
+      SpaceReclaimer reclaimer,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
+    this.volumes = volumes;
+    this.reclaimer = reclaimer;
+    this.operations = operations;
+    this.executors = executors;
+  }
+
+  @Override
+  public void controllerReclaimSpace(
+      ControllerReclaimSpaceRequest request,
+      StreamObserver<ControllerReclaimSpaceResponse> observer) {
+    Answer.to(
+        observer,
+        Family.CSI_ADDONS,
+        answer -> {
+          Requests.required(request.getVolumeId(), "volume_id");
+          ReclaimPlan plan = ReclaimPlan.parse(request.getParametersMap());
+          VolumeId id = Requests.volumeId(request.getVolumeId());
+          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          return operations
+              .startKept(
+                  id.toString(),
+                  "ControllerReclaimSpace",
+                  plan.toString(),
+                  answer::callerGone,
+                  executors.longWork(id.clusterId()),
+                  operation ->
+                      volumes.with(
+                          id,
+                          credentials,
+                          volume -> reclaimer.reclaim(new VolumeTarget(volume), plan, operation)))
+              .thenApply(RbdReclaimService::response);
+        });
+  }
+
+  private static ControllerReclaimSpaceResponse response(ReclaimResult result) {
+    ControllerReclaimSpaceResponse.Builder response = ControllerReclaimSpaceResponse.newBuilder();
+    ifPresent(result.before(), response::setPreUsage);
+    ifPresent(result.after(), response::setPostUsage);
+    return response.build();
+  }
+
+  private static void ifPresent(OptionalLong bytes, Consumer<StorageConsumption> field) {
+    if (bytes.isPresent()) {
+      field.accept(StorageConsumption.newBuilder().setUsageBytes(bytes.getAsLong()).build());
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package io.cephcsi.driver.grpc;
+
+import com.google.protobuf.Message;
+import io.cephcsi.driver.metrics.DriverMetrics;
+import io.cephcsi.driver.volume.VolumeException;
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
+import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Logs and counts every call, and refuses requests over the size limits. */
+final class CallInterceptor implements ServerInterceptor {
+  private static final Logger LOG = LoggerFactory.getLogger("io.cephcsi.driver.requests");
+
+  private final String driverName;
+  private final DriverMetrics metrics;
+  private final AtomicLong ids = new AtomicLong();
+
+  CallInterceptor(String driverName, DriverMetrics metrics) {
+    this.driverName = driverName;
+    this.metrics = metrics;
+  }
+
+  @Override
+  public <Q, R> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+    Watched<Q, R> watched = new Watched<>(call);
+    return new SimpleForwardingServerCallListener<>(next.startCall(watched, headers)) {
+      private boolean refused;
+
+      @Override
+      public void onMessage(Q request) {
+        if (request instanceof Message message) {
+          LOG.debug("[{}] {} {}", watched.id, watched.method, Secrets.show(message));
+          try {
+            RequestLimits.check(message);
+          } catch (VolumeException e) {
+            refused = true;
+            watched.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
+            return;
+          }
+        }
+        super.onMessage(request);
+      }
+
+      @Override
+      public void onHalfClose() {
+        if (!refused) {
+          super.onHalfClose();
+        }
+      }
+
+      @Override
+      public void onCancel() {
+        watched.log(Status.CANCELLED.withDescription("the caller went away"));
+        super.onCancel();
+      }
+    };
+  }
+
+  /** A call that is logged when it ends. */
+  private final class Watched<Q, R> extends SimpleForwardingServerCall<Q, R> {
+    private final long id = ids.incrementAndGet();
+    private final long startNanos = System.nanoTime();
+    private final String method;
+    private boolean logged;
+
+    Watched(ServerCall<Q, R> call) {
+      super(call);
+      method = call.getMethodDescriptor().getFullMethodName();
+    }
+
+    @Override
+    public void close(Status status, Metadata trailers) {
+      log(status);
+      super.close(status, trailers);
+    }
+
+    private synchronized void log(Status status) {
+      if (logged) {
+        return;
+      }
+      logged = true;
+      Duration took = Duration.ofNanos(System.nanoTime() - startNanos);
+      metrics.call(driverName, method, status.getCode().name(), took);
+      String description = status.getDescription() == null ? "" : status.getDescription();
+      if (status.isOk()) {
+        LOG.info("[{}] {} OK in {} ms", id, method, took.toMillis());
+      } else {
+        LOG.warn(
+            "[{}] {} {} in {} ms: {}", id, method, status.getCode(), took.toMillis(), description);
+      }
+    }
+  }
+}

@@ -1,0 +1,68 @@
+package io.cephcsi.driver.grpc;
+
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.MapEntry;
+import com.google.protobuf.Message;
+import com.google.protobuf.TextFormat;
+import io.cephcsi.proto.csi.v1.CsiProto;
+import java.util.List;
+import java.util.Map;
+
+/** Shows messages without their secrets. */
+public final class Secrets {
+  private static final String STRIPPED = "***stripped***";
+  // Key material that the specification does not mark.
+  private static final String ENCRYPTION_KEY = "encryption_key";
+
+  private Secrets() {}
+
+  /** The message on one line, every secret replaced. */
+  public static String show(Message message) {
+    return TextFormat.printer().emittingSingleLine(true).printToString(strip(message)).strip();
+  }
+
+  static Message strip(Message message) {
+    Message.Builder stripped = message.toBuilder();
+    for (Map.Entry<FieldDescriptor, Object> entry : message.getAllFields().entrySet()) {
+      FieldDescriptor field = entry.getKey();
+      if (isSecret(field)) {
+        stripSecret(stripped, field, entry.getValue());
+      } else if (field.getJavaType() == FieldDescriptor.JavaType.MESSAGE && !field.isMapField()) {
+        stripNested(stripped, field, entry.getValue());
+      }
+    }
+    return stripped.build();
+  }
+
+  private static boolean isSecret(FieldDescriptor field) {
+    return field.getOptions().getExtension(CsiProto.csiSecret)
+        || field.getName().equals(ENCRYPTION_KEY);
+  }
+
+  private static void stripSecret(Message.Builder builder, FieldDescriptor field, Object value) {
+    if (!field.isMapField()) {
+      builder.clearField(field);
+      if (field.getJavaType() == FieldDescriptor.JavaType.STRING && !field.isRepeated()) {
+        builder.setField(field, STRIPPED);
+      }
+      return;
+    }
+    builder.clearField(field);
+    for (Object entry : (List<?>) value) {
+      Message.Builder shown = ((MapEntry<?, ?>) entry).toBuilder();
+      FieldDescriptor text = shown.getDescriptorForType().findFieldByName("value");
+      builder.addRepeatedField(field, shown.setField(text, STRIPPED).build());
+    }
+  }
+
+  private static void stripNested(Message.Builder builder, FieldDescriptor field, Object value) {
+    if (!field.isRepeated()) {
+      builder.setField(field, strip((Message) value));
+      return;
+    }
+    int index = 0;
+    for (Object element : (List<?>) value) {
+      builder.setRepeatedField(field, index++, strip((Message) element));
+    }
+  }
+}

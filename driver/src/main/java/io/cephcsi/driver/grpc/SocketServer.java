@@ -1,0 +1,150 @@
+package io.cephcsi.driver.grpc;
+
+import io.cephcsi.driver.metrics.DriverMetrics;
+import io.grpc.BindableService;
+import io.grpc.Server;
+import io.grpc.ServerInterceptors;
+import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.services.HealthStatusManager;
+import io.grpc.protobuf.services.ProtoReflectionServiceV1;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
+import io.netty.channel.unix.DomainSocketAddress;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+
+/** A gRPC server on one Unix socket, with health and reflection beside its services. */
+public final class SocketServer implements AutoCloseable {
+  /** The longest path that a Unix socket can have on Linux, in bytes. */
+  private static final int MAX_SOCKET_PATH = 107;
+
+  private final Path socket;
+  private final Server server;
+  private final HealthStatusManager health = new HealthStatusManager();
+  private final EventLoopGroup loops;
+  private final ExecutorService executor;
+
+  private SocketServer(
+      Path socket, String driverName, List<BindableService> services, DriverMetrics metrics) {
+    this.socket = socket;
+    this.loops = new MultiThreadIoEventLoopGroup(2, EpollIoHandler.newFactory());
+    // Services hand work to the pools of the clusters: two threads decode and answer.
+    this.executor = Executors.newFixedThreadPool(2, SocketServer::thread);
+    NettyServerBuilder builder =
+        NettyServerBuilder.forAddress(new DomainSocketAddress(socket.toFile()))
+            .channelType(EpollServerDomainSocketChannel.class)
+            .bossEventLoopGroup(loops)
+            .workerEventLoopGroup(loops)
+            .executor(executor)
+            .addService(health.getHealthService())
+            .addService(ProtoReflectionServiceV1.newInstance());
+    CallInterceptor interceptor = new CallInterceptor(driverName, metrics);
+    services.forEach(s -> builder.addService(ServerInterceptors.intercept(s, interceptor)));
+    this.server = builder.build();
+  }
+
+  private static Thread thread(Runnable task) {
+    Thread thread = new Thread(task, "grpc");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /**
+   * Listens on a socket. A socket file that nobody serves is replaced.
+   *
+   * @throws IOException when another process serves it, or the path cannot be used
+   */
+  public static SocketServer start(
+      Path socket, String driverName, List<BindableService> services, DriverMetrics metrics)
+      throws IOException {
+    prepare(socket);
+    SocketServer server = new SocketServer(socket, driverName, services, metrics);
+    try {
+      server.server.start();
+    } catch (IOException e) {
+      server.close();
+      throw new IOException("cannot listen on " + socket + ": " + rootMessage(e), e);
+    }
+    server.health.setStatus(HealthStatusManager.SERVICE_NAME_ALL_SERVICES, ServingStatus.SERVING);
+    return server;
+  }
+
+  private static String rootMessage(Throwable e) {
+    Throwable root = e;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    return String.valueOf(root.getMessage());
+  }
+
+  private static void prepare(Path socket) throws IOException {
+    if (socket.toString().length() > MAX_SOCKET_PATH) {
+      throw new IOException(
+          "the socket path " + socket + " is longer than " + MAX_SOCKET_PATH + " bytes");
+    }
+    Path folder = socket.toAbsolutePath().getParent();
+    if (folder != null) {
+      Files.createDirectories(folder);
+    }
+    if (!Files.exists(socket, LinkOption.NOFOLLOW_LINKS)) {
+      return;
+    }
+    if (Files.isRegularFile(socket, LinkOption.NOFOLLOW_LINKS)
+        || Files.isDirectory(socket, LinkOption.NOFOLLOW_LINKS)) {
+      throw new IOException(socket + " exists and is not a socket; it is left alone");
+    }
+    try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      channel.connect(UnixDomainSocketAddress.of(socket));
+    } catch (IOException nobodyThere) {
+      Files.deleteIfExists(socket);
+      return;
+    }
+    throw new IOException("another process serves " + socket);
+  }
+
+  /** The socket's path. */
+  public Path socket() {
+    return socket;
+  }
+
+  /** Refuses new calls; those that run go on. */
+  public void refuse() {
+    health.enterTerminalState();
+    server.shutdown();
+  }
+
+  /**
+   * Waits until the calls that run have been answered.
+   *
+   * @return whether all were in time
+   */
+  public boolean awaitAnswers(long timeout, TimeUnit unit) throws InterruptedException {
+    return server.awaitTermination(timeout, unit);
+  }
+
+  /** Ends the server, and with it the calls that still run. */
+  @Override
+  public void close() {
+    server.shutdownNow();
+    try {
+      server.awaitTermination(5, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    @SuppressWarnings("unused") // its threads are daemons of a process that ends
+    var ending = loops.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    executor.shutdown();
+  }
+}

@@ -1,0 +1,79 @@
+package io.cephcsi.driver.grpc;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.volume.VolumeException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The one table from errors to gRPC status codes. */
+public final class StatusTable {
+  private static final Logger LOG = LoggerFactory.getLogger(StatusTable.class);
+
+  private StatusTable() {}
+
+  /** Which specification's error table a service follows. */
+  public enum Family {
+    /** CSI: a user without the permission is PERMISSION_DENIED. */
+    CSI,
+    /** CSI-Addons: its tables know UNAUTHENTICATED only. */
+    CSI_ADDONS
+  }
+
+  /** The status for whatever went wrong; its description is for the user and has no stack trace. */
+  public static StatusRuntimeException statusOf(Throwable thrown, Family family) {
+    Throwable error =
+        thrown instanceof CompletionException && thrown.getCause() != null
+            ? thrown.getCause()
+            : thrown;
+    if (error instanceof StatusRuntimeException status) {
+      return status;
+    }
+    if (error instanceof VolumeException e) {
+      return status(code(e.reason()), e.getMessage());
+    }
+    if (error instanceof CephException e) {
+      return status(code(e, family), e.getMessage());
+    }
+    LOG.error("unexpected failure", error);
+    return status(
+        Status.Code.INTERNAL,
+        "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
+  }
+
+  private static StatusRuntimeException status(Status.Code code, @Nullable String description) {
+    return Status.fromCode(code).withDescription(description).asRuntimeException();
+  }
+
+  private static Status.Code code(VolumeException.Reason reason) {
+    return switch (reason) {
+      case INVALID_ARGUMENT -> Status.Code.INVALID_ARGUMENT;
+      case NOT_FOUND -> Status.Code.NOT_FOUND;
+      case ALREADY_EXISTS -> Status.Code.ALREADY_EXISTS;
+      case ABORTED -> Status.Code.ABORTED;
+      case FAILED_PRECONDITION -> Status.Code.FAILED_PRECONDITION;
+      case OUT_OF_RANGE -> Status.Code.OUT_OF_RANGE;
+      case RESOURCE_EXHAUSTED -> Status.Code.RESOURCE_EXHAUSTED;
+      case UNAUTHENTICATED -> Status.Code.UNAUTHENTICATED;
+      case UNAVAILABLE -> Status.Code.UNAVAILABLE;
+      case UNIMPLEMENTED -> Status.Code.UNIMPLEMENTED;
+    };
+  }
+
+  private static Status.Code code(CephException e, Family family) {
+    return switch (e.errno()) {
+      case EACCES, EPERM ->
+          family == Family.CSI_ADDONS ? Status.Code.UNAUTHENTICATED : Status.Code.PERMISSION_DENIED;
+      case ENOENT -> Status.Code.NOT_FOUND;
+      case EEXIST -> Status.Code.ALREADY_EXISTS;
+      case ENOSPC, EDQUOT -> Status.Code.RESOURCE_EXHAUSTED;
+      case ESHUTDOWN -> Status.Code.UNAVAILABLE;
+      case ETIMEDOUT -> Status.Code.DEADLINE_EXCEEDED;
+      case EBUSY -> Status.Code.FAILED_PRECONDITION;
+      default -> Status.Code.INTERNAL;
+    };
+  }
+}

@@ -1,0 +1,46 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.util.HexFormat;
+import java.util.UUID;
+
+/**
+ * The value of a directory key: {@code uuid}, or {@code [16 hex digits]/uuid} when the image is in
+ * another pool than the journal.
+ *
+ * @param uuid of the entry
+ * @param poolId the pool of the image
+ */
+record DirectoryValue(UUID uuid, long poolId) {
+  private static final int POOL_DIGITS = 16;
+  private static final int UUID_LENGTH = 36;
+
+  byte[] encode(long journalPoolId) {
+    String text =
+        poolId == journalPoolId ? uuid.toString() : HexFormat.of().toHexDigits(poolId) + "/" + uuid;
+    return text.getBytes(US_ASCII);
+  }
+
+  /**
+   * Reads a value.
+   *
+   * @throws IllegalStateException if it is neither form: the journal is damaged, and guessing could
+   *     lose a volume
+   */
+  static DirectoryValue decode(String text, long journalPoolId) {
+    try {
+      if (text.length() == UUID_LENGTH) {
+        return new DirectoryValue(UUID.fromString(text), journalPoolId);
+      }
+      if (text.length() == POOL_DIGITS + 1 + UUID_LENGTH && text.charAt(POOL_DIGITS) == '/') {
+        return new DirectoryValue(
+            UUID.fromString(text.substring(POOL_DIGITS + 1)),
+            HexFormat.fromHexDigitsToLong(text, 0, POOL_DIGITS));
+      }
+    } catch (IllegalArgumentException e) {
+      throw new IllegalStateException("damaged journal directory value \"" + text + "\"", e);
+    }
+    throw new IllegalStateException("damaged journal directory value \"" + text + "\"");
+  }
+}

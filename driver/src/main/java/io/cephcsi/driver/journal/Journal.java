@@ -1,0 +1,229 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The journal of one kind and instance: which request name has which uuid, and what belongs to a
+ * uuid.
+ *
+ * <pre>
+ *   journal pool: csi.volumes.&lt;instance&gt;   omap  csi.volume.&lt;request name&gt; → uuid
+ *                                              or [16 hex digits of the image pool's id]/uuid
+ *   image pool:   csi.volume.&lt;uuid&gt;        omap  csi.volname, csi.imagename, csi.imageid, ...
+ * </pre>
+ *
+ * <p>A reservation sets the directory's key first, on the condition that it is absent, and then
+ * makes the object: whatever dies in between, the next call of the same name finds the key and goes
+ * on with its uuid, so no object is ever without a key that leads to it. Every step is one compound
+ * operation, and keys are read by name: the size of the directory does not matter.
+ *
+ * <p>Safe for several threads, and for several processes: of two that reserve a name at once, both
+ * get the same uuid.
+ */
+public final class Journal {
+  private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
+  private static final byte[] ABSENT = {};
+  private static final int MAX_ATTRIBUTES = 1000;
+  private static final HexFormat HEX = HexFormat.of();
+
+  private final JournalKind kind;
+  private final IoContext journalPool;
+  private final IoContext imagePool;
+  private final String directory;
+
+  /**
+   * @param kind what is recorded
+   * @param instanceId tells several drivers on one pool apart; {@code default} unless configured
+   * @param journalPool the pool of the directory
+   * @param imagePool the pool of the images, and of the object of each; may be the same
+   */
+  public Journal(JournalKind kind, String instanceId, IoContext journalPool, IoContext imagePool) {
+    this.kind = kind;
+    this.journalPool = journalPool;
+    this.imagePool = imagePool;
+    this.directory = kind.directory(instanceId);
+  }
+
+  /**
+   * The entry of a uuid; one round trip.
+   *
+   * @return empty when there is none, or none that is complete
+   */
+  public Optional<JournalEntry> byUuid(UUID uuid) {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    String after = "";
+    boolean more = true;
+    while (more) {
+      try (ReadOperation read = new ReadOperation()) {
+        var page = read.omapGetVals(after, "", MAX_ATTRIBUTES);
+        imagePool.operate(kind.object(uuid), read);
+        for (Map.Entry<String, byte[]> value : page.get().values().entrySet()) {
+          attributes.put(value.getKey(), new String(value.getValue(), UTF_8));
+          after = value.getKey();
+        }
+        more = page.get().more();
+      } catch (CephException.NotFound e) {
+        return Optional.empty();
+      }
+    }
+    String requestName = attributes.get(kind.requestNameKey());
+    String name = attributes.get(kind.nameKey());
+    if (requestName == null || name == null) {
+      return Optional.empty();
+    }
+    return Optional.of(new JournalEntry(uuid, requestName, name, attributes));
+  }
+
+  /**
+   * The entry of a request name; two round trips.
+   *
+   * @return empty when the name is not reserved, or its reservation was never completed
+   */
+  public Optional<JournalEntry> byName(String requestName) {
+    return directoryValue(requestName).flatMap(value -> byUuid(value.uuid()));
+  }
+
+  /**
+   * Reserves a name, or gives the entry that it has. A new name costs two round trips, a known one
+   * three.
+   *
+   * @param requestName the name that the caller gave
+   * @param name makes the name on the cluster from the uuid
+   * @param attributes further keys of a new entry
+   * @return the entry; whether its image exists is for the caller to find out
+   */
+  public JournalEntry reserve(
+      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+    DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
+    byte[] value = mine.encode(journalPool.poolId());
+    try (WriteOperation write = new WriteOperation()) {
+      write.create().omapCompare(kind.directoryKey(requestName), ABSENT);
+      write.omapSet(kind.directoryKey(requestName), value);
+      journalPool.operate(directory, write);
+      return createObject(mine.uuid(), requestName, name, attributes);
+    } catch (CephException.Canceled e) {
+      return reserved(requestName, name, attributes);
+    }
+  }
+
+  /** The entry of a name whose directory key is set, completed if a process died over it. */
+  private JournalEntry reserved(
+      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+    DirectoryValue value =
+        directoryValue(requestName)
+            .orElseThrow(
+                () -> new IllegalStateException("the name " + requestName + " was just deleted"));
+    if (value.poolId() != imagePool.poolId()) {
+      throw new PoolMismatchException(requestName, value.poolId());
+    }
+    return byUuid(value.uuid())
+        .orElseGet(() -> createObject(value.uuid(), requestName, name, attributes));
+  }
+
+  private JournalEntry createObject(
+      UUID uuid, String requestName, Function<UUID, String> name, Map<String, String> more) {
+    Map<String, String> attributes = new LinkedHashMap<>(more);
+    attributes.put(kind.requestNameKey(), requestName);
+    attributes.put(kind.nameKey(), name.apply(uuid));
+    if (journalPool.poolId() != imagePool.poolId()) {
+      attributes.put(JournalEntry.JOURNAL_POOL, HEX.toHexDigits(journalPool.poolId()));
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      // Not exclusively: another process may be completing the same reservation with the same
+      // values, or an object without them was left by one that died.
+      write.create().omapCompare(kind.requestNameKey(), ABSENT).omapSet(bytes(attributes));
+      imagePool.operate(kind.object(uuid), write);
+      return new JournalEntry(uuid, requestName, name.apply(uuid), attributes);
+    } catch (CephException.Canceled e) {
+      return byUuid(uuid)
+          .orElseThrow(
+              () -> new IllegalStateException("journal entry " + uuid + " was just deleted"));
+    }
+  }
+
+  private Optional<DirectoryValue> directoryValue(String requestName) {
+    String key = kind.directoryKey(requestName);
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      journalPool.operate(directory, read);
+      byte[] value = values.get().get(key);
+      return value == null || value.length == 0
+          ? Optional.empty()
+          : Optional.of(DirectoryValue.decode(new String(value, UTF_8), journalPool.poolId()));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** Adds or replaces keys of an entry; one round trip. */
+  public void set(UUID uuid, Map<String, String> attributes) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapSet(bytes(attributes));
+      imagePool.operate(kind.object(uuid), write);
+    }
+  }
+
+  /** Records the id of an entry's RBD image; one round trip. */
+  public void setImageId(UUID uuid, String imageId) {
+    set(uuid, Map.of(JournalEntry.IMAGE_ID, imageId));
+  }
+
+  /**
+   * Removes an entry whose image is gone; two round trips. The directory's key goes first: should
+   * the process die in between, the retry, which knows the uuid, still finds the object.
+   */
+  public void remove(JournalEntry entry) {
+    removeDirectoryKey(entry);
+    removeObject(entry.uuid());
+  }
+
+  /**
+   * Takes back a reservation that came to nothing; two round trips. The object goes first: should
+   * the process die in between, the retry, which knows the name, still finds the key.
+   */
+  public void undo(JournalEntry entry) {
+    removeObject(entry.uuid());
+    removeDirectoryKey(entry);
+  }
+
+  private void removeDirectoryKey(JournalEntry entry) {
+    String key = kind.directoryKey(entry.requestName());
+    byte[] mine = new DirectoryValue(entry.uuid(), imagePool.poolId()).encode(journalPool.poolId());
+    try (WriteOperation write = new WriteOperation()) {
+      write.omapCompare(key, mine).omapRemove(List.of(key));
+      journalPool.operate(directory, write);
+    } catch (CephException.NotFound e) {
+      LOG.debug("no directory {}", directory);
+    } catch (CephException.Canceled e) {
+      LOG.debug("{} belongs to another entry by now", key);
+    }
+  }
+
+  private void removeObject(UUID uuid) {
+    try {
+      imagePool.remove(kind.object(uuid));
+    } catch (CephException.NotFound e) {
+      LOG.debug("journal entry {} is gone already", uuid);
+    }
+  }
+
+  private static Map<String, byte[]> bytes(Map<String, String> attributes) {
+    Map<String, byte[]> bytes = new LinkedHashMap<>();
+    attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
+    return bytes;
+  }
+}

@@ -1,0 +1,49 @@
+package io.cephcsi.driver.journal;
+
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.UUID;
+
+/**
+ * What the journal says of a volume, snapshot or group.
+ *
+ * @param uuid the uuid in its identifier
+ * @param requestName the name that the caller gave it
+ * @param name its name on the cluster, such as {@code csi-vol-<uuid>}
+ * @param attributes all keys of its object, those of other programs too
+ */
+public record JournalEntry(
+    UUID uuid, String requestName, String name, Map<String, String> attributes) {
+  static final String IMAGE_ID = "csi.imageid";
+  static final String JOURNAL_POOL = "csi.journalpool";
+
+  /** Who owns the volume: the namespace of its claim. */
+  public static final String OWNER = "csi.volume.owner";
+
+  static final String GROUP_ID = "csi.groupid";
+
+  /** Copies the attributes. */
+  public JournalEntry {
+    attributes = Map.copyOf(attributes);
+  }
+
+  /** The id of the RBD image, once it was created. */
+  public Optional<String> imageId() {
+    return Optional.ofNullable(attributes.get(IMAGE_ID)).filter(id -> !id.isEmpty());
+  }
+
+  /** The pool of the directory, where it is not the image's pool. */
+  public OptionalLong journalPoolId() {
+    String pool = attributes.get(JOURNAL_POOL);
+    return pool == null || pool.isEmpty()
+        ? OptionalLong.empty()
+        : OptionalLong.of(HexFormat.fromHexDigitsToLong(pool));
+  }
+
+  /** The group that the volume is a member of. */
+  public Optional<String> groupId() {
+    return Optional.ofNullable(attributes.get(GROUP_ID)).filter(id -> !id.isEmpty());
+  }
+}

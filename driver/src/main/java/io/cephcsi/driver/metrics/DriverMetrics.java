@@ -1,0 +1,71 @@
+package io.cephcsi.driver.metrics;
+
+import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.exporter.httpserver.HTTPServer;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.function.IntSupplier;
+
+/** What the driver counts, and the HTTP endpoint that Prometheus reads it from. */
+public final class DriverMetrics {
+  private final PrometheusRegistry registry = new PrometheusRegistry();
+  private final Histogram calls;
+  private final Counter reclaims;
+  private final Counter reclaimedBytes;
+
+  /** Metrics in a registry of their own. */
+  public DriverMetrics() {
+    calls =
+        Histogram.builder()
+            .name("csi_plugin_operations_seconds")
+            .help("Duration of calls by driver, method and status code")
+            .labelNames("driver_name", "method_name", "grpc_status_code")
+            .classicUpperBounds(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
+            .register(registry);
+    reclaims =
+        Counter.builder()
+            .name("ceph_csi_reclaims")
+            .help(
+                "Reclaims by outcome: done, dry_run, skipped (in use), gave_way (opened by somebody)")
+            .labelNames("outcome")
+            .register(registry);
+    reclaimedBytes =
+        Counter.builder()
+            .name("ceph_csi_reclaimed_bytes")
+            .help("Bytes that reclaims freed, by usage before and after")
+            .register(registry);
+  }
+
+  /** Shows how many operations run. */
+  public void operations(IntSupplier running) {
+    GaugeWithCallback.builder()
+        .name("ceph_csi_running_operations")
+        .help("Operations that run or wait now")
+        .callback(callback -> callback.call(running.getAsInt()))
+        .register(registry);
+  }
+
+  /** Counts a call. */
+  public void call(String driver, String method, String code, Duration took) {
+    calls.labelValues(driver, method, code).observe(took.toNanos() / 1e9);
+  }
+
+  /**
+   * Counts a reclaim.
+   *
+   * @param outcome done, dry_run, skipped or gave_way
+   * @param freedBytes usage before less usage after, not negative
+   */
+  public void reclaim(String outcome, long freedBytes) {
+    reclaims.labelValues(outcome).inc();
+    reclaimedBytes.inc(freedBytes);
+  }
+
+  /** Serves the metrics over HTTP on all addresses at {@code /metrics}. */
+  public HTTPServer serve(int port) throws IOException {
+    return HTTPServer.builder().port(port).registry(registry).buildAndStart();
+  }
+}

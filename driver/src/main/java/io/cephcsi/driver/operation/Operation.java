@@ -1,0 +1,71 @@
+package io.cephcsi.driver.operation;
+
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Locale;
+
+/**
+ * A running operation, as the work sees it: it says how far it is and asks whether it should stop.
+ * Safe for several threads.
+ */
+public final class Operation {
+  private final String kind;
+  private final String key;
+  private final Instant since;
+  private final Clock clock;
+  private volatile String phase = "waiting";
+  private volatile double percent;
+  private volatile boolean cancelled;
+
+  Operation(String kind, String key, Clock clock) {
+    this.kind = kind;
+    this.key = key;
+    this.clock = clock;
+    this.since = clock.instant();
+  }
+
+  /** What is being done, such as {@code DeleteVolume}. */
+  public String kind() {
+    return kind;
+  }
+
+  /** The volume, snapshot or name that it is done to. */
+  public String key() {
+    return key;
+  }
+
+  /** Begins a phase; the percentage starts at 0 again. */
+  public void phase(String name) {
+    percent = 0;
+    phase = name;
+  }
+
+  /** How much of the phase is done. */
+  public void progress(long done, long total) {
+    percent = total <= 0 ? 0 : Math.min(100, 100.0 * done / total);
+  }
+
+  /** Whether the driver wants the work to stop at the next safe point. */
+  public boolean isCancelled() {
+    return cancelled;
+  }
+
+  void cancel() {
+    cancelled = true;
+  }
+
+  /** For ABORTED: what runs, since when, which phase, how far. */
+  public String describe() {
+    long seconds = Duration.between(since, clock.instant()).toSeconds();
+    return String.format(
+        Locale.ROOT,
+        "%s of %s has been running since %s (%d s): phase %s, %.0f %%",
+        kind,
+        key,
+        since,
+        seconds,
+        phase,
+        percent);
+  }
+}

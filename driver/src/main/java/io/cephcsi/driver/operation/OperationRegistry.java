@@ -1,0 +1,180 @@
+package io.cephcsi.driver.operation;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Ticker;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operations that run: one at a time for each volume, snapshot or name. An operation belongs to
+ * the driver, not to the call that started it: when the caller goes away it runs on and keeps its
+ * place. Safe for several threads; nothing here blocks.
+ */
+public final class OperationRegistry {
+  private static final Duration KEEP_RESULTS = Duration.ofMinutes(10);
+  private static final int MAX_RESULTS = 10_000;
+
+  private final ConcurrentHashMap<String, Operation> running = new ConcurrentHashMap<>();
+  private final Cache<String, Kept> results;
+  private final Clock clock;
+  private volatile boolean stopping;
+
+  /** A registry that keeps results for 10 minutes. */
+  public OperationRegistry() {
+    this(Clock.systemUTC(), Ticker.systemTicker(), KEEP_RESULTS);
+  }
+
+  OperationRegistry(Clock clock, Ticker ticker, Duration keepResults) {
+    this.clock = clock;
+    this.results =
+        Caffeine.newBuilder()
+            .expireAfterWrite(keepResults)
+            .maximumSize(MAX_RESULTS)
+            .ticker(ticker)
+            .build();
+  }
+
+  /**
+   * Starts an operation, unless one with its key runs.
+   *
+   * @param key what the operation locks
+   * @param kind what is done, for messages
+   * @param executor runs the work
+   * @param work the work, given the handle to report progress with
+   * @return completes with the result of the work, on the executor's thread
+   * @throws VolumeException ABORTED when an operation with this key runs; UNAVAILABLE when the
+   *     driver stops or the executor is full
+   */
+  public <T> CompletableFuture<T> start(
+      String key, String kind, Executor executor, Function<Operation, T> work) {
+    Operation operation = claim(key, kind);
+    results.invalidate(key); // whatever is kept is about a state that ends now
+    CompletableFuture<T> future = new CompletableFuture<>();
+    try {
+      executor.execute(() -> run(key, operation, work, future));
+    } catch (RejectedExecutionException e) {
+      running.remove(key, operation);
+      throw new VolumeException(
+          Reason.UNAVAILABLE, "too many operations wait for this cluster; try again later", e);
+    }
+    return future;
+  }
+
+  /**
+   * As {@link #start}, for work whose result matters to the retry of a caller that went away: when
+   * the caller is gone at the end, the result of success is kept, and the next call with the same
+   * key and fingerprint gets it instead of starting anew.
+   *
+   * @param fingerprint equal for equal requests; without secrets
+   * @param callerGone asked when the work has ended
+   */
+  @SuppressWarnings("unchecked") // the fingerprint says that the request, so the type, is the same
+  public <T> CompletableFuture<T> startKept(
+      String key,
+      String kind,
+      String fingerprint,
+      BooleanSupplier callerGone,
+      Executor executor,
+      Function<Operation, T> work) {
+    Kept kept = results.getIfPresent(key);
+    if (kept != null && kept.fingerprint.equals(fingerprint) && !running.containsKey(key)) {
+      results.invalidate(key);
+      return CompletableFuture.completedFuture((T) kept.result);
+    }
+    return start(
+        key,
+        kind,
+        executor,
+        operation -> {
+          T result = work.apply(operation);
+          if (callerGone.getAsBoolean()) {
+            results.put(key, new Kept(fingerprint, result));
+          }
+          return result;
+        });
+  }
+
+  /**
+   * Locks a second key for as long as a part of an operation takes, such as the request name while
+   * a volume is deleted by its id.
+   *
+   * @throws VolumeException ABORTED when an operation with this key runs
+   */
+  public Hold hold(String key, String kind) {
+    Operation operation = claim(key, kind);
+    return () -> running.remove(key, operation);
+  }
+
+  private Operation claim(String key, String kind) {
+    if (stopping) {
+      throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
+    }
+    Operation operation = new Operation(kind, key, clock);
+    Operation other = running.putIfAbsent(key, operation);
+    if (other != null) {
+      throw new VolumeException(
+          Reason.ABORTED, "an operation is already pending: " + other.describe());
+    }
+    return operation;
+  }
+
+  private <T> void run(
+      String key, Operation operation, Function<Operation, T> work, CompletableFuture<T> future) {
+    T result = null;
+    Throwable failure = null;
+    try {
+      operation.phase("running");
+      result = work.apply(operation);
+    } catch (Throwable t) {
+      failure = t;
+    }
+    // The place is free before the caller hears of it: the caller's next call must not meet it.
+    running.remove(key, operation);
+    complete(future, result, failure);
+  }
+
+  private static <T> void complete(
+      CompletableFuture<T> future, @Nullable T result, @Nullable Throwable failure) {
+    if (failure != null) {
+      future.completeExceptionally(failure);
+    } else {
+      future.complete(result);
+    }
+  }
+
+  /** The operations that run now. */
+  public List<Operation> running() {
+    return new ArrayList<>(running.values());
+  }
+
+  /** Refuses operations from now on; those that run go on. */
+  public void stop() {
+    stopping = true;
+  }
+
+  /** Asks all running operations to stop at their next safe point. */
+  public void cancelAll() {
+    running.values().forEach(Operation::cancel);
+  }
+
+  /** A key that is locked until it is closed. */
+  public interface Hold extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  /** The result of an operation whose caller was gone. */
+  private record Kept(String fingerprint, @Nullable Object result) {}
+}

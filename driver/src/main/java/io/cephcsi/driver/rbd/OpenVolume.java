@@ -1,0 +1,58 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+
+/**
+ * A volume that the journal knows, with the connection to work on it. Close it when done.
+ *
+ * @param id its identifier
+ * @param lease the connection
+ * @param pool the pool of its image
+ * @param entry what the journal says
+ */
+public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry entry)
+    implements AutoCloseable {
+  /**
+   * Opens the image for reading; this does not make it look in use.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage openReadOnly() {
+    try {
+      return pool.openReadOnly(entry.name());
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  /**
+   * Opens the image for writing.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage open() {
+    try {
+      return pool.open(entry.name());
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  private VolumeException missing(CephException e) {
+    return new VolumeException(
+        VolumeException.Reason.NOT_FOUND,
+        "volume " + id + ": its image " + pool.io().pool() + "/" + entry.name() + " is gone",
+        e);
+  }
+
+  @Override
+  public void close() {
+    lease.close();
+  }
+}

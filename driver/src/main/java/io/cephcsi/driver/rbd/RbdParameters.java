@@ -1,0 +1,196 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameters of a StorageClass for RBD, checked.
+ *
+ * @param clusterId the cluster of the configuration
+ * @param pool the pool of the image
+ * @param namePrefix begins the image's name
+ * @param options how the image is made
+ * @param owner who owns the volume, where the CO says it
+ * @param context what the volume's context repeats of the parameters
+ */
+public record RbdParameters(
+    String clusterId,
+    String pool,
+    String namePrefix,
+    ImageOptions options,
+    Optional<String> owner,
+    Map<String, String> context) {
+  /** Begins the name of an image unless the StorageClass says otherwise. */
+  public static final String DEFAULT_PREFIX = "csi-vol-";
+
+  private static final String KUBERNETES = "csi.storage.k8s.io/";
+  private static final String OWNER = KUBERNETES + "pvc/namespace";
+  private static final int UUID_LENGTH = 36;
+  private static final int MAX_IMAGE_NAME = 95; // RBD_MAX_IMAGE_NAME_SIZE with its zero byte
+  private static final long MIN_OBJECT_SIZE = 4096;
+  private static final long MAX_OBJECT_SIZE = 32L << 20;
+
+  private static final Set<ImageFeature> DEFAULT_FEATURES =
+      EnumSet.of(
+          ImageFeature.LAYERING,
+          ImageFeature.EXCLUSIVE_LOCK,
+          ImageFeature.OBJECT_MAP,
+          ImageFeature.FAST_DIFF,
+          ImageFeature.DEEP_FLATTEN);
+
+  private static final Set<ImageFeature> SUPPORTED_FEATURES =
+      EnumSet.of(
+          ImageFeature.LAYERING,
+          ImageFeature.EXCLUSIVE_LOCK,
+          ImageFeature.OBJECT_MAP,
+          ImageFeature.FAST_DIFF,
+          ImageFeature.DEEP_FLATTEN,
+          ImageFeature.JOURNALING);
+
+  private static final Map<ImageFeature, ImageFeature> NEEDS =
+      Map.of(
+          ImageFeature.OBJECT_MAP, ImageFeature.EXCLUSIVE_LOCK,
+          ImageFeature.FAST_DIFF, ImageFeature.OBJECT_MAP,
+          ImageFeature.JOURNALING, ImageFeature.EXCLUSIVE_LOCK);
+
+  /** Copies the context. */
+  public RbdParameters {
+    context = Map.copyOf(context);
+  }
+
+  /**
+   * Reads the parameters of a CreateVolume request. Keys that are not known are ignored, as
+   * StorageClasses of ceph-csi may have them for its node plugin.
+   *
+   * @throws VolumeException INVALID_ARGUMENT naming the parameter
+   */
+  public static RbdParameters parse(Map<String, String> parameters) {
+    String clusterId = required(parameters, "clusterID");
+    String pool = required(parameters, "pool");
+    if (Boolean.parseBoolean(parameters.get("encrypted"))) {
+      throw VolumeException.invalid(
+          "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
+              + " another driver for this StorageClass");
+    }
+    String prefix = parameters.getOrDefault("volumeNamePrefix", "");
+    prefix = prefix.isEmpty() ? DEFAULT_PREFIX : prefix;
+    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
+        || prefix.contains("/")
+        || prefix.contains("@")) {
+      throw VolumeException.invalid(
+          "parameters: volumeNamePrefix must have at most "
+              + (MAX_IMAGE_NAME - UUID_LENGTH)
+              + " characters, without / and @");
+    }
+    Map<String, String> context = new LinkedHashMap<>();
+    parameters.forEach(
+        (key, value) -> {
+          if (!key.startsWith(KUBERNETES)) {
+            context.put(key, value);
+          }
+        });
+    return new RbdParameters(
+        clusterId,
+        pool,
+        prefix,
+        options(parameters),
+        Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
+        context);
+  }
+
+  private static ImageOptions options(Map<String, String> parameters) {
+    ImageOptions.Builder options = ImageOptions.builder();
+    options.features(features(parameters.get("imageFeatures")));
+    String dataPool = parameters.get("dataPool");
+    if (dataPool != null && !dataPool.isEmpty()) {
+      options.dataPool(dataPool);
+    }
+    Optional<Long> objectSize = number(parameters, "objectSize");
+    objectSize.ifPresent(
+        size -> {
+          if (size < MIN_OBJECT_SIZE || size > MAX_OBJECT_SIZE || Long.bitCount(size) != 1) {
+            throw VolumeException.invalid(
+                "parameters: objectSize must be a power of two from "
+                    + MIN_OBJECT_SIZE
+                    + " to "
+                    + MAX_OBJECT_SIZE
+                    + ", not "
+                    + size);
+          }
+          options.objectSizeBytes(size);
+        });
+    striping(parameters, objectSize.orElse(4L << 20), options);
+    return options.build();
+  }
+
+  private static void striping(
+      Map<String, String> parameters, long objectSize, ImageOptions.Builder options) {
+    Optional<Long> unit = number(parameters, "stripeUnit");
+    Optional<Long> count = number(parameters, "stripeCount");
+    if (unit.isPresent() != count.isPresent()) {
+      throw VolumeException.invalid(
+          "parameters: stripeUnit and stripeCount must be given together");
+    }
+    if (unit.isPresent()) {
+      if (unit.get() < 512 || objectSize % unit.get() != 0 || count.orElse(0L) < 1) {
+        throw VolumeException.invalid(
+            "parameters: stripeUnit must divide the object size "
+                + objectSize
+                + " and stripeCount must be at least 1");
+      }
+      options.stripeUnit(unit.get()).stripeCount(count.orElse(1L));
+    }
+  }
+
+  private static Set<ImageFeature> features(@Nullable String names) {
+    if (names == null || names.isBlank()) {
+      return DEFAULT_FEATURES;
+    }
+    Set<ImageFeature> features = EnumSet.noneOf(ImageFeature.class);
+    for (String name : names.split(",", -1)) {
+      features.add(
+          ImageFeature.named(name.strip())
+              .filter(SUPPORTED_FEATURES::contains)
+              .orElseThrow(
+                  () ->
+                      VolumeException.invalid(
+                          "parameters: imageFeatures: " + name.strip() + " is not supported")));
+    }
+    NEEDS.forEach(
+        (feature, needed) -> {
+          if (features.contains(feature) && !features.contains(needed)) {
+            throw VolumeException.invalid(
+                "parameters: imageFeatures: " + feature.cephName() + " needs " + needed.cephName());
+          }
+        });
+    return features;
+  }
+
+  private static String required(Map<String, String> parameters, String key) {
+    String value = parameters.get(key);
+    if (value == null || value.isBlank()) {
+      throw VolumeException.invalid("parameters: " + key + " is required");
+    }
+    return value;
+  }
+
+  private static Optional<Long> number(Map<String, String> parameters, String key) {
+    String value = parameters.get(key);
+    if (value == null || value.isBlank()) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(Long.parseLong(value.strip()));
+    } catch (NumberFormatException e) {
+      throw VolumeException.invalid(
+          "parameters: " + key + " must be a whole number of bytes, not " + value);
+    }
+  }
+}

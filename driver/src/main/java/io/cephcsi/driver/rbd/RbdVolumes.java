@@ -1,0 +1,395 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.PoolMismatchException;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Volumes as RBD images. All calls block on the cluster and may be repeated after a crash at any
+ * point; the caller holds the lock of the name or the id. Safe for several threads.
+ */
+public final class RbdVolumes implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdVolumes.class);
+
+  private final ClusterDirectory clusters;
+  private final ConnectionPool connections;
+  private final OperationRegistry operations;
+  private final String instanceId;
+  private final TrashPurger purger = new TrashPurger();
+
+  /**
+   * @param clusters the configured clusters
+   * @param connections connections to them
+   * @param operations where the names of volumes that are deleted by id are locked
+   * @param instanceId tells several drivers on one pool apart
+   */
+  public RbdVolumes(
+      ClusterDirectory clusters,
+      ConnectionPool connections,
+      OperationRegistry operations,
+      String instanceId) {
+    this.clusters = clusters;
+    this.connections = connections;
+    this.operations = operations;
+    this.instanceId = instanceId;
+  }
+
+  /** The key that operations on a request name lock. */
+  public static String nameKey(String requestName) {
+    return "name " + requestName;
+  }
+
+  /**
+   * Makes an empty volume, or gives the one that the name has.
+   *
+   * @param requestName the name that the CO chose
+   * @param parameters of the StorageClass
+   * @param capacity how large
+   */
+  public CreatedVolume create(
+      String requestName,
+      RbdParameters parameters,
+      CapacityRange capacity,
+      Credentials credentials) {
+    long size = capacity.sizeToCreate();
+    return connected(
+        clusters.require(parameters.clusterId()),
+        credentials,
+        lease -> {
+          IoContext io = poolOf(lease, parameters.pool());
+          parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
+          Journal journal = new Journal(JournalKind.VOLUME, instanceId, io, io);
+          JournalEntry entry = reserve(journal, requestName, parameters);
+          RbdPool pool = new RbdPool(io);
+          long actual = createImage(pool, journal, entry, parameters, capacity, size);
+          return created(parameters, io, entry, actual);
+        });
+  }
+
+  private static JournalEntry reserve(
+      Journal journal, String requestName, RbdParameters parameters) {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
+    try {
+      return journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
+    } catch (PoolMismatchException e) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
+    }
+  }
+
+  /**
+   * Makes the image of a reservation unless it is there: the image, one read for its id, one write
+   * to record it.
+   *
+   * @return the size of the image
+   */
+  private static long createImage(
+      RbdPool pool,
+      Journal journal,
+      JournalEntry entry,
+      RbdParameters parameters,
+      CapacityRange capacity,
+      long size) {
+    Optional<Long> existing =
+        entry.imageId().isPresent() ? existingSize(pool, entry, capacity) : Optional.empty();
+    if (existing.isPresent()) {
+      return existing.get();
+    }
+    long actual;
+    try {
+      actual = makeImage(pool, entry, parameters, capacity, size);
+    } catch (CephException e) {
+      undo(journal, entry, e);
+      throw e;
+    }
+    String imageId =
+        pool.imageId(entry.name())
+            .orElseThrow(
+                () ->
+                    new VolumeException(
+                        Reason.ABORTED, "image " + entry.name() + " was deleted meanwhile"));
+    if (!entry.imageId().equals(Optional.of(imageId))) {
+      journal.setImageId(entry.uuid(), imageId);
+    }
+    return actual;
+  }
+
+  private static long makeImage(
+      RbdPool pool,
+      JournalEntry entry,
+      RbdParameters parameters,
+      CapacityRange capacity,
+      long size) {
+    try {
+      pool.create(entry.name(), size, parameters.options());
+      return size;
+    } catch (CephException.AlreadyExists e) {
+      Optional<Long> existing = existingSize(pool, entry, capacity);
+      if (existing.isPresent()) {
+        return existing.get();
+      }
+      // A process died while it made the image: its name is taken, but there is no header, so there
+      // cannot be any data. What is there is swept away and made anew.
+      LOG.info("image {} was left half made; making it anew", entry.name());
+      pool.remove(entry.name(), Progress.NONE);
+      pool.create(entry.name(), size, parameters.options());
+      return size;
+    }
+  }
+
+  private static Optional<Long> existingSize(
+      RbdPool pool, JournalEntry entry, CapacityRange capacity) {
+    try (RbdImage image = pool.openReadOnly(entry.name())) {
+      long size = image.size();
+      if (!capacity.contains(size)) {
+        throw new VolumeException(
+            Reason.ALREADY_EXISTS,
+            "volume "
+                + entry.requestName()
+                + " exists with "
+                + size
+                + " bytes, which is not between "
+                + capacity.required()
+                + " and "
+                + (capacity.limit() == 0 ? "unlimited" : capacity.limit()));
+      }
+      return Optional.of(size);
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
+  private static void undo(Journal journal, JournalEntry entry, CephException because) {
+    if (because instanceof CephException.TimedOut || because instanceof CephException.Blocklisted) {
+      return; // it may have been made all the same: the retry finds out
+    }
+    try {
+      journal.undo(entry);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
+    }
+  }
+
+  private static CreatedVolume created(
+      RbdParameters parameters, IoContext io, JournalEntry entry, long size) {
+    Map<String, String> context = new LinkedHashMap<>(parameters.context());
+    context.put("imageName", entry.name());
+    context.put("journalPool", io.pool());
+    return new CreatedVolume(
+        new VolumeId(parameters.clusterId(), io.poolId(), entry.uuid()), size, context);
+  }
+
+  /**
+   * Deletes a volume: its image goes to the trash and is purged from there, then the journal entry
+   * goes. A volume that does not exist is deleted already.
+   */
+  public void delete(VolumeId id, Credentials credentials) {
+    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
+    if (cluster == null) {
+      // Not proof that the volume is gone: the configuration may be wrong.
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "cluster \"" + id.clusterId() + "\" of volume " + id + " is not configured");
+    }
+    connected(
+        cluster,
+        credentials,
+        lease -> {
+          Optional<OpenVolume> volume = find(id, lease);
+          volume.ifPresent(this::deleteLocked);
+          return null;
+        });
+  }
+
+  private void deleteLocked(OpenVolume volume) {
+    JournalEntry entry = volume.entry();
+    try (OperationRegistry.Hold hold =
+        operations.hold(nameKey(entry.requestName()), "DeleteVolume")) {
+      entry
+          .groupId()
+          .ifPresent(
+              group -> {
+                throw new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "volume " + volume.id() + " is a member of group " + group);
+              });
+      RbdPool pool = volume.pool();
+      Optional<String> imageId = pool.imageId(entry.name());
+      if (imageId.isPresent()) {
+        requireUnused(volume);
+        moveToTrash(volume);
+        purger.purge(pool, imageId.get());
+      } else if (entry.imageId().flatMap(pool::trashEntry).isPresent()) {
+        purger.purge(pool, entry.imageId().get());
+      }
+      journalOf(volume).remove(entry);
+    }
+  }
+
+  private static void requireUnused(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      image.watchers().stream()
+          .findAny()
+          .ifPresent(
+              watcher -> {
+                throw inUse(volume, "by " + watcher.address());
+              });
+    }
+  }
+
+  private static void moveToTrash(OpenVolume volume) {
+    try {
+      volume.pool().moveToTrash(volume.entry().name(), Duration.ZERO);
+    } catch (CephException.Busy e) {
+      throw inUse(volume, "(" + e.getMessage() + ")");
+    } catch (CephException.NotFound e) {
+      LOG.debug("{} was deleted meanwhile", volume.entry().name());
+    }
+  }
+
+  private static VolumeException inUse(OpenVolume volume, String how) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION, "volume " + volume.id() + " is in use " + how);
+  }
+
+  private Journal journalOf(OpenVolume volume) {
+    IoContext imagePool = volume.pool().io();
+    IoContext journalPool =
+        volume.entry().journalPoolId().isPresent()
+            ? volume.lease().rbdPool(volume.entry().journalPoolId().getAsLong())
+            : imagePool;
+    return new Journal(JournalKind.VOLUME, instanceId, journalPool, imagePool);
+  }
+
+  /**
+   * Grows a volume; never shrinks it.
+   *
+   * @return the size afterwards, in bytes
+   */
+  public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
+    return with(
+        id,
+        credentials,
+        volume -> {
+          long current;
+          try (RbdImage image = volume.openReadOnly()) {
+            current = image.size();
+          }
+          if (capacity.limit() > 0 && current > capacity.limit()) {
+            throw new VolumeException(
+                Reason.OUT_OF_RANGE,
+                "volume " + id + " has " + current + " bytes, more than limit_bytes allows");
+          }
+          if (current >= capacity.required()) {
+            return current;
+          }
+          long size = capacity.sizeToCreate();
+          try (RbdImage image = volume.open()) {
+            image.resize(size, false, Progress.NONE);
+          }
+          return size;
+        });
+  }
+
+  /**
+   * The size of a volume, in bytes.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist
+   */
+  public long size(VolumeId id, Credentials credentials) {
+    return with(
+        id,
+        credentials,
+        volume -> {
+          try (RbdImage image = volume.openReadOnly()) {
+            return image.size();
+          }
+        });
+  }
+
+  /**
+   * Works on a volume that exists.
+   *
+   * @throws VolumeException NOT_FOUND if it does not
+   */
+  public <T> T with(VolumeId id, Credentials credentials, Function<OpenVolume, T> work) {
+    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
+    if (cluster == null) {
+      throw VolumeException.notFound(
+          "volume " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
+    }
+    return connected(
+        cluster,
+        credentials,
+        lease ->
+            work.apply(
+                find(id, lease)
+                    .orElseThrow(
+                        () -> VolumeException.notFound("volume " + id + " does not exist"))));
+  }
+
+  private Optional<OpenVolume> find(VolumeId id, Lease lease) {
+    IoContext io;
+    try {
+      io = lease.rbdPool(id.location());
+    } catch (CephException.NotFound e) {
+      return Optional.empty(); // the pool is gone, and everything in it
+    }
+    return new Journal(JournalKind.VOLUME, instanceId, io, io)
+        .byUuid(id.uuid())
+        .map(entry -> new OpenVolume(id, lease, new RbdPool(io), entry));
+  }
+
+  /** Runs work on a leased connection; one that turns out blocklisted is replaced. */
+  private <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
+    try (Lease lease = connections.lease(cluster, credentials)) {
+      try {
+        return work.apply(lease);
+      } catch (CephException.Blocklisted e) {
+        lease.discard();
+        throw e;
+      }
+    }
+  }
+
+  private static IoContext poolOf(Lease lease, String pool) {
+    try {
+      return lease.rbdPool(pool);
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.INVALID_ARGUMENT,
+          "parameters: cluster \"" + lease.config().clusterId() + "\" has no pool " + pool,
+          e);
+    }
+  }
+
+  @Override
+  public void close() {
+    purger.close();
+  }
+}

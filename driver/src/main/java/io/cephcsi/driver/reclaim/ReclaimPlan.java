@@ -1,0 +1,172 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * How to reclaim: the {@code reclaim.*} parameters of a request.
+ *
+ * @param dryRun measure only
+ * @param sparseSize zeroed ranges of this many bytes, aligned to it, are freed; a power of two from
+ *     4 KiB
+ * @param exactUsage measure the usage by exact extents instead of whole objects
+ * @param concurrency how many objects are worked on at once; 0 for the cluster's setting
+ * @param maxBytesPerSecond how many allocated bytes are worked on in a second at most; 0 for no
+ *     limit
+ * @param failInUse whether a volume in use is an error instead of being skipped
+ */
+public record ReclaimPlan(
+    boolean dryRun,
+    long sparseSize,
+    boolean exactUsage,
+    int concurrency,
+    long maxBytesPerSecond,
+    boolean failInUse) {
+  /** Plain zeroes of one block are enough. */
+  public static final long MIN_SPARSE_SIZE = 4096;
+
+  private static final long MAX_SPARSE_SIZE = 32L << 20;
+  private static final int MAX_CONCURRENCY = 1024;
+  private static final long MIN_RATE = 1 << 20;
+  private static final int SLOW_CONCURRENCY = 2; // few in flight, so that the rate is smooth
+  private static final String PREFIX = "reclaim.";
+
+  /**
+   * Options that the connection needs for this plan; with any, it must not be a shared one: they
+   * hold for all of it, and the rate is kept by holding up its threads.
+   */
+  public Map<String, String> connectionOptions() {
+    int atOnce = concurrency > 0 ? concurrency : maxBytesPerSecond > 0 ? SLOW_CONCURRENCY : 0;
+    return atOnce == 0
+        ? Map.of()
+        : Map.of("rbd_concurrent_management_ops", Integer.toString(atOnce));
+  }
+
+  /** What is done when the request says nothing. */
+  public static final ReclaimPlan DEFAULT =
+      new ReclaimPlan(false, MIN_SPARSE_SIZE, false, 0, 0, false);
+
+  /**
+   * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.
+   *
+   * @throws VolumeException INVALID_ARGUMENT for an unknown key or a value that cannot be meant
+   */
+  public static ReclaimPlan parse(Map<String, String> parameters) {
+    ReclaimPlan plan = DEFAULT;
+    for (Map.Entry<String, String> parameter : parameters.entrySet()) {
+      if (parameter.getKey().startsWith(PREFIX)) {
+        plan = plan.with(parameter.getKey(), parameter.getValue().strip());
+      }
+    }
+    return plan;
+  }
+
+  private ReclaimPlan with(String key, String value) {
+    Builder plan = new Builder(this);
+    switch (key.substring(PREFIX.length())) {
+      case "dryRun" -> plan.dryRun = bool(key, value);
+      case "sparseSize" -> plan.sparseSize = sparseSize(key, value);
+      case "exactUsage" -> plan.exactUsage = bool(key, value);
+      case "concurrency" -> plan.concurrency = concurrency(key, value);
+      case "maxBytesPerSecond" -> plan.maxBytesPerSecond = rate(key, value);
+      case "inUse" -> plan.failInUse = failInUse(key, value);
+      case "method" -> requireSparsify(key, value);
+      default -> throw VolumeException.invalid("parameters: " + key + " is not known");
+    }
+    return plan.build();
+  }
+
+  private static void requireSparsify(String key, String value) {
+    if (!value.equals("sparsify") && !value.equals("both")) {
+      throw VolumeException.invalid(
+          "parameters: " + key + " must be sparsify or both, not " + value);
+    }
+  }
+
+  private static long rate(String key, String value) {
+    long bytes = number(key, value);
+    if (bytes < MIN_RATE) {
+      throw VolumeException.invalid(
+          "parameters: " + key + " must be at least " + MIN_RATE + ", not " + value);
+    }
+    return bytes;
+  }
+
+  private static boolean failInUse(String key, String value) {
+    return switch (value) {
+      case "skip" -> false;
+      case "fail" -> true;
+      default ->
+          throw VolumeException.invalid(
+              "parameters: " + key + " must be skip or fail, not " + value);
+    };
+  }
+
+  private static boolean bool(String key, String value) {
+    return switch (value.toLowerCase(Locale.ROOT)) {
+      case "true" -> true;
+      case "false" -> false;
+      default ->
+          throw VolumeException.invalid(
+              "parameters: " + key + " must be true or false, not " + value);
+    };
+  }
+
+  private static int concurrency(String key, String value) {
+    long number = number(key, value);
+    if (number < 1 || number > MAX_CONCURRENCY) {
+      throw VolumeException.invalid(
+          "parameters: " + key + " must be 1 to " + MAX_CONCURRENCY + ", not " + value);
+    }
+    return (int) number;
+  }
+
+  private static long sparseSize(String key, String value) {
+    long size = number(key, value);
+    if (size < MIN_SPARSE_SIZE || size > MAX_SPARSE_SIZE || Long.bitCount(size) != 1) {
+      throw VolumeException.invalid(
+          "parameters: "
+              + key
+              + " must be a power of two from "
+              + MIN_SPARSE_SIZE
+              + " to "
+              + MAX_SPARSE_SIZE
+              + " bytes, not "
+              + value);
+    }
+    return size;
+  }
+
+  private static long number(String key, String value) {
+    try {
+      return Long.parseLong(value);
+    } catch (NumberFormatException e) {
+      throw VolumeException.invalid("parameters: " + key + " must be a whole number, not " + value);
+    }
+  }
+
+  /** A plan in the making. */
+  private static final class Builder {
+    private boolean dryRun;
+    private long sparseSize;
+    private boolean exactUsage;
+    private int concurrency;
+    private long maxBytesPerSecond;
+    private boolean failInUse;
+
+    Builder(ReclaimPlan plan) {
+      dryRun = plan.dryRun;
+      sparseSize = plan.sparseSize;
+      exactUsage = plan.exactUsage;
+      concurrency = plan.concurrency;
+      maxBytesPerSecond = plan.maxBytesPerSecond;
+      failInUse = plan.failInUse;
+    }
+
+    ReclaimPlan build() {
+      return new ReclaimPlan(
+          dryRun, sparseSize, exactUsage, concurrency, maxBytesPerSecond, failInUse);
+    }
+  }
+}

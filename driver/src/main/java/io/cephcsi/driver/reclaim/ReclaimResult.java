@@ -1,0 +1,33 @@
+package io.cephcsi.driver.reclaim;
+
+import java.util.OptionalLong;
+
+/**
+ * What a reclaim came to.
+ *
+ * @param outcome how it ended
+ * @param reason why nothing was touched; empty otherwise
+ * @param before allocated bytes before; empty when they could not be measured
+ * @param after allocated bytes after; empty when they could not be measured
+ */
+public record ReclaimResult(
+    Outcome outcome, String reason, OptionalLong before, OptionalLong after) {
+  /** Bytes that were freed; 0 when that could not be measured. */
+  public long freed() {
+    return before.isPresent() && after.isPresent()
+        ? Math.max(0, before.getAsLong() - after.getAsLong())
+        : 0;
+  }
+
+  /** How a reclaim ends. */
+  public enum Outcome {
+    /** All of the image was worked on. */
+    DONE,
+    /** Nothing was touched: the request asked for the measurement only. */
+    DRY_RUN,
+    /** Nothing was touched, for the reason given: in use, migrating, a mirror secondary. */
+    SKIPPED,
+    /** A part was worked on: somebody opened the image, or the driver stops. */
+    GAVE_WAY
+  }
+}

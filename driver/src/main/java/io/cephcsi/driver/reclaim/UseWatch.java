@@ -1,0 +1,94 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.Watcher;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks again and again whether somebody else opened an image that is being worked on. The cluster
+ * is asked on a thread of its own; the work asks {@link #somebodyCame()}.
+ */
+final class UseWatch implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(UseWatch.class);
+  private static final Duration INTERVAL = Duration.ofMillis(40);
+
+  private final RbdImage image;
+  private final long ourClientId;
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final Thread thread;
+  private volatile boolean somebodyCame;
+
+  private UseWatch(RbdImage image, long ourClientId) {
+    this.image = image;
+    this.ourClientId = ourClientId;
+    this.thread = new Thread(this::watch, "reclaim-watch");
+    thread.setDaemon(true);
+  }
+
+  /**
+   * Starts watching.
+   *
+   * @param ourClientId the id of the connection that the image was opened by
+   */
+  static UseWatch start(RbdImage image, long ourClientId) {
+    UseWatch watch = new UseWatch(image, ourClientId);
+    watch.somebodyCame = watch.othersWatch();
+    watch.thread.start();
+    return watch;
+  }
+
+  /** Those who have the image open, other than the client with this id. */
+  static List<Watcher> others(RbdImage image, long ourClientId) {
+    return image.watchers().stream().filter(w -> w.clientId() != ourClientId).toList();
+  }
+
+  /** Whether somebody opened the image, or the cluster does not say: does not block. */
+  boolean somebodyCame() {
+    return somebodyCame;
+  }
+
+  private void watch() {
+    try {
+      while (!somebodyCame && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+        somebodyCame = othersWatch();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      somebodyCame = true;
+    }
+  }
+
+  private boolean othersWatch() {
+    try {
+      List<Watcher> others = others(image, ourClientId);
+      if (!others.isEmpty()) {
+        LOG.info("{} was opened by {}", image, others.get(0).address());
+      }
+      return !others.isEmpty();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: its watchers cannot be listed: {}", image, e.toString());
+      return true;
+    }
+  }
+
+  @Override
+  public void close() {
+    ended.countDown();
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        thread.join(); // it uses the image, which is closed next
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

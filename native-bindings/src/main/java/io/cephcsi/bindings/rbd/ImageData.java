@@ -1,0 +1,172 @@
+package io.cephcsi.bindings.rbd;
+
+import static io.cephcsi.bindings.error.ReturnCode.check;
+
+import io.cephcsi.bindings.internal.LibRbd;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.internal.NativeMemory;
+
+/**
+ * The data of an open image: a block device of {@link RbdImage#size()} bytes.
+ *
+ * <p>Offsets and lengths are in bytes. What lies beyond the end fails with EINVAL, or is cut when
+ * it begins before the end. Writing fails with EROFS on an image that was opened for reading or at
+ * a snapshot, and while another client holds the exclusive lock by {@link ExclusiveLock}; it fails
+ * with {@link io.cephcsi.bindings.error.CephException.Blocklisted} when this client is blocklisted.
+ *
+ * <p>With librbd's cache on (the option {@code rbd_cache}, its default), a write or discard may
+ * return before the cluster has answered: its failure comes out of the next {@link #flush()}, once.
+ * Only what was flushed is stored.
+ *
+ * <p>Every call blocks unless its name ends in Async.
+ */
+public abstract sealed class ImageData extends NativeHandle permits ImageProperties {
+  /** librbd returns the length as int: longer synchronous ranges are cut into such pieces. */
+  private static final long PIECE_BYTES = 1L << 30;
+
+  private final String path;
+
+  ImageData(String path, NativeHandle io, long pointer) {
+    super("image " + path, io, pointer, true);
+    this.path = path;
+  }
+
+  /** Pool, namespace and name, for messages. */
+  final String path() {
+    return path;
+  }
+
+  /** One call on the image, checked. */
+  final int call(String operation, NativeCall call) {
+    return NativeCall.run(this, operation, path, call);
+  }
+
+  /** One call on the image that may report progress, checked. */
+  final void callTracked(String operation, Progress progress, NativeCall.Tracked call) {
+    NativeCall.runTracked(this, operation, path, progress, call);
+  }
+
+  /**
+   * Reads ({@code rbd_read}).
+   *
+   * @return what is there, zeroes where nothing is allocated; shorter at the image's end
+   */
+  public final byte[] read(long offset, int length) {
+    long image = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long buffer = arena.allocate(length);
+      long got = check(LibRbd.rbd_read(image, offset, length, buffer), "rbd_read", path);
+      return arena.getBytes(buffer, (int) got);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Writes ({@code rbd_write}). */
+  public final void write(long offset, byte[] data) {
+    long image = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      check(LibRbd.rbd_write(image, offset, data.length, arena.bytes(data)), "rbd_write", path);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Frees the space of a range ({@code rbd_discard}).
+   *
+   * <p>Inside an object, librbd rounds the range inwards to multiples of the option {@code
+   * rbd_discard_granularity_bytes} (64 KiB): what is outside of it keeps its data. Who needs zeroes
+   * takes {@link #writeZeroes}.
+   */
+  public final void discard(long offset, long length) {
+    long image = enter();
+    try {
+      for (long done = 0; done < length; done += PIECE_BYTES) {
+        long piece = Math.min(PIECE_BYTES, length - done);
+        check(LibRbd.rbd_discard(image, offset + done, piece), "rbd_discard", path);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /** Makes a range read as zeroes, freeing what can be freed ({@code rbd_write_zeroes}). */
+  public final void writeZeroes(long offset, long length) {
+    long image = enter();
+    try {
+      for (long done = 0; done < length; done += PIECE_BYTES) {
+        long piece = Math.min(PIECE_BYTES, length - done);
+        check(LibRbd.rbd_write_zeroes(image, offset + done, piece, 0, 0), "rbd_write_zeroes", path);
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Waits until everything written and discarded is stored safely ({@code rbd_flush}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException if a write or discard since the last flush
+   *     failed and did not say so itself
+   */
+  public final void flush() {
+    call("rbd_flush", (image, arena) -> LibRbd.rbd_flush(image));
+  }
+
+  /** Starts a {@link #discard} ({@code rbd_aio_discard}); the range may be of any length. */
+  public final RbdCompletion discardAsync(long offset, long length) {
+    return start(
+        "rbd_aio_discard", 0, (image, c, none) -> LibRbd.rbd_aio_discard(image, offset, length, c));
+  }
+
+  /** Starts a write ({@code rbd_aio_write}); the data is copied before this returns. */
+  public final RbdCompletion writeAsync(long offset, byte[] data) {
+    return start(
+        "rbd_aio_write",
+        data.length,
+        (image, c, buffer) -> {
+          NativeMemory.putBytes(buffer, data);
+          return LibRbd.rbd_aio_write(image, offset, data.length, buffer, c);
+        });
+  }
+
+  /** Starts a read ({@code rbd_aio_read}); {@link RbdCompletion#awaitBytes()} gives the data. */
+  public final RbdCompletion readAsync(long offset, int length) {
+    return start(
+        "rbd_aio_read",
+        length,
+        (image, c, buffer) -> LibRbd.rbd_aio_read(image, offset, length, buffer, c));
+  }
+
+  /** Starts a {@link #flush} ({@code rbd_aio_flush}). */
+  public final RbdCompletion flushAsync() {
+    return start("rbd_aio_flush", 0, (image, c, none) -> LibRbd.rbd_aio_flush(image, c));
+  }
+
+  /**
+   * Opens a pipeline of discards, for many of them.
+   *
+   * @param inFlight how many run at once, 1 to 1024; 16 saturate one OSD
+   */
+  public final DiscardPipeline discardPipeline(int inFlight) {
+    return DiscardPipeline.open(this, inFlight);
+  }
+
+  private RbdCompletion start(String operation, int bufferBytes, AsyncCall call) {
+    long image = enter();
+    try {
+      RbdCompletion completion = RbdCompletion.create(this, operation, bufferBytes);
+      completion.start(c -> call.on(image, c, completion.buffer()));
+      return completion;
+    } finally {
+      exit();
+    }
+  }
+
+  /** An asynchronous call of librbd. */
+  private interface AsyncCall {
+    int on(long image, long completion, long buffer);
+  }
+}

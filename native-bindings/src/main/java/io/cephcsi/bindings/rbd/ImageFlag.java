@@ -1,0 +1,29 @@
+package io.cephcsi.bindings.rbd;
+
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.Set;
+
+/** What is wrong with an image's indexes: {@code RBD_FLAG_*}. */
+public enum ImageFlag {
+  /** The object map does not tell the truth; {@link RbdImage#rebuildObjectMap} makes it anew. */
+  OBJECT_MAP_INVALID(1 << 0),
+  /** The fast diff does not tell the truth. */
+  FAST_DIFF_INVALID(1 << 1);
+
+  private final int mask;
+
+  ImageFlag(int mask) {
+    this.mask = mask;
+  }
+
+  static Set<ImageFlag> of(long bits) {
+    EnumSet<ImageFlag> flags = EnumSet.noneOf(ImageFlag.class);
+    for (ImageFlag flag : values()) {
+      if ((bits & flag.mask) != 0) {
+        flags.add(flag);
+      }
+    }
+    return Collections.unmodifiableSet(flags);
+  }
+}

@@ -1,0 +1,177 @@
+package io.cephcsi.bindings.rbd;
+
+import static io.cephcsi.bindings.error.ReturnCode.check;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.internal.DiffCallback;
+import io.cephcsi.bindings.internal.LibRbd;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.ProgressCallback;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * An open image ({@code rbd_image_t}); child of the {@link io.cephcsi.bindings.rados.IoContext}.
+ *
+ * <p>Safe for several threads, but {@link ImageSnapshots#setActive} changes what all of them see.
+ */
+public final class RbdImage extends ImageProperties {
+  private RbdImage(String path, RbdPool pool, long pointer) {
+    super(path, pool.io(), pointer);
+  }
+
+  static RbdImage open(RbdPool pool, OpenCall call, String operation, String key, String snapshot) {
+    String path = pool.describe(snapshot.isEmpty() ? key : key + "@" + snapshot);
+    long io = pool.io().enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long out = arena.cell(0);
+      long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
+      check(call.open(io, arena.cString(key), out, at), operation, path);
+      return new RbdImage(path, pool, arena.getLong(out));
+    } finally {
+      pool.io().exit();
+    }
+  }
+
+  /**
+   * Closes the image in any case. That a blocklisted client cannot say good-bye is no error; any
+   * other is thrown, as data that was not flushed may be lost.
+   */
+  @Override
+  protected void destroy(long pointer) {
+    int code = LibRbd.rbd_close(pointer);
+    if (code != -Errno.ESHUTDOWN.number()) {
+      check(code, "rbd_close", toString());
+    }
+  }
+
+  /**
+   * Changes the size ({@code rbd_resize2}).
+   *
+   * @param size the new size in bytes
+   * @param allowShrink whether data may be cut off; else a smaller size fails with EINVAL
+   * @param progress cancelling a shrink leaves the old size with some of the objects gone
+   */
+  public void resize(long size, boolean allowShrink, Progress progress) {
+    callTracked(
+        "rbd_resize2",
+        progress,
+        (image, arena, id) ->
+            LibRbd.rbd_resize2(
+                image, size, (byte) (allowShrink ? 1 : 0), ProgressCallback.INSTANCE, id));
+  }
+
+  /**
+   * Copies what still comes from the parent and cuts the tie ({@code rbd_flatten_with_progress}).
+   *
+   * @param progress cancelling keeps the parent; flattening again copies the rest
+   * @throws CephException with EINVAL if the image has no parent
+   */
+  public void flatten(Progress progress) {
+    callTracked(
+        "rbd_flatten_with_progress",
+        progress,
+        (image, arena, id) ->
+            LibRbd.rbd_flatten_with_progress(image, ProgressCallback.INSTANCE, id));
+  }
+
+  /**
+   * Switches features on or off ({@code rbd_update_features}); those that need one another must go
+   * together, else EINVAL.
+   */
+  public void updateFeatures(Set<ImageFeature> features, boolean enabled) {
+    long mask = ImageFeature.mask(features);
+    call(
+        "rbd_update_features",
+        (image, arena) -> LibRbd.rbd_update_features(image, mask, (byte) (enabled ? 1 : 0)));
+  }
+
+  /** Makes the object map anew by looking at every object ({@code rbd_rebuild_object_map}). */
+  public void rebuildObjectMap(Progress progress) {
+    callTracked(
+        "rbd_rebuild_object_map",
+        progress,
+        (image, arena, id) -> LibRbd.rbd_rebuild_object_map(image, ProgressCallback.INSTANCE, id));
+  }
+
+  /**
+   * Frees ranges of zeroes inside objects, and objects of zeroes ({@code
+   * rbd_sparsify_with_progress}). A {@link #diff} shows only what was freed at the end of objects.
+   *
+   * @param sparseSize the shortest range that is freed, in bytes: a power of two from 4 KiB to the
+   *     object size
+   * @param progress cancelling stops it soon; what was freed stays freed
+   */
+  public void sparsify(long sparseSize, Progress progress) {
+    callTracked(
+        "rbd_sparsify_with_progress",
+        progress,
+        (image, arena, id) ->
+            LibRbd.rbd_sparsify_with_progress(image, sparseSize, ProgressCallback.INSTANCE, id));
+  }
+
+  /**
+   * Walks over what is allocated, or what changed ({@code rbd_diff_iterate2}), up to the active
+   * snapshot or the head.
+   *
+   * <p>Without {@code fromSnapshot} an object that no snapshot shares counts from its beginning to
+   * its end, also with {@code wholeObject} off: holes before its last data, such as {@link
+   * #sparsify} makes, are not seen, though their space is free.
+   *
+   * @param fromSnapshot changes since this snapshot; empty for all that exists
+   * @param offset where to begin, in bytes
+   * @param length how many bytes to look at
+   * @param includeParent whether what a clone reads from its parent counts
+   * @param wholeObject whether objects count as a whole: quick with fast-diff; else every object is
+   *     asked for its extents
+   * @return false if the visitor ended the walk
+   */
+  public boolean diff(
+      Optional<String> fromSnapshot,
+      long offset,
+      long length,
+      boolean includeParent,
+      boolean wholeObject,
+      DiffVisitor visitor) {
+    long image = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long from = fromSnapshot.isPresent() ? arena.cString(fromSnapshot.get()) : 0;
+      return DiffWalk.run(
+          visitor,
+          path(),
+          id ->
+              LibRbd.rbd_diff_iterate2(
+                  image,
+                  from,
+                  offset,
+                  length,
+                  (byte) (includeParent ? 1 : 0),
+                  (byte) (wholeObject ? 1 : 0),
+                  DiffCallback.INSTANCE,
+                  id));
+    } finally {
+      exit();
+    }
+  }
+
+  /** The snapshots of this image. */
+  public ImageSnapshots snapshots() {
+    return new ImageSnapshots(this);
+  }
+
+  /** The key-value metadata of this image. */
+  public ImageMetadata metadata() {
+    return new ImageMetadata(this);
+  }
+
+  /** The exclusive lock of this image. */
+  public ExclusiveLock lock() {
+    return new ExclusiveLock(this);
+  }
+
+  /** A function that opens an image. */
+  interface OpenCall {
+    int open(long io, long key, long out, long snapshot);
+  }
+}

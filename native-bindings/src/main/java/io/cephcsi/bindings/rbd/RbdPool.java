@@ -1,0 +1,335 @@
+package io.cephcsi.bindings.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.GrowingBuffer;
+import io.cephcsi.bindings.internal.LibRbd;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeMemory;
+import io.cephcsi.bindings.internal.ProgressCallback;
+import io.cephcsi.bindings.rados.IoContext;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The images, trash and groups of a pool and namespace.
+ *
+ * <p>A view: it does not own the {@link IoContext} and needs no closing; it works until that is
+ * closed. Safe for several threads.
+ */
+public final class RbdPool {
+  private static final int ID_OBJECT_BYTES = 4096;
+
+  private final IoContext io;
+
+  /** Views a pool. */
+  public RbdPool(IoContext io) {
+    this.io = io;
+  }
+
+  /** The pool and namespace underneath. */
+  public IoContext io() {
+    return io;
+  }
+
+  /** Pool, namespace and a name in it, for messages. */
+  String describe(String name) {
+    return io.namespace().isEmpty()
+        ? io.pool() + "/" + name
+        : io.pool() + "/" + io.namespace() + "/" + name;
+  }
+
+  private int call(String operation, String name, NativeCall call) {
+    return NativeCall.run(io, operation, describe(name), call);
+  }
+
+  private void callTracked(
+      String operation, String name, Progress progress, NativeCall.Tracked call) {
+    NativeCall.runTracked(io, operation, describe(name), progress, call);
+  }
+
+  /**
+   * Creates an image ({@code rbd_create4}).
+   *
+   * @param sizeBytes its size; nothing is allocated for it
+   * @throws CephException.AlreadyExists if the name is taken
+   */
+  public void create(String name, long sizeBytes, ImageOptions options) {
+    try (NativeImageOptions opts = NativeImageOptions.of(options)) {
+      call(
+          "rbd_create4",
+          name,
+          (p, arena) -> LibRbd.rbd_create4(p, arena.cString(name), sizeBytes, opts.pointer()));
+    }
+  }
+
+  /**
+   * Clones a snapshot of an image of this pool ({@code rbd_clone3}).
+   *
+   * @param parent the image's name
+   * @param snapshot the snapshot's name; it must be protected for a clone of format 1
+   * @param childPool where the clone is made; this pool, or another of the same connection
+   * @throws CephException.NotFound if the image or the snapshot does not exist
+   * @throws CephException.AlreadyExists if the child's name is taken
+   */
+  public void cloneImage(
+      String parent, String snapshot, RbdPool childPool, String child, ImageOptions options) {
+    try (NativeImageOptions opts = NativeImageOptions.of(options)) {
+      NativeCall.run(
+          childPool.io,
+          "rbd_clone3",
+          describe(parent) + "@" + snapshot + " to " + childPool.describe(child),
+          (to, arena) -> {
+            long from = io.enter();
+            try {
+              return LibRbd.rbd_clone3(
+                  from,
+                  arena.cString(parent),
+                  arena.cString(snapshot),
+                  to,
+                  arena.cString(child),
+                  opts.pointer());
+            } finally {
+              io.exit();
+            }
+          });
+    }
+  }
+
+  /**
+   * Opens an image for reading and writing ({@code rbd_open}); registers a watcher.
+   *
+   * @throws CephException.NotFound if there is none of this name; one in the trash counts as none
+   */
+  public RbdImage open(String name) {
+    return RbdImage.open(this, LibRbd::rbd_open, "rbd_open", name, "");
+  }
+
+  /** As {@link #open(String)}, at a snapshot: what is read is the snapshot, writes fail. */
+  public RbdImage open(String name, String snapshot) {
+    return RbdImage.open(this, LibRbd::rbd_open, "rbd_open", name, snapshot);
+  }
+
+  /**
+   * Opens an image for reading ({@code rbd_open_read_only}): no watcher, so that others do not see
+   * it in use, and changes of its size or snapshots by others are not noticed. Writes fail with
+   * EROFS.
+   */
+  public RbdImage openReadOnly(String name) {
+    return RbdImage.open(this, LibRbd::rbd_open_read_only, "rbd_open_read_only", name, "");
+  }
+
+  /** As {@link #openReadOnly(String)}, at a snapshot. */
+  public RbdImage openReadOnly(String name, String snapshot) {
+    return RbdImage.open(this, LibRbd::rbd_open_read_only, "rbd_open_read_only", name, snapshot);
+  }
+
+  /**
+   * As {@link #open(String)}, by the image's id: also one in the trash ({@code rbd_open_by_id}).
+   */
+  public RbdImage openById(String id) {
+    return RbdImage.open(this, LibRbd::rbd_open_by_id, "rbd_open_by_id", id, "");
+  }
+
+  /** As {@link #openById(String)}, at a snapshot. */
+  public RbdImage openById(String id, String snapshot) {
+    return RbdImage.open(this, LibRbd::rbd_open_by_id, "rbd_open_by_id", id, snapshot);
+  }
+
+  /** As {@link #openReadOnly(String)}, by the image's id ({@code rbd_open_by_id_read_only}). */
+  public RbdImage openByIdReadOnly(String id) {
+    return RbdImage.open(
+        this, LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", id, "");
+  }
+
+  /** As {@link #openByIdReadOnly(String)}, at a snapshot. */
+  public RbdImage openByIdReadOnly(String id, String snapshot) {
+    return RbdImage.open(
+        this, LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", id, snapshot);
+  }
+
+  /** All images, without those in the trash ({@code rbd_list2}). */
+  public List<ImageName> list() {
+    return StructArray.read(
+        io,
+        "rbd_list2",
+        io.toString(),
+        ImageName.BYTES,
+        LibRbd::rbd_list2,
+        LibRbd::rbd_image_spec_list_cleanup,
+        ImageName::decode);
+  }
+
+  /**
+   * The id of an image, in one round trip: it stands in the object {@code rbd_id.<name>}.
+   *
+   * @return empty if there is no image of this name
+   */
+  public Optional<String> imageId(String name) {
+    try {
+      byte[] stored = io.read("rbd_id." + name, 0, ID_OBJECT_BYTES);
+      ByteBuffer length = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
+      if (stored.length < 4 || length.getInt(0) < 0 || length.getInt(0) > stored.length - 4) {
+        return Optional.empty(); // being created or removed: the object stands, the id does not
+      }
+      return Optional.of(new String(stored, 4, length.getInt(0), StandardCharsets.UTF_8));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * Removes an image and its data ({@code rbd_remove_with_progress}). Slow: one round trip for each
+   * object.
+   *
+   * @param progress cancelling leaves an image that is partly removed: it has lost its name, and is
+   *     in the trash with {@link TrashSource#REMOVING} until it is removed again, here by the same
+   *     name or by {@link #removeFromTrash}
+   * @throws CephException.Busy if it is in use
+   * @throws CephException with ENOTEMPTY if it has snapshots
+   */
+  public void remove(String name, Progress progress) {
+    callTracked(
+        "rbd_remove_with_progress",
+        name,
+        progress,
+        (p, arena, id) ->
+            LibRbd.rbd_remove_with_progress(p, arena.cString(name), ProgressCallback.INSTANCE, id));
+  }
+
+  /** Renames an image ({@code rbd_rename}); it may be in use. */
+  public void rename(String name, String newName) {
+    call(
+        "rbd_rename",
+        name,
+        (p, arena) -> LibRbd.rbd_rename(p, arena.cString(name), arena.cString(newName)));
+  }
+
+  /**
+   * Moves an image to the trash ({@code rbd_trash_move}).
+   *
+   * <p>librbd 16 also moves an image that others have open, who can go on using it; who does not
+   * want that asks for {@link RbdImage#watchers()} first.
+   *
+   * @param delay for how long {@link #removeFromTrash} refuses it unless forced; whole seconds
+   * @throws CephException.Busy if another client keeps its lock by {@link ExclusiveLock#acquire}
+   */
+  public void moveToTrash(String name, Duration delay) {
+    call(
+        "rbd_trash_move",
+        name,
+        (p, arena) -> LibRbd.rbd_trash_move(p, arena.cString(name), delay.toSeconds()));
+  }
+
+  /** All images in the trash ({@code rbd_trash_list}). */
+  public List<TrashEntry> trash() {
+    return StructArray.read(
+        io,
+        "rbd_trash_list",
+        io.toString(),
+        TrashEntry.BYTES,
+        LibRbd::rbd_trash_list,
+        LibRbd::rbd_trash_list_cleanup,
+        TrashEntry::decode);
+  }
+
+  /**
+   * An image in the trash ({@code rbd_trash_get}).
+   *
+   * @param id the image's id
+   */
+  public Optional<TrashEntry> trashEntry(String id) {
+    long pointer = io.enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long info = arena.allocate(TrashEntry.BYTES);
+      ReturnCode.check(
+          LibRbd.rbd_trash_get(pointer, arena.cString(id), info), "rbd_trash_get", describe(id));
+      try {
+        return Optional.of(TrashEntry.decode(info));
+      } finally {
+        LibRbd.rbd_trash_get_cleanup(info);
+      }
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    } finally {
+      io.exit();
+    }
+  }
+
+  /**
+   * Removes an image in the trash for good ({@code rbd_trash_remove_with_progress}). Slow, like
+   * {@link #remove}.
+   *
+   * @param force also before its deferment is over
+   * @throws CephException.Denied with EPERM if its deferment is not over
+   * @throws CephException.NotFound if it is not in the trash
+   * @throws CephException.Busy if it is in use
+   * @throws CephException with ENOTEMPTY if clones still need its snapshots
+   */
+  public void removeFromTrash(String id, boolean force, Progress progress) {
+    callTracked(
+        "rbd_trash_remove_with_progress",
+        id,
+        progress,
+        (p, arena, listener) ->
+            LibRbd.rbd_trash_remove_with_progress(
+                p, arena.cString(id), (byte) (force ? 1 : 0), ProgressCallback.INSTANCE, listener));
+  }
+
+  /**
+   * Takes an image out of the trash ({@code rbd_trash_restore}).
+   *
+   * @param name the name to give it; empty for the one that it had
+   * @throws CephException.AlreadyExists if the name is taken
+   */
+  public void restoreFromTrash(String id, String name) {
+    call(
+        "rbd_trash_restore",
+        id,
+        (p, arena) -> LibRbd.rbd_trash_restore(p, arena.cString(id), arena.cString(name)));
+  }
+
+  /** A group of this pool; it need not exist. */
+  public RbdGroup group(String name) {
+    return new RbdGroup(this, name);
+  }
+
+  /** Creates a group ({@code rbd_group_create}). */
+  public void createGroup(String name) {
+    call("rbd_group_create", name, (p, arena) -> LibRbd.rbd_group_create(p, arena.cString(name)));
+  }
+
+  /** Removes a group with its snapshots; its images stay ({@code rbd_group_remove}). */
+  public void removeGroup(String name) {
+    call("rbd_group_remove", name, (p, arena) -> LibRbd.rbd_group_remove(p, arena.cString(name)));
+  }
+
+  /** Renames a group ({@code rbd_group_rename}). */
+  public void renameGroup(String name, String newName) {
+    call(
+        "rbd_group_rename",
+        name,
+        (p, arena) -> LibRbd.rbd_group_rename(p, arena.cString(name), arena.cString(newName)));
+  }
+
+  /** The names of all groups ({@code rbd_group_list}). */
+  public List<String> listGroups() {
+    long pointer = io.enter();
+    try {
+      return GrowingBuffer.read(
+          1,
+          4096,
+          "rbd_group_list",
+          io.toString(),
+          (buffer, capacity, cell) -> LibRbd.rbd_group_list(pointer, buffer, cell),
+          // The cell keeps the capacity: what was written, only the return code tells.
+          (buffer, bytes, capacity) -> NativeMemory.cStrings(buffer, bytes));
+    } finally {
+      io.exit();
+    }
+  }
+}
