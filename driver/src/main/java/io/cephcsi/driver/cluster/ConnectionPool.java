@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -141,8 +142,9 @@ public final class ConnectionPool implements AutoCloseable {
   /** Closes all connections, those that are leased when their leases end. */
   @Override
   public void close() {
+    List<Entry> open = List.copyOf(entries.asMap().values());
     entries.invalidateAll();
-    entries.cleanUp();
+    open.forEach(Entry::retire); // the cache tells its listener later, on a thread of its own
   }
 
   /** What tells connections apart; its text does not show the key. */

@@ -58,6 +58,7 @@ public final class StatusTable {
       case OUT_OF_RANGE -> Status.Code.OUT_OF_RANGE;
       case RESOURCE_EXHAUSTED -> Status.Code.RESOURCE_EXHAUSTED;
       case UNAUTHENTICATED -> Status.Code.UNAUTHENTICATED;
+      case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
       case UNAVAILABLE -> Status.Code.UNAVAILABLE;
       case UNIMPLEMENTED -> Status.Code.UNIMPLEMENTED;
     };
