@@ -74,7 +74,7 @@ record Sample(List<String> mkfs, long megabytes, Fill fill, String after) {
 
   /** Bash lines that write files of random sizes and delete a random part of them. */
   String files(Path directory, Random random) {
-    long budget = Math.min(megabytes / 2, 40) << 10;
+    long budget = Math.min(megabytes / 2, 24) << 10;
     int files = 20 + random.nextInt(megabytes < 100 ? 100 : 400);
     long most = Math.max(1, 2 * budget / files);
     return String.join(
