@@ -197,6 +197,8 @@ final class ServeCommand implements Callable<Integer> {
             () -> {
               stop.run();
               stopped.countDown();
+              // Told to stop is no failure; the JVM would end with 143.
+              Runtime.getRuntime().halt(0);
             },
             "stop");
     Runtime.getRuntime().addShutdownHook(hook);

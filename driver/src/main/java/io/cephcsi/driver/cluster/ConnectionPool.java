@@ -217,6 +217,9 @@ public final class ConnectionPool implements AutoCloseable {
           retired = !(e instanceof CephException.TimedOut);
         }
         connected.completeExceptionally(e);
+        if (!(e instanceof CephException.TimedOut)) {
+          entries.asMap().remove(key, this); // must not push out connections that are used
+        }
       }
     }
 

@@ -10,6 +10,7 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.EpollIoHandler;
@@ -53,6 +54,7 @@ public final class SocketServer implements AutoCloseable {
             .channelType(EpollServerDomainSocketChannel.class)
             .bossEventLoopGroup(loops)
             .workerEventLoopGroup(loops)
+            .withChildOption(ChannelOption.SO_KEEPALIVE, null) // Unix sockets have no such option
             .executor(executor)
             .addService(health.getHealthService())
             .addService(ProtoReflectionServiceV1.newInstance());
