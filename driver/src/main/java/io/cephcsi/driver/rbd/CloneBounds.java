@@ -150,10 +150,7 @@ final class CloneBounds implements AutoCloseable {
 
   /** Has an image flattened, soon. */
   void flatten(Supplier<Lease> leases, IoContext io, String image) {
-    inBackground(
-        leases,
-        io.pool(),
-        place -> flattenNow(place, image));
+    inBackground(leases, io.pool(), place -> flattenNow(place, image));
   }
 
   private static void flattenHere(IoContext io, String name) {

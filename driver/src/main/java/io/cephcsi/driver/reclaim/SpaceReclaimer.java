@@ -114,26 +114,53 @@ public final class SpaceReclaimer {
     return "";
   }
 
+  /**
+   * Frees zeroed ranges while nobody else uses the image. The managed lock keeps librbd from
+   * handing the rest of the work to a newcomer who asks for the lock, where it could not be stopped
+   * any more; it is given back as soon as one is seen.
+   */
   private static Outcome sparsify(
       RbdImage image, long ourClientId, ReclaimPlan plan, Operation operation) {
     operation.phase("sparsify");
-    try (UseWatch watch = UseWatch.start(image, ourClientId)) {
-      if (watch.somebodyCame()) {
-        return Outcome.GAVE_WAY;
+    boolean lock = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
+    try {
+      if (lock) {
+        image.lock().acquire();
       }
-      long sparseSize = Math.min(plan.sparseSize(), image.info().objectSize());
-      BooleanSupplier stop = () -> watch.somebodyCame() || operation.isCancelled();
-      Pace pace = Pace.of(image, plan.maxBytesPerSecond());
-      image.sparsify(
-          sparseSize,
-          (done, total) -> {
-            operation.progress(done, total);
-            pace.await(done, stop);
-            return !stop.getAsBoolean();
-          });
-      return Outcome.DONE;
-    } catch (CephException.Canceled e) {
+      try (UseWatch watch = UseWatch.start(image, ourClientId)) {
+        return sparsify(image, plan, operation, watch);
+      } finally {
+        if (lock) {
+          release(image);
+        }
+      }
+    } catch (CephException.Canceled | CephException.Busy e) {
       return Outcome.GAVE_WAY;
+    }
+  }
+
+  private static Outcome sparsify(
+      RbdImage image, ReclaimPlan plan, Operation operation, UseWatch watch) {
+    BooleanSupplier stop = () -> watch.somebodyCame() || operation.isCancelled();
+    if (stop.getAsBoolean()) {
+      return Outcome.GAVE_WAY;
+    }
+    Pace pace = Pace.of(image, plan.maxBytesPerSecond());
+    image.sparsify(
+        Math.min(plan.sparseSize(), image.info().objectSize()),
+        (done, total) -> {
+          operation.progress(done, total);
+          pace.await(done, stop);
+          return !stop.getAsBoolean();
+        });
+    return Outcome.DONE;
+  }
+
+  private static void release(RbdImage image) {
+    try {
+      image.lock().release();
+    } catch (CephException e) {
+      LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
     }
   }
 }

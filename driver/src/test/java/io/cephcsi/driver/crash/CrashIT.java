@@ -184,10 +184,11 @@ class CrashIT {
         0,
         (scene, controller) ->
             controller.createVolume(scene.driver().createRequest(scene.name(), 16 * MIB).build()),
-        scene -> () -> scene.driver().delete(volume(scene, scene.driver().create(scene.name(), 16 * MIB))));
+        scene ->
+            () -> scene.driver().delete(volume(scene.driver().create(scene.name(), 16 * MIB))));
   }
 
-  private static String volume(Scene scene, Volume volume) {
+  private static String volume(Volume volume) {
     assertThat(POOL.info(TestDriver.image(volume)).path("size").asLong()).isEqualTo(16 * MIB);
     return volume.getVolumeId();
   }
@@ -200,10 +201,7 @@ class CrashIT {
         1,
         (scene, controller) ->
             controller.createSnapshot(
-                scene
-                    .driver()
-                    .snapshotRequest(scene.name(), scene.volume().getVolumeId())
-                    .build()),
+                scene.driver().snapshotRequest(scene.name(), scene.volume().getVolumeId()).build()),
         scene ->
             () -> {
               Snapshot snapshot =
@@ -231,9 +229,7 @@ class CrashIT {
         scene ->
             () -> {
               Volume restored =
-                  scene
-                      .driver()
-                      .restore(scene.name(), 20 * MIB, scene.snapshot().getSnapshotId());
+                  scene.driver().restore(scene.name(), 20 * MIB, scene.snapshot().getSnapshotId());
               assertThat(POOL.info(TestDriver.image(restored)).path("size").asLong())
                   .isEqualTo(20 * MIB);
               scene.driver().delete(restored.getVolumeId());
@@ -248,10 +244,7 @@ class CrashIT {
         1,
         (scene, controller) ->
             controller.createVolume(
-                scene
-                    .driver()
-                    .cloneRequest(scene.name(), 0, scene.volume().getVolumeId())
-                    .build()),
+                scene.driver().cloneRequest(scene.name(), 0, scene.volume().getVolumeId()).build()),
         scene ->
             () -> {
               Volume copy = scene.driver().copy(scene.name(), 0, scene.volume().getVolumeId());

@@ -24,7 +24,11 @@ public final class FaultAgent {
   public static void premain(String arguments, Instrumentation instrumentation) {
     FaultPoint.arm(arguments.split(",", -1));
     AgentBuilder agent = new AgentBuilder.Default().disableClassFormatChanges();
-    agent = wrap(agent, "rados.IoContext", named("operate").and(takesArgument(1, named(BINDINGS + "rados.WriteOperation"))));
+    agent =
+        wrap(
+            agent,
+            "rados.IoContext",
+            named("operate").and(takesArgument(1, named(BINDINGS + "rados.WriteOperation"))));
     agent = wrap(agent, "rados.IoContext", named("remove"));
     agent = wrap(agent, "rados.RadosCluster", named("mgrCommand"));
     agent =

@@ -53,10 +53,7 @@ final class FaultyDriver implements AutoCloseable {
               "--clusters-file=" + TestDriver.clustersFile(cluster, folder));
       builder.environment().put("CEPH_CSI_JAVA_OPTS", "-javaagent:" + agent + "=" + fault);
       Process process =
-          builder
-              .redirectErrorStream(true)
-              .redirectOutput(folder.resolve("log").toFile())
-              .start();
+          builder.redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile()).start();
       Awaitility.await()
           .atMost(Duration.ofSeconds(60))
           .pollInterval(Duration.ofMillis(50))
