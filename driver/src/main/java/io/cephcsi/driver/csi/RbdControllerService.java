@@ -8,6 +8,7 @@ import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.CreatedVolume;
+import io.cephcsi.driver.rbd.MutableParameters;
 import io.cephcsi.driver.rbd.RbdParameters;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -17,7 +18,6 @@ import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeResponse;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
-import io.cephcsi.proto.csi.v1.ControllerGrpc;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -33,7 +33,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /** CSI Controller for RBD: decode, lock, call, encode. */
-public final class RbdControllerService extends ControllerGrpc.ControllerImplBase {
+public final class RbdControllerService extends OwnAccessController {
   private static final List<RPC.Type> CAPABILITIES =
       List.of(
           RPC.Type.CREATE_DELETE_VOLUME, RPC.Type.EXPAND_VOLUME, RPC.Type.SINGLE_NODE_MULTI_WRITER);
@@ -43,12 +43,17 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
   private final ClusterExecutors executors;
 
   /**
+   * @param own what needs credentials of the driver's own; empty without
    * @param volumes does the work
    * @param operations locks names and ids
    * @param executors run what blocks
    */
   public RbdControllerService(
-      RbdVolumes volumes, OperationRegistry operations, ClusterExecutors executors) {
+      Optional<OwnAccess> own,
+      RbdVolumes volumes,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
+    super(own, volumes, operations, executors);
     this.volumes = volumes;
     this.operations = operations;
     this.executors = executors;
@@ -58,13 +63,27 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
   public void controllerGetCapabilities(
       ControllerGetCapabilitiesRequest request,
       StreamObserver<ControllerGetCapabilitiesResponse> observer) {
-    ControllerGetCapabilitiesResponse.Builder response =
-        ControllerGetCapabilitiesResponse.newBuilder();
-    for (RPC.Type type : CAPABILITIES) {
-      response.addCapabilities(
-          ControllerServiceCapability.newBuilder().setRpc(RPC.newBuilder().setType(type)));
-    }
-    Answer.now(observer, response.build());
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer ->
+            moreCapabilities()
+                .thenApply(
+                    more ->
+                        ControllerGetCapabilitiesResponse.newBuilder()
+                            .addAllCapabilities(capabilities(CAPABILITIES))
+                            .addAllCapabilities(capabilities(more))
+                            .build()));
+  }
+
+  private static List<ControllerServiceCapability> capabilities(List<RPC.Type> types) {
+    return types.stream()
+        .map(
+            type ->
+                ControllerServiceCapability.newBuilder()
+                    .setRpc(RPC.newBuilder().setType(type))
+                    .build())
+        .toList();
   }
 
   @Override
@@ -85,20 +104,30 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
             throw VolumeException.invalid(
                 "volume_content_source: not supported, and CLONE_VOLUME is not advertised");
           }
-          if (request.getMutableParametersCount() > 0) {
-            throw VolumeException.invalid("mutable_parameters: none are known");
-          }
+          MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
           CapacityRange capacity = Requests.capacity(request.getCapacityRange());
-          RbdParameters parameters = RbdParameters.parse(request.getParametersMap());
+          RbdParameters parameters = Topologies.parameters(request);
           Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
           return operations
               .start(
                   RbdVolumes.nameKey(name),
                   "CreateVolume",
                   executors.calls(parameters.clusterId()),
-                  operation -> volumes.create(name, parameters, capacity, credentials))
+                  operation ->
+                      created(
+                          volumes.create(name, parameters, capacity, credentials),
+                          mutable,
+                          credentials))
               .thenApply(RbdControllerService::created);
         });
+  }
+
+  private CreatedVolume created(
+      CreatedVolume volume, MutableParameters mutable, Credentials credentials) {
+    if (!mutable.metadata().isEmpty()) {
+      volumes.modify(volume.id(), mutable, credentials);
+    }
+    return volume;
   }
 
   private static CreateVolumeResponse created(CreatedVolume volume) {
@@ -107,7 +136,8 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
             Volume.newBuilder()
                 .setVolumeId(volume.id().toString())
                 .setCapacityBytes(volume.size())
-                .putAllVolumeContext(volume.context()))
+                .putAllVolumeContext(volume.context())
+                .addAllAccessibleTopology(Topologies.of(volume)))
         .build();
   }
 

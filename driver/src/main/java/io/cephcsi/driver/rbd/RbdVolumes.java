@@ -23,7 +23,9 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -66,27 +68,44 @@ public final class RbdVolumes implements AutoCloseable {
    * Makes an empty volume, or gives the one that the name has.
    *
    * @param requestName the name that the CO chose
-   * @param parameters of the StorageClass
+   * @param wanted of the StorageClass
    * @param capacity how large
    */
   public CreatedVolume create(
-      String requestName,
-      RbdParameters parameters,
-      CapacityRange capacity,
-      Credentials credentials) {
+      String requestName, RbdParameters wanted, CapacityRange capacity, Credentials credentials) {
     long size = capacity.sizeToCreate();
     return connected(
-        clusters.require(parameters.clusterId()),
+        clusters.require(wanted.clusterId()),
         credentials,
         lease -> {
+          RbdParameters parameters = placed(lease, requestName, wanted);
           IoContext io = poolOf(lease, parameters.pool());
           parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
-          Journal journal = new Journal(JournalKind.VOLUME, instanceId, io, io);
+          Journal journal =
+              new Journal(
+                  JournalKind.VOLUME, instanceId, poolOf(lease, parameters.journalPool()), io);
           JournalEntry entry = reserve(journal, requestName, parameters);
           RbdPool pool = new RbdPool(io);
           long actual = createImage(pool, journal, entry, parameters, capacity, size);
           return created(parameters, io, entry, actual);
         });
+  }
+
+  /**
+   * Where topology leaves a choice, a name that has an image keeps its pool: the retry of a call
+   * may prefer another one. One round trip, for such a StorageClass only.
+   */
+  private RbdParameters placed(Lease lease, String requestName, RbdParameters wanted) {
+    if (wanted.alternatives().isEmpty()) {
+      return wanted;
+    }
+    IoContext io = poolOf(lease, wanted.journalPool());
+    OptionalLong pool =
+        new Journal(JournalKind.VOLUME, instanceId, io, io).imagePoolOf(requestName);
+    return Stream.concat(Stream.of(wanted), wanted.alternatives().stream())
+        .filter(p -> pool.isPresent() && poolOf(lease, p.pool()).poolId() == pool.getAsLong())
+        .findFirst()
+        .orElse(wanted);
   }
 
   private static JournalEntry reserve(
@@ -199,9 +218,12 @@ public final class RbdVolumes implements AutoCloseable {
       RbdParameters parameters, IoContext io, JournalEntry entry, long size) {
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
     context.put("imageName", entry.name());
-    context.put("journalPool", io.pool());
+    context.put("journalPool", parameters.journalPool());
     return new CreatedVolume(
-        new VolumeId(parameters.clusterId(), io.poolId(), entry.uuid()), size, context);
+        new VolumeId(parameters.clusterId(), io.poolId(), entry.uuid()),
+        size,
+        context,
+        parameters.topology());
   }
 
   /**
@@ -230,6 +252,7 @@ public final class RbdVolumes implements AutoCloseable {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
         operations.hold(nameKey(entry.requestName()), "DeleteVolume")) {
+      RbdAttachments.requireNone(volume.id(), entry);
       entry
           .groupId()
           .ifPresent(
@@ -313,6 +336,23 @@ public final class RbdVolumes implements AutoCloseable {
             image.resize(size, false, Progress.NONE);
           }
           return size;
+        });
+  }
+
+  /**
+   * Changes what can be changed of a volume.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist
+   */
+  public void modify(VolumeId id, MutableParameters parameters, Credentials credentials) {
+    with(
+        id,
+        credentials,
+        volume -> {
+          try (RbdImage image = volume.open()) {
+            parameters.applyTo(image);
+          }
+          return null;
         });
   }
 

@@ -27,6 +27,9 @@ public final class TestDriver implements AutoCloseable {
   /** The cluster's id in the configuration. */
   public static final String CLUSTER_ID = "test-cluster";
 
+  /** The id of the same cluster, in the namespace ns1. */
+  public static final String IN_NAMESPACE = "in-namespace";
+
   private final TestCluster cluster;
   private final Path folder;
   private final DriverProcess process;
@@ -47,6 +50,16 @@ public final class TestDriver implements AutoCloseable {
 
   /** Starts a driver with its own instance id and timeout for the cluster's operations. */
   public static TestDriver start(TestCluster cluster, String instanceId, Duration timeout) {
+    return start(cluster, instanceId, timeout, false);
+  }
+
+  /** Starts a driver of an instance of its own, with credentials of its own. */
+  public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
+    return start(cluster, instanceId, Duration.ofSeconds(30), true);
+  }
+
+  private static TestDriver start(
+      TestCluster cluster, String instanceId, Duration timeout, boolean credentials) {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
@@ -68,11 +81,26 @@ public final class TestDriver implements AutoCloseable {
                           "node-1",
                           instanceId,
                           true,
-                          true))));
+                          true,
+                          credentials
+                              ? Optional.of(credentialsFolder(cluster, folder))
+                              : Optional.empty(),
+                          false))));
       return new TestDriver(cluster, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** Writes credentials for two of the clusters of {@link #clustersFile}. */
+  private static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
+    Path credentials = folder.resolve("credentials");
+    for (String id : List.of(CLUSTER_ID, IN_NAMESPACE)) {
+      Path place = Files.createDirectories(credentials.resolve(id));
+      Files.writeString(place.resolve("userID"), cluster.rbdUser());
+      Files.writeString(place.resolve("userKey"), cluster.key(cluster.rbdUser()) + "\n");
+    }
+    return credentials;
   }
 
   /** Writes a config.json that names the cluster. */
