@@ -22,7 +22,6 @@ final class PeerOptions {
 
   @Option(
       names = {
-        "--clustername",
         "--crush-location-labels",
         "--domainlabels",
         "--drivernamespace",
@@ -31,16 +30,12 @@ final class PeerOptions {
         "--fusemountoptions",
         "--kms-config",
         "--logslowopinterval",
-        "--maxsnapshotsonimage",
         "--metricsip",
         "--metricspath",
-        "--minsnapshotsonimage",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",
         "--radosnamespacecephfs",
-        "--rbdhardmaxclonedepth",
-        "--rbdsoftmaxclonedepth",
         "--stagingpath",
         "--log_backtrace_at",
         "--log_dir",
@@ -60,7 +55,6 @@ final class PeerOptions {
         "--enablegrpcmetrics",
         "--enableprofiling",
         "--forcecephkernelclient",
-        "--setmetadata",
         "--skipforceflatten",
         "--alsologtostderr",
         "--logtostderr",

@@ -155,6 +155,9 @@ final class ServeCommand implements Callable<Integer> {
   private int verbosity;
 
   @ArgGroup(validate = false, heading = "")
+  private final CloneOptions cloneOptions = new CloneOptions();
+
+  @ArgGroup(validate = false, heading = "")
   private final PeerOptions peerOptions = new PeerOptions();
 
   @Override
@@ -204,7 +207,9 @@ final class ServeCommand implements Callable<Integer> {
                 controller || both,
                 node || (both && !nodeId.isEmpty()),
                 Optional.ofNullable(credentials),
-                attach)));
+                attach)),
+        cloneOptions.limits(),
+        cloneOptions.labels());
   }
 
   /** Waits for SIGTERM or SIGINT, then stops before the process ends. */

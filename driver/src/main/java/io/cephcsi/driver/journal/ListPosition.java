@@ -109,8 +109,7 @@ public record ListPosition(JournalKind kind, int cluster, long poolId, String st
     ByteBuffer in = ByteBuffer.wrap(bytes);
     byte[] covered = new byte[bytes.length - 4];
     in.get(0, covered);
-    if (in.getInt(covered.length) != crc(covered)
-        || in.get() != header(kind)) {
+    if (in.getInt(covered.length) != crc(covered) || in.get() != header(kind)) {
       throw bad(null);
     }
     int cluster = in.getInt();

@@ -13,6 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -117,15 +118,61 @@ public final class OperationRegistry {
     return () -> running.remove(key, operation);
   }
 
-  private Operation claim(String key, String kind) {
+  /**
+   * Locks a key together with others that only read what it stands for, such as the snapshot that
+   * several volumes are being made from; it excludes whoever wants the key for himself.
+   *
+   * <p>Order: an operation first claims its own key, a request's name or an id, then shares its
+   * sources. Nothing ever waits for a key, so no order can deadlock; who comes second is ABORTED.
+   *
+   * @throws VolumeException ABORTED when an operation has this key for itself
+   */
+  public Hold share(String key, String kind) {
+    requireRunning();
+    Operation mine = new Operation(kind, key, clock);
+    Operation shared =
+        running.compute(
+            key,
+            (k, present) -> {
+              Operation holder = present == null ? mine : present;
+              if (present == null || present.sharers() > 0) {
+                holder.sharers(holder.sharers() + 1);
+              }
+              return holder;
+            });
+    if (shared.sharers() == 0) {
+      throw pending(shared);
+    }
+    AtomicBoolean released = new AtomicBoolean();
+    return () -> {
+      if (released.compareAndSet(false, true)) {
+        running.computeIfPresent(
+            key,
+            (k, holder) -> {
+              holder.sharers(holder.sharers() - 1);
+              return holder.sharers() == 0 ? null : holder;
+            });
+      }
+    };
+  }
+
+  private void requireRunning() {
     if (stopping) {
       throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
     }
+  }
+
+  private static VolumeException pending(Operation other) {
+    return new VolumeException(
+        Reason.ABORTED, "an operation is already pending: " + other.describe());
+  }
+
+  private Operation claim(String key, String kind) {
+    requireRunning();
     Operation operation = new Operation(kind, key, clock);
     Operation other = running.putIfAbsent(key, operation);
     if (other != null) {
-      throw new VolumeException(
-          Reason.ABORTED, "an operation is already pending: " + other.describe());
+      throw pending(other);
     }
     return operation;
   }

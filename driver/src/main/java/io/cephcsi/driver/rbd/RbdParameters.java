@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param namePrefix begins the image's name
  * @param options how the image is made
  * @param owner who owns the volume, where the CO says it
+ * @param labels Kubernetes names for the image's metadata
  * @param context what the volume's context repeats of the parameters
  * @param topology where the volume will be accessible from; empty for everywhere
  * @param alternatives the same in other pools that would do as well
@@ -32,6 +33,7 @@ public record RbdParameters(
     String namePrefix,
     ImageOptions options,
     Optional<String> owner,
+    Map<String, String> labels,
     Map<String, String> context,
     Map<String, String> topology,
     List<RbdParameters> alternatives) {
@@ -68,8 +70,9 @@ public record RbdParameters(
           ImageFeature.FAST_DIFF, ImageFeature.OBJECT_MAP,
           ImageFeature.JOURNALING, ImageFeature.EXCLUSIVE_LOCK);
 
-  /** Copies the context. */
+  /** Copies the maps. */
   public RbdParameters {
+    labels = Map.copyOf(labels);
     context = Map.copyOf(context);
     topology = Map.copyOf(topology);
     alternatives = List.copyOf(alternatives);
@@ -109,6 +112,7 @@ public record RbdParameters(
         placed.namePrefix,
         placed.options,
         placed.owner,
+        placed.labels,
         placed.context,
         choice.topology(),
         others);
@@ -128,16 +132,6 @@ public record RbdParameters(
           "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
               + " another driver for this StorageClass");
     }
-    String prefix = parameters.getOrDefault("volumeNamePrefix", "");
-    prefix = prefix.isEmpty() ? DEFAULT_PREFIX : prefix;
-    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
-        || prefix.contains("/")
-        || prefix.contains("@")) {
-      throw VolumeException.invalid(
-          "parameters: volumeNamePrefix must have at most "
-              + (MAX_IMAGE_NAME - UUID_LENGTH)
-              + " characters, without / and @");
-    }
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
@@ -149,12 +143,30 @@ public record RbdParameters(
         clusterId,
         pool,
         pool,
-        prefix,
+        namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         options(parameters),
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
+        ImageLabels.of(parameters),
         context,
         Map.of(),
         List.of());
+  }
+
+  /** What begins the names of images: a parameter, or what is usual. */
+  static String namePrefix(Map<String, String> parameters, String key, String usual) {
+    String given = parameters.getOrDefault(key, "");
+    String prefix = given.isEmpty() ? usual : given;
+    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
+        || prefix.contains("/")
+        || prefix.contains("@")) {
+      throw VolumeException.invalid(
+          "parameters: "
+              + key
+              + " must have at most "
+              + (MAX_IMAGE_NAME - UUID_LENGTH)
+              + " characters, without / and @");
+    }
+    return prefix;
   }
 
   private static ImageOptions options(Map<String, String> parameters) {
