@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 public final class NameWalk {
   private static final int PAGE = 1000;
 
-  private final JournalDirectory directory;
+  private final Pages directory;
   private final Deque<Name> ready = new ArrayDeque<>();
   private final List<Name> alike = new ArrayList<>();
   private final @Nullable ListPosition from;
@@ -29,6 +29,10 @@ public final class NameWalk {
    * @param from where to go on; empty to begin
    */
   public NameWalk(JournalDirectory directory, Optional<ListPosition> from) {
+    this(directory::page, from);
+  }
+
+  NameWalk(Pages directory, Optional<ListPosition> from) {
     this.directory = directory;
     this.from = from.orElse(null);
     this.after = from.map(ListPosition::stem).orElse("");
@@ -88,5 +92,10 @@ public final class NameWalk {
 
   private static int hash(Name name) {
     return ListPosition.hashOf(name.requestName());
+  }
+
+  /** Reads a page of names behind a name. */
+  interface Pages {
+    JournalDirectory.Page page(String after, int max);
   }
 }
