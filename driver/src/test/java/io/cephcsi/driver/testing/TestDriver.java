@@ -37,13 +37,16 @@ public final class TestDriver implements AutoCloseable {
   public static final String IN_NAMESPACE = "in-namespace";
 
   private final TestCluster cluster;
+  private final String instanceId;
   private final Path folder;
   private final DriverProcess process;
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
 
-  private TestDriver(TestCluster cluster, Path folder, DriverProcess process, Path socket) {
+  private TestDriver(
+      TestCluster cluster, String instanceId, Path folder, DriverProcess process, Path socket) {
     this.cluster = cluster;
+    this.instanceId = instanceId;
     this.folder = folder;
     this.process = process;
     this.channel = channels.open(socket);
@@ -100,7 +103,7 @@ public final class TestDriver implements AutoCloseable {
                           false)),
                   limits,
                   labels));
-      return new TestDriver(cluster, folder, process, socket);
+      return new TestDriver(cluster, instanceId, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -132,6 +135,11 @@ public final class TestDriver implements AutoCloseable {
          {"clusterID": "nobody-there", "monitors": ["127.0.0.1:1"]}]
         """
             .formatted(CLUSTER_ID, cluster.monitors(), cluster.monitors()));
+  }
+
+  /** The id of the driver's instance. */
+  public String instanceId() {
+    return instanceId;
   }
 
   /** The CSI identity service. */
