@@ -68,6 +68,40 @@ public final class TestDriver implements AutoCloseable {
         cluster, instanceId, Duration.ofSeconds(30), CloneLimits.DEFAULT, ImageLabels.NONE, true);
   }
 
+  /** Starts a controller with credentials of its own, on a machine that is no node. */
+  public static TestDriver startController(TestCluster cluster, String instanceId, boolean attach) {
+    try {
+      Path folder = Files.createTempDirectory("driver");
+      Path socket = folder.resolve("csi.sock");
+      DriverConfig.Driver controller =
+          new DriverConfig.Driver(
+              DriverConfig.Type.RBD,
+              "rbd.csi.ceph.com",
+              socket,
+              Optional.empty(),
+              "",
+              instanceId,
+              true,
+              false,
+              Optional.of(credentialsFolder(cluster, folder)),
+              attach);
+      Duration timeout = Duration.ofSeconds(15);
+      DriverProcess process =
+          DriverProcess.start(
+              new DriverConfig(
+                  clustersFile(cluster, folder),
+                  0,
+                  timeout,
+                  timeout,
+                  timeout,
+                  2,
+                  List.of(controller)));
+      return new TestDriver(cluster, instanceId, folder, process, socket);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private static TestDriver start(
       TestCluster cluster,
       String instanceId,
