@@ -44,11 +44,19 @@ public record DriverConfig(
     require(!gracePeriod.isNegative(), "gracePeriod must not be negative");
     Set<Path> sockets = new HashSet<>();
     for (Driver driver : drivers) {
-      require(sockets.add(driver.endpoint()), "two drivers have the endpoint " + driver.endpoint());
+      require(
+          sockets.add(absolute(driver.endpoint())),
+          "two drivers have the endpoint " + driver.endpoint());
       driver
           .addonsEndpoint()
-          .ifPresent(path -> require(sockets.add(path), "two servers have the endpoint " + path));
+          .ifPresent(
+              path ->
+                  require(sockets.add(absolute(path)), "two servers have the endpoint " + path));
     }
+  }
+
+  private static Path absolute(Path path) {
+    return path.toAbsolutePath().normalize();
   }
 
   /** With the usual limits on clones, and no labels. */

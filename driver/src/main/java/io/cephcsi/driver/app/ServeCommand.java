@@ -199,11 +199,13 @@ final class ServeCommand implements Callable<Integer> {
         List.of(
             new DriverConfig.Driver(
                 kind,
-                driverName == null ? kind.defaultName() : driverName,
+                driverName == null || driverName.isEmpty() ? kind.defaultName() : driverName,
                 Endpoints.socket(endpoint),
-                Optional.ofNullable(addonsEndpoint).map(Endpoints::socket),
+                Optional.ofNullable(addonsEndpoint)
+                    .filter(e -> !e.isEmpty())
+                    .map(Endpoints::socket),
                 nodeId,
-                instanceId,
+                instanceId.isEmpty() ? INSTANCE_ID : instanceId, // as ceph-csi takes it
                 controller || both,
                 node || (both && !nodeId.isEmpty()),
                 Optional.ofNullable(credentials),
@@ -220,6 +222,8 @@ final class ServeCommand implements Callable<Integer> {
             () -> {
               stop.run();
               stopped.countDown();
+              // Told to stop is no failure; the JVM would end with 143.
+              Runtime.getRuntime().halt(0);
             },
             "stop");
     Runtime.getRuntime().addShutdownHook(hook);

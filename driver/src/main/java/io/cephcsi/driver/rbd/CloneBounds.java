@@ -139,16 +139,10 @@ final class CloneBounds implements AutoCloseable {
   }
 
   private void flattenById(IoContext io, String imageId) {
-    RbdPool pool = new RbdPool(io);
-    if (pool.trashEntry(imageId).isPresent()) {
-      return; // it goes by itself
-    }
-    String name;
-    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
-      name = image.name();
-    } catch (CephException.NotFound e) {
-      return;
-    }
+    ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
+  }
+
+  private void flattenNow(IoContext io, String name) {
     if (!tasks.flatten(io, name)) {
       flattenHere(io, name);
     }
@@ -156,14 +150,7 @@ final class CloneBounds implements AutoCloseable {
 
   /** Has an image flattened, soon. */
   void flatten(Supplier<Lease> leases, IoContext io, String image) {
-    inBackground(
-        leases,
-        io.pool(),
-        place -> {
-          if (!tasks.flatten(place, image)) {
-            flattenHere(place, image);
-          }
-        });
+    inBackground(leases, io.pool(), place -> flattenNow(place, image));
   }
 
   private static void flattenHere(IoContext io, String name) {

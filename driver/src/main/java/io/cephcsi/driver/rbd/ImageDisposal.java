@@ -1,9 +1,8 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageSnapshot;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.volume.VolumeException;
@@ -44,7 +43,7 @@ final class ImageDisposal {
   List<String> dispose() {
     Optional<String> imageId = pool.imageId(image);
     if (imageId.isPresent()) {
-      requireNoForeignSnapshots(imageId.get());
+      requireFree();
       moveToTrash(image, imageId.get());
     } else {
       // A process died between the trash and the journal.
@@ -75,29 +74,31 @@ final class ImageDisposal {
   }
 
   /**
-   * Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user that has a
-   * name of ours was left by a process that died over it and goes with the image; any other was
+   * Nobody may have the image open: the trash itself would take it all the same.
+   *
+   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user that has
+   * a name of ours was left by a process that died over it and goes with the image; any other was
    * made by hand, and is not for us to delete.
    */
-  private void requireNoForeignSnapshots(String imageId) {
-    IoContext io = pool.io();
-    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
-    if (header.isEmpty() || header.get().snapshotIds().isEmpty()) {
-      return;
-    }
-    List<String> foreign =
-        ImageHeader.snapshots(io, imageId, header.get().snapshotIds()).stream()
-            .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
-            .map(HeaderSnapshot::name)
-            .filter(name -> !TrashReaper.isOurs(name))
-            .toList();
-    if (!foreign.isEmpty()) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume "
-              + volume.id()
-              + " has snapshots that were not taken through CSI; remove them first: "
-              + String.join(", ", foreign));
+  private void requireFree() {
+    try (RbdImage open = pool.openReadOnly(image)) {
+      ImageUse.requireUnused(open, "volume " + volume.id());
+      List<String> foreign =
+          open.snapshots().list().stream()
+              .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
+              .map(ImageSnapshot::name)
+              .filter(name -> !TrashReaper.isOurs(name))
+              .toList();
+      if (!foreign.isEmpty()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + volume.id()
+                + " has snapshots that were not taken through CSI; remove them first: "
+                + String.join(", ", foreign));
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} has no header", image);
     }
   }
 }

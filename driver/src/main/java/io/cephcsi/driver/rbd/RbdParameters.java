@@ -1,8 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -126,6 +129,7 @@ public record RbdParameters(
    */
   public static RbdParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
+    VolumeId.requireClusterId(clusterId);
     String pool = required(parameters, "pool");
     if (Boolean.parseBoolean(parameters.get("encrypted"))) {
       throw VolumeException.invalid(
@@ -156,7 +160,7 @@ public record RbdParameters(
   static String namePrefix(Map<String, String> parameters, String key, String usual) {
     String given = parameters.getOrDefault(key, "");
     String prefix = given.isEmpty() ? usual : given;
-    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
+    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > MAX_IMAGE_NAME
         || prefix.contains("/")
         || prefix.contains("@")) {
       throw VolumeException.invalid(
@@ -164,7 +168,7 @@ public record RbdParameters(
               + key
               + " must have at most "
               + (MAX_IMAGE_NAME - UUID_LENGTH)
-              + " characters, without / and @");
+              + " bytes, without / and @");
     }
     return prefix;
   }

@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterConfig;
@@ -216,6 +217,9 @@ public final class RbdSnapshots {
       return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
     }
     try {
+      try (RbdImage open = pool.openReadOnly(entry.name())) {
+        ImageUse.requireUnused(open, "the image of snapshot " + id);
+      }
       pool.moveToTrash(entry.name(), Duration.ZERO);
     } catch (CephException.Busy e) {
       throw new VolumeException(

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
@@ -15,6 +17,7 @@ import io.cephcsi.bindings.rbd.TrashSource;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
@@ -44,6 +47,8 @@ final class TrashReaper {
 
   private final MgrTasks tasks;
   private final String instanceId;
+  private final Cache<String, Boolean> requested =
+      Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
 
   TrashReaper(MgrTasks tasks, String instanceId) {
     this.tasks = tasks;
@@ -60,9 +65,7 @@ final class TrashReaper {
         return;
       }
     }
-    if (!remove(io, imageId)) {
-      return;
-    }
+    removeWithClones(io, imageId, header);
     header
         .flatMap(ImageHeader::parent)
         .ifPresent(
@@ -88,22 +91,47 @@ final class TrashReaper {
     }
   }
 
-  private boolean remove(IoContext io, String imageId) {
+  /**
+   * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
+   * their removal yet, and a task before theirs would fail and be repeated much later.
+   */
+  private void removeWithClones(IoContext io, String imageId, Optional<ImageHeader> header) {
+    if (requested.getIfPresent(imageId) != null) {
+      return;
+    }
+    for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        at(
+            io,
+            child,
+            place -> {
+              ImageHeader.read(place, child.imageId())
+                  .ifPresent(
+                      clone -> {
+                        removeOwnSnapshots(place, child.imageId(), clone);
+                        removeWithClones(place, child.imageId(), Optional.of(clone));
+                      });
+              return null;
+            });
+      }
+    }
+    remove(io, imageId);
+  }
+
+  private void remove(IoContext io, String imageId) {
     if (tasks.removeFromTrash(io, imageId)) {
-      return true;
+      requested.put(imageId, true);
+      return;
     }
     try {
       new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
-      return true;
     } catch (CephException.NotFound e) {
       LOG.debug("image {} is out of the trash already", imageId);
-      return true;
     } catch (CephException e) {
-      if (e.errno() == Errno.ENOTEMPTY || e instanceof CephException.Busy) {
-        LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
-        return false;
+      if (e.errno() != Errno.ENOTEMPTY && !(e instanceof CephException.Busy)) {
+        throw e;
       }
-      throw e;
+      LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
     }
   }
 

@@ -155,9 +155,7 @@ class ListConformanceIT extends ConformanceCase {
                       .build())
               .getVolume());
       make();
-      if (!CLUSTER.rbd("namespace", "ls", "rbd").contains("ns1")) {
-        CLUSTER.rbd("namespace", "create", "rbd/ns1");
-      }
+      TestDriver.makeNamespace(CLUSTER);
       made.add(
           controller()
               .createVolume(

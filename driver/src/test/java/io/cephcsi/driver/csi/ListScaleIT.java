@@ -41,7 +41,7 @@ class ListScaleIT {
       for (int i = 0; i < 3; i++) {
         long start = System.nanoTime();
         assertThat(list(driver, 0, "").getEntriesCount()).isEqualTo(VOLUMES);
-        LOG.info("{} volumes in one answer: {}", VOLUMES, since(start));
+        LOG.warn("{} volumes in one answer: {}", VOLUMES, since(start));
       }
       long start = System.nanoTime();
       int count = 0;
@@ -52,7 +52,7 @@ class ListScaleIT {
         token = page.getNextToken();
       } while (!token.isEmpty());
       assertThat(count).isEqualTo(VOLUMES);
-      LOG.info("{} volumes in pages of 100: {}", VOLUMES, since(start));
+      LOG.warn("{} volumes in pages of 100: {}", VOLUMES, since(start));
       assertThat(
               all(
                   clients,

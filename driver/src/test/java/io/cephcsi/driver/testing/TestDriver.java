@@ -148,6 +148,13 @@ public final class TestDriver implements AutoCloseable {
     return start(cluster, "default", Duration.ofSeconds(30), limits, labels, false);
   }
 
+  /** Makes the namespace of {@link #IN_NAMESPACE} unless another test did. */
+  public static void makeNamespace(TestCluster cluster) {
+    if (!cluster.rbd("namespace", "ls", cluster.pool()).contains("ns1")) {
+      cluster.rbd("namespace", "create", cluster.pool() + "/ns1");
+    }
+  }
+
   /** Writes credentials for two of the clusters of {@link #clustersFile}. */
   private static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
     Path credentials = folder.resolve("credentials");

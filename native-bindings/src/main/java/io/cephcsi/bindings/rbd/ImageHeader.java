@@ -24,7 +24,7 @@ import java.util.Optional;
  *   snapshot_get     in  u64 snapshot                       out  v · u64 id · v (u32 kind ...) ·
  *                                                                string name · u64 size · u32 s · u32 ns
  *   children_list    in  u64 snapshot                       out  u32 n · n × v (i64 pool · string
- *                                                                namespace · string image)
+ *                                                                image · string namespace)
  *   v: u8 version · u8 oldest reader · u32 bytes that follow      string: u32 bytes · bytes
  * </pre>
  *
@@ -65,6 +65,22 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
       return Optional.of(
           new ImageHeader(
               buffer(size.get()).getLong(1), parent(parent.get()), snapshotIds(snapshots.get())));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * The name of an image, from the pool's directory; one round trip.
+   *
+   * @return empty if there is no image of this id, or it is in the trash
+   */
+  public static Optional<String> name(IoContext io, String imageId) {
+    String key = "id_" + imageId;
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      io.operate("rbd_directory", read);
+      return Optional.ofNullable(values.get().get(key)).map(value -> string(buffer(value)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -135,7 +151,10 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     List<ImageLink> children = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
       int end = in.position() + 6 + in.getInt(in.position() + 2);
-      children.add(link(in));
+      structure(in);
+      long pool = in.getLong();
+      String id = string(in);
+      children.add(new ImageLink(pool, string(in), id));
       in.position(end);
     }
     return children;
