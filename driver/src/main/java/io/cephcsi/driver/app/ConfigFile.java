@@ -149,7 +149,9 @@ final class ConfigFile {
       @JsonProperty("nodeId") @Nullable String nodeId,
       @JsonProperty("instanceId") @Nullable String instanceId,
       @JsonProperty("controller") @Nullable Boolean controller,
-      @JsonProperty("node") @Nullable Boolean node) {
+      @JsonProperty("node") @Nullable Boolean node,
+      @JsonProperty("credentials") @Nullable String credentials,
+      @JsonProperty("attach") @Nullable Boolean attach) {
     DriverConfig.Driver toDriver() {
       if (type == null || endpoint == null) {
         throw new ConfigException("each driver needs type (rbd or cephfs) and endpoint");
@@ -163,7 +165,9 @@ final class ConfigFile {
           nodeId == null ? "" : nodeId,
           instanceId == null ? ServeCommand.INSTANCE_ID : instanceId,
           controller == null || controller,
-          node != null && node);
+          node != null && node,
+          Optional.ofNullable(credentials).map(Path::of),
+          attach != null && attach);
     }
   }
 }

@@ -120,6 +120,8 @@ public record DriverConfig(
    * @param instanceId tells several drivers on one pool apart
    * @param controller whether the controller's services are served
    * @param node whether the node's services are served
+   * @param credentials the folder with credentials of the driver's own, one sub-folder a cluster
+   * @param attach whether volumes are published even while no node is registered
    */
   public record Driver(
       Type type,
@@ -129,9 +131,34 @@ public record DriverConfig(
       String nodeId,
       String instanceId,
       boolean controller,
-      boolean node) {
+      boolean node,
+      Optional<Path> credentials,
+      boolean attach) {
     private static final Pattern NAME =
         Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?");
+
+    /** A driver without credentials of its own. */
+    public Driver(
+        Type type,
+        String name,
+        Path endpoint,
+        Optional<Path> addonsEndpoint,
+        String nodeId,
+        String instanceId,
+        boolean controller,
+        boolean node) {
+      this(
+          type,
+          name,
+          endpoint,
+          addonsEndpoint,
+          nodeId,
+          instanceId,
+          controller,
+          node,
+          Optional.empty(),
+          false);
+    }
 
     /** Checks the name and what belongs together. */
     public Driver {
@@ -140,6 +167,7 @@ public record DriverConfig(
           "driver name \"" + name + "\" must be a domain name of at most 63 characters");
       require(!instanceId.isEmpty(), "instanceId must not be empty");
       require(!node || !nodeId.isEmpty(), "nodeId is required to serve a node");
+      require(!attach || credentials.isPresent(), "attach needs credentials");
     }
   }
 }

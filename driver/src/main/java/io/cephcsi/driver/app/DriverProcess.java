@@ -3,9 +3,12 @@ package io.cephcsi.driver.app;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.CredentialsDirectory;
+import io.cephcsi.driver.cluster.DriverAccess;
 import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.csi.IdentityService;
 import io.cephcsi.driver.csi.NodeInfoService;
+import io.cephcsi.driver.csi.OwnAccess;
 import io.cephcsi.driver.csi.RbdControllerService;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
@@ -13,6 +16,11 @@ import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.NodeRegistry;
+import io.cephcsi.driver.rbd.NodeReporter;
+import io.cephcsi.driver.rbd.RbdAttachments;
+import io.cephcsi.driver.rbd.RbdCapacity;
+import io.cephcsi.driver.rbd.RbdInventory;
 import io.cephcsi.driver.rbd.RbdSettings;
 import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
@@ -27,6 +35,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -96,7 +105,9 @@ public final class DriverProcess implements AutoCloseable {
       others.push(volumes);
       RbdSnapshots snapshots =
           new RbdSnapshots(volumes, clusters, connections, operations, settings);
-      csi.add(new RbdControllerService(volumes, snapshots, operations, executors));
+      csi.add(
+          new RbdControllerService(
+              ownAccess(driver, volumes), volumes, snapshots, operations, executors));
       addons.add(
           new RbdReclaimService(volumes, new SpaceReclaimer(metrics), operations, executors));
       abilities.add(AddonsIdentityService.controllerService());
@@ -105,12 +116,49 @@ public final class DriverProcess implements AutoCloseable {
       addons.add(new NoReclaimService());
     }
     if (driver.node()) {
+      reportNode(driver);
       csi.add(new NodeInfoService(driver.nodeId()));
     }
     csi.add(new IdentityService(driver.name(), Version.current(), controller, probe::reached));
     addons.add(
         new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
     listen(driver, csi, addons);
+  }
+
+  private Optional<OwnAccess> ownAccess(DriverConfig.Driver driver, RbdVolumes volumes) {
+    return access(driver)
+        .map(
+            access -> {
+              NodeRegistry nodes = nodes(driver, access);
+              return new OwnAccess(
+                  access,
+                  new RbdInventory(access, executors, volumes, driver.instanceId()),
+                  new RbdCapacity(access),
+                  new RbdAttachments(volumes, nodes, driver.instanceId()),
+                  nodes,
+                  driver.attach());
+            });
+  }
+
+  private Optional<DriverAccess> access(DriverConfig.Driver driver) {
+    return driver
+        .credentials()
+        .map(folder -> new DriverAccess(clusters, new CredentialsDirectory(folder), connections));
+  }
+
+  private static NodeRegistry nodes(DriverConfig.Driver driver, DriverAccess access) {
+    return new NodeRegistry(
+        access,
+        driver.instanceId(),
+        driver.node() ? Optional.of(driver.nodeId()) : Optional.empty());
+  }
+
+  private void reportNode(DriverConfig.Driver driver) {
+    if (driver.type() == DriverConfig.Type.RBD) {
+      access(driver)
+          .ifPresent(
+              access -> others.push(NodeReporter.start(nodes(driver, access), driver.nodeId())));
+    }
   }
 
   /** A call makes several operations on the cluster; one that hangs must not hang the caller. */

@@ -101,6 +101,24 @@ final class ServeCommand implements Callable<Integer> {
   private Path clustersFile = ClusterDirectory.DEFAULT_FILE;
 
   @Option(
+      names = "--credentials",
+      paramLabel = "DIR",
+      description = {
+        "credentials of the driver's own, for calls that carry none: one sub-folder for each",
+        "clusterID with the files userID and userKey; without it the driver does not list, and",
+        "does not tell capacity and condition"
+      })
+  private @Nullable Path credentials;
+
+  @Option(
+      names = "--attach",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "publish volumes to nodes even before a node plugin has registered")
+  private boolean attach;
+
+  @Option(
       names = "--metricsport",
       paramLabel = "PORT",
       description = "port of the Prometheus endpoint /metrics; 0 for none")
@@ -189,7 +207,9 @@ final class ServeCommand implements Callable<Integer> {
                 nodeId,
                 instanceId.isEmpty() ? INSTANCE_ID : instanceId, // as ceph-csi takes it
                 controller || both,
-                node || (both && !nodeId.isEmpty()))),
+                node || (both && !nodeId.isEmpty()),
+                Optional.ofNullable(credentials),
+                attach)),
         cloneOptions.limits(),
         cloneOptions.labels());
   }

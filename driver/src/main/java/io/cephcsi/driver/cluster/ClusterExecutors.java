@@ -40,6 +40,11 @@ public final class ClusterExecutors implements AutoCloseable {
     return executors.computeIfAbsent("long-" + clusterId, name -> executor(name, longThreads));
   }
 
+  /** For the many small reads of a list; whoever waits for them is on another of these pools. */
+  public Executor reads(String clusterId) {
+    return executors.computeIfAbsent("reads-" + clusterId, name -> executor(name, callThreads));
+  }
+
   private static ThreadPoolExecutor executor(String name, int threads) {
     AtomicInteger count = new AtomicInteger();
     ThreadFactory factory =

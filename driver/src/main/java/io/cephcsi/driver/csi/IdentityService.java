@@ -55,6 +55,11 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
                           .setType(PluginCapability.Service.Type.CONTROLLER_SERVICE)))
           .addCapabilities(
               PluginCapability.newBuilder()
+                  .setService(
+                      PluginCapability.Service.newBuilder()
+                          .setType(PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS)))
+          .addCapabilities(
+              PluginCapability.newBuilder()
                   .setVolumeExpansion(
                       PluginCapability.VolumeExpansion.newBuilder()
                           .setType(PluginCapability.VolumeExpansion.Type.ONLINE)));

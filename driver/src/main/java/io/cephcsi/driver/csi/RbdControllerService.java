@@ -8,6 +8,7 @@ import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.CreatedVolume;
+import io.cephcsi.driver.rbd.MutableParameters;
 import io.cephcsi.driver.rbd.RbdParameters;
 import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
@@ -19,7 +20,6 @@ import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeResponse;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
-import io.cephcsi.proto.csi.v1.ControllerGrpc;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
@@ -39,7 +39,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /** CSI Controller for RBD: decode, lock, call, encode. */
-public final class RbdControllerService extends ControllerGrpc.ControllerImplBase {
+public final class RbdControllerService extends OwnAccessController {
   private static final List<RPC.Type> CAPABILITIES =
       List.of(
           RPC.Type.CREATE_DELETE_VOLUME,
@@ -54,16 +54,19 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
   private final ClusterExecutors executors;
 
   /**
+   * @param own what needs credentials of the driver's own; empty without
    * @param volumes does the work
    * @param snapshots does the work on snapshots
    * @param operations locks names and ids
    * @param executors run what blocks
    */
   public RbdControllerService(
+      Optional<OwnAccess> own,
       RbdVolumes volumes,
       RbdSnapshots snapshots,
       OperationRegistry operations,
       ClusterExecutors executors) {
+    super(own, volumes, operations, executors);
     this.volumes = volumes;
     this.snapshots = new SnapshotCalls(snapshots, operations, executors);
     this.operations = operations;
@@ -74,13 +77,27 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
   public void controllerGetCapabilities(
       ControllerGetCapabilitiesRequest request,
       StreamObserver<ControllerGetCapabilitiesResponse> observer) {
-    ControllerGetCapabilitiesResponse.Builder response =
-        ControllerGetCapabilitiesResponse.newBuilder();
-    for (RPC.Type type : CAPABILITIES) {
-      response.addCapabilities(
-          ControllerServiceCapability.newBuilder().setRpc(RPC.newBuilder().setType(type)));
-    }
-    Answer.now(observer, response.build());
+    Answer.to(
+        observer,
+        Family.CSI,
+        answer ->
+            moreCapabilities()
+                .thenApply(
+                    more ->
+                        ControllerGetCapabilitiesResponse.newBuilder()
+                            .addAllCapabilities(capabilities(CAPABILITIES))
+                            .addAllCapabilities(capabilities(more))
+                            .build()));
+  }
+
+  private static List<ControllerServiceCapability> capabilities(List<RPC.Type> types) {
+    return types.stream()
+        .map(
+            type ->
+                ControllerServiceCapability.newBuilder()
+                    .setRpc(RPC.newBuilder().setType(type))
+                    .build())
+        .toList();
   }
 
   @Override
@@ -98,20 +115,30 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
                   reason -> {
                     throw VolumeException.invalid("volume_capabilities: " + reason);
                   });
-          if (request.getMutableParametersCount() > 0) {
-            throw VolumeException.invalid("mutable_parameters: none are known");
-          }
+          MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
           CapacityRange capacity = Requests.capacity(request.getCapacityRange());
-          RbdParameters parameters = RbdParameters.parse(request.getParametersMap());
+          RbdParameters parameters = Topologies.parameters(request);
           Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
           return operations
               .start(
                   RbdVolumes.nameKey(name),
                   "CreateVolume",
                   executors.calls(parameters.clusterId()),
-                  operation -> volumes.create(name, parameters, capacity, source, credentials))
+                  operation ->
+                      created(
+                          volumes.create(name, parameters, capacity, source, credentials),
+                          mutable,
+                          credentials))
               .thenApply(volume -> created(volume, request));
         });
+  }
+
+  private CreatedVolume created(
+      CreatedVolume volume, MutableParameters mutable, Credentials credentials) {
+    if (!mutable.metadata().isEmpty()) {
+      volumes.modify(volume.id(), mutable, credentials);
+    }
+    return volume;
   }
 
   private static CreateVolumeResponse created(CreatedVolume volume, CreateVolumeRequest request) {
@@ -119,7 +146,8 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
         Volume.newBuilder()
             .setVolumeId(volume.id().toString())
             .setCapacityBytes(volume.size())
-            .putAllVolumeContext(volume.context());
+            .putAllVolumeContext(volume.context())
+            .addAllAccessibleTopology(Topologies.of(volume));
     if (request.hasVolumeContentSource()) {
       answer.setContentSource(request.getVolumeContentSource());
     }

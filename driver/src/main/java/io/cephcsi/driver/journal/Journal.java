@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -186,6 +187,11 @@ public final class Journal {
       throw new IllegalStateException(
           "journal entry " + uuid + " was just deleted, or is of another name", e);
     }
+  }
+
+  /** The pool of the image that a name stands for; one round trip, empty for no such name. */
+  public OptionalLong imagePoolOf(String requestName) {
+    return directoryValue(requestName).stream().mapToLong(DirectoryValue::poolId).findFirst();
   }
 
   private Optional<DirectoryValue> directoryValue(String requestName) {

@@ -41,7 +41,7 @@ public enum JournalKind {
   }
 
   /** The object of a uuid. */
-  String object(UUID uuid) {
+  public String object(UUID uuid) {
     return objectPrefix + uuid;
   }
 

@@ -49,6 +49,18 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
     }
   }
 
+  /**
+   * Looks whether there is an image; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is none
+   */
+  public void requireImage() {
+    if (pool.imageId(entry.name()).isEmpty()) {
+      throw VolumeException.notFound(
+          "volume " + id + ": its image " + pool.io().pool() + "/" + entry.name() + " is gone");
+    }
+  }
+
   private VolumeException missing(CephException e) {
     return new VolumeException(
         VolumeException.Reason.NOT_FOUND,

@@ -6,8 +6,10 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -18,20 +20,26 @@ import org.jspecify.annotations.Nullable;
  *
  * @param clusterId the cluster of the configuration
  * @param pool the pool of the image
+ * @param journalPool the pool where the name is reserved; that of the image, unless topology chose
  * @param namePrefix begins the image's name
  * @param options how the image is made
  * @param owner who owns the volume, where the CO says it
  * @param labels Kubernetes names for the image's metadata
  * @param context what the volume's context repeats of the parameters
+ * @param topology where the volume will be accessible from; empty for everywhere
+ * @param alternatives the same in other pools that would do as well
  */
 public record RbdParameters(
     String clusterId,
     String pool,
+    String journalPool,
     String namePrefix,
     ImageOptions options,
     Optional<String> owner,
     Map<String, String> labels,
-    Map<String, String> context) {
+    Map<String, String> context,
+    Map<String, String> topology,
+    List<RbdParameters> alternatives) {
   /** Begins the name of an image unless the StorageClass says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-";
 
@@ -69,6 +77,48 @@ public record RbdParameters(
   public RbdParameters {
     labels = Map.copyOf(labels);
     context = Map.copyOf(context);
+    topology = Map.copyOf(topology);
+    alternatives = List.copyOf(alternatives);
+  }
+
+  /**
+   * Reads the parameters of a CreateVolume request, in the pools that topology allows: the name is
+   * reserved in the StorageClass's own pool, so that it is the same whichever pool gets the image.
+   *
+   * @param choices the pools that would do, best first; empty for that of the StorageClass
+   */
+  public static RbdParameters parse(
+      Map<String, String> parameters, List<TopologyPools.Choice> choices) {
+    RbdParameters best = parse(parameters);
+    for (int i = choices.size() - 1; i >= 0; i--) {
+      List<RbdParameters> others = new ArrayList<>(best.alternatives);
+      if (i < choices.size() - 1) {
+        others.add(0, best);
+      }
+      best = placed(parameters, choices.get(i), others);
+    }
+    return best;
+  }
+
+  private static RbdParameters placed(
+      Map<String, String> parameters, TopologyPools.Choice choice, List<RbdParameters> others) {
+    Map<String, String> there = new LinkedHashMap<>(parameters);
+    there.put("pool", choice.pool());
+    choice
+        .dataPool()
+        .ifPresentOrElse(pool -> there.put("dataPool", pool), () -> there.remove("dataPool"));
+    RbdParameters placed = parse(there);
+    return new RbdParameters(
+        placed.clusterId,
+        placed.pool,
+        required(parameters, "pool"),
+        placed.namePrefix,
+        placed.options,
+        placed.owner,
+        placed.labels,
+        placed.context,
+        choice.topology(),
+        others);
   }
 
   /**
@@ -89,18 +139,21 @@ public record RbdParameters(
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
-          if (!key.startsWith(KUBERNETES)) {
+          if (!key.startsWith(KUBERNETES) && !key.equals(TopologyPools.PARAMETER)) {
             context.put(key, value);
           }
         });
     return new RbdParameters(
         clusterId,
         pool,
+        pool,
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         options(parameters),
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
         ImageLabels.of(parameters),
-        context);
+        context,
+        Map.of(),
+        List.of());
   }
 
   /** What begins the names of images: a parameter, or what is usual. */

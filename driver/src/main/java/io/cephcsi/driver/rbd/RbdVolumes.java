@@ -24,7 +24,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /**
  * Volumes as RBD images. All calls block on the cluster and may be repeated after a crash at any
@@ -69,28 +71,31 @@ public final class RbdVolumes implements AutoCloseable {
    * Makes a volume, or gives the one that the name has.
    *
    * @param requestName the name that the CO chose
-   * @param parameters of the StorageClass
+   * @param wanted of the StorageClass
    * @param capacity how large
    * @param source where its content comes from; empty for none
    */
   public CreatedVolume create(
       String requestName,
-      RbdParameters parameters,
+      RbdParameters wanted,
       CapacityRange capacity,
       Optional<ContentSource> source,
       Credentials credentials) {
     if (source.isEmpty()) {
       capacity.sizeToCreate(); // refuses a range that nothing fits, before anything is touched
     }
-    ClusterConfig cluster = clusters.require(parameters.clusterId());
+    ClusterConfig cluster = clusters.require(wanted.clusterId());
     return connected(
         cluster,
         credentials,
         lease -> {
+          RbdParameters parameters = placed(lease, requestName, wanted);
           IoContext io = poolOf(lease, parameters.pool());
           parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
           purger.visit(cluster, credentials, io);
-          Journal journal = new Journal(JournalKind.VOLUME, instanceId, io, io);
+          Journal journal =
+              new Journal(
+                  JournalKind.VOLUME, instanceId, poolOf(lease, parameters.journalPool()), io);
           JournalEntry entry = reserve(journal, requestName, parameters);
           long size =
               maker.make(
@@ -108,6 +113,23 @@ public final class RbdVolumes implements AutoCloseable {
         });
   }
 
+  /**
+   * Where topology leaves a choice, a name that has an image keeps its pool: the retry of a call
+   * may prefer another one. One round trip, for such a StorageClass only.
+   */
+  private RbdParameters placed(Lease lease, String requestName, RbdParameters wanted) {
+    if (wanted.alternatives().isEmpty()) {
+      return wanted;
+    }
+    IoContext io = poolOf(lease, wanted.journalPool());
+    OptionalLong pool =
+        new Journal(JournalKind.VOLUME, instanceId, io, io).imagePoolOf(requestName);
+    return Stream.concat(Stream.of(wanted), wanted.alternatives().stream())
+        .filter(p -> pool.isPresent() && poolOf(lease, p.pool()).poolId() == pool.getAsLong())
+        .findFirst()
+        .orElse(wanted);
+  }
+
   private static JournalEntry reserve(
       Journal journal, String requestName, RbdParameters parameters) {
     Map<String, String> attributes = new LinkedHashMap<>();
@@ -123,9 +145,12 @@ public final class RbdVolumes implements AutoCloseable {
       RbdParameters parameters, IoContext io, JournalEntry entry, long size) {
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
     context.put("imageName", entry.name());
-    context.put("journalPool", io.pool());
+    context.put("journalPool", parameters.journalPool());
     return new CreatedVolume(
-        new VolumeId(parameters.clusterId(), io.poolId(), entry.uuid()), size, context);
+        new VolumeId(parameters.clusterId(), io.poolId(), entry.uuid()),
+        size,
+        context,
+        parameters.topology());
   }
 
   /**
@@ -153,6 +178,7 @@ public final class RbdVolumes implements AutoCloseable {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
         operations.hold(nameKey(entry.requestName()), "DeleteVolume")) {
+      RbdAttachments.requireNone(volume.id(), entry);
       entry
           .groupId()
           .ifPresent(
@@ -203,6 +229,23 @@ public final class RbdVolumes implements AutoCloseable {
             image.resize(size, false, Progress.NONE);
           }
           return size;
+        });
+  }
+
+  /**
+   * Changes what can be changed of a volume.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist
+   */
+  public void modify(VolumeId id, MutableParameters parameters, Credentials credentials) {
+    with(
+        id,
+        credentials,
+        volume -> {
+          try (RbdImage image = volume.open()) {
+            parameters.applyTo(image);
+          }
+          return null;
         });
   }
 

@@ -130,7 +130,7 @@ class RbdControllerIT {
 
   @Test
   void volumesLiveInTheNamespaceOfTheConfiguration() {
-    CLUSTER.rbd("namespace", "create", "rbd/ns1");
+    TestDriver.makeNamespace(CLUSTER);
     Volume volume =
         driver
             .controller()

@@ -33,14 +33,20 @@ public final class TestDriver implements AutoCloseable {
   /** The cluster's id in the configuration. */
   public static final String CLUSTER_ID = "test-cluster";
 
+  /** The id of the same cluster, in the namespace ns1. */
+  public static final String IN_NAMESPACE = "in-namespace";
+
   private final TestCluster cluster;
+  private final String instanceId;
   private final Path folder;
   private final DriverProcess process;
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
 
-  private TestDriver(TestCluster cluster, Path folder, DriverProcess process, Path socket) {
+  private TestDriver(
+      TestCluster cluster, String instanceId, Path folder, DriverProcess process, Path socket) {
     this.cluster = cluster;
+    this.instanceId = instanceId;
     this.folder = folder;
     this.process = process;
     this.channel = channels.open(socket);
@@ -53,7 +59,47 @@ public final class TestDriver implements AutoCloseable {
 
   /** Starts a driver with its own instance id and timeout for the cluster's operations. */
   public static TestDriver start(TestCluster cluster, String instanceId, Duration timeout) {
-    return start(cluster, instanceId, timeout, CloneLimits.DEFAULT, ImageLabels.NONE);
+    return start(cluster, instanceId, timeout, CloneLimits.DEFAULT, ImageLabels.NONE, false);
+  }
+
+  /** Starts a driver of an instance of its own, with credentials of its own. */
+  public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
+    return start(
+        cluster, instanceId, Duration.ofSeconds(30), CloneLimits.DEFAULT, ImageLabels.NONE, true);
+  }
+
+  /** Starts a controller with credentials of its own, on a machine that is no node. */
+  public static TestDriver startController(TestCluster cluster, String instanceId, boolean attach) {
+    try {
+      Path folder = Files.createTempDirectory("driver");
+      Path socket = folder.resolve("csi.sock");
+      DriverConfig.Driver controller =
+          new DriverConfig.Driver(
+              DriverConfig.Type.RBD,
+              "rbd.csi.ceph.com",
+              socket,
+              Optional.empty(),
+              "",
+              instanceId,
+              true,
+              false,
+              Optional.of(credentialsFolder(cluster, folder)),
+              attach);
+      Duration timeout = Duration.ofSeconds(15);
+      DriverProcess process =
+          DriverProcess.start(
+              new DriverConfig(
+                  clustersFile(cluster, folder),
+                  0,
+                  timeout,
+                  timeout,
+                  timeout,
+                  2,
+                  List.of(controller)));
+      return new TestDriver(cluster, instanceId, folder, process, socket);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private static TestDriver start(
@@ -61,7 +107,8 @@ public final class TestDriver implements AutoCloseable {
       String instanceId,
       Duration timeout,
       CloneLimits limits,
-      ImageLabels labels) {
+      ImageLabels labels,
+      boolean credentials) {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
@@ -83,10 +130,14 @@ public final class TestDriver implements AutoCloseable {
                           "node-1",
                           instanceId,
                           true,
-                          true)),
+                          true,
+                          credentials
+                              ? Optional.of(credentialsFolder(cluster, folder))
+                              : Optional.empty(),
+                          false)),
                   limits,
                   labels));
-      return new TestDriver(cluster, folder, process, socket);
+      return new TestDriver(cluster, instanceId, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -94,7 +145,25 @@ public final class TestDriver implements AutoCloseable {
 
   /** Starts a driver with its own limits on clones and labels on images. */
   public static TestDriver start(TestCluster cluster, CloneLimits limits, ImageLabels labels) {
-    return start(cluster, "default", Duration.ofSeconds(30), limits, labels);
+    return start(cluster, "default", Duration.ofSeconds(30), limits, labels, false);
+  }
+
+  /** Makes the namespace of {@link #IN_NAMESPACE} unless another test did. */
+  public static void makeNamespace(TestCluster cluster) {
+    if (!cluster.rbd("namespace", "ls", cluster.pool()).contains("ns1")) {
+      cluster.rbd("namespace", "create", cluster.pool() + "/ns1");
+    }
+  }
+
+  /** Writes credentials for two of the clusters of {@link #clustersFile}. */
+  private static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
+    Path credentials = folder.resolve("credentials");
+    for (String id : List.of(CLUSTER_ID, IN_NAMESPACE)) {
+      Path place = Files.createDirectories(credentials.resolve(id));
+      Files.writeString(place.resolve("userID"), cluster.rbdUser());
+      Files.writeString(place.resolve("userKey"), cluster.key(cluster.rbdUser()) + "\n");
+    }
+    return credentials;
   }
 
   /** Writes a config.json that names the cluster. */
@@ -107,6 +176,11 @@ public final class TestDriver implements AutoCloseable {
          {"clusterID": "nobody-there", "monitors": ["127.0.0.1:1"]}]
         """
             .formatted(CLUSTER_ID, cluster.monitors(), cluster.monitors()));
+  }
+
+  /** The id of the driver's instance. */
+  public String instanceId() {
+    return instanceId;
   }
 
   /** The CSI identity service. */

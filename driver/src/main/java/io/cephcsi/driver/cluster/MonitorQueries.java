@@ -1,0 +1,123 @@
+package io.cephcsi.driver.cluster;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+
+/** Questions to the monitors as typed calls; each is one round trip. */
+public final class MonitorQueries {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final String SEVERE = "HEALTH_ERR";
+  private static final List<String> OF_DATA = List.of("OSD_", "POOL_", "PG_", "OBJECT_", "MON_");
+
+  private MonitorQueries() {}
+
+  /** All pools, by id. */
+  public static List<PoolInfo> pools(RadosCluster cluster) {
+    return decodePools(ask(cluster, "osd pool ls", Map.of("detail", "detail")));
+  }
+
+  static List<PoolInfo> decodePools(JsonNode answer) {
+    List<PoolInfo> pools = new ArrayList<>();
+    for (JsonNode pool : answer) {
+      Set<String> applications = new HashSet<>();
+      pool.path("application_metadata").fieldNames().forEachRemaining(applications::add);
+      List<String> flags = List.of(pool.path("flags_names").asText("").split(",", -1));
+      pools.add(
+          new PoolInfo(
+              pool.path("pool_id").asLong(),
+              pool.path("pool_name").asText(),
+              applications,
+              !pool.path("erasure_code_profile").asText("").isEmpty(),
+              flags.contains("full") || flags.contains("full_quota"),
+              pool.path("quota_max_bytes").asLong(0)));
+    }
+    pools.sort(Comparator.comparingLong(PoolInfo::id));
+    return pools;
+  }
+
+  /** How many more bytes each pool can take, by name; a quota is respected. */
+  public static Map<String, PoolSpace> space(RadosCluster cluster) {
+    return decodeSpace(ask(cluster, "df", Map.of("detail", "detail")));
+  }
+
+  static Map<String, PoolSpace> decodeSpace(JsonNode answer) {
+    Map<String, PoolSpace> space = new TreeMap<>();
+    for (JsonNode pool : answer.path("pools")) {
+      JsonNode stats = pool.path("stats");
+      long available = stats.path("max_avail").asLong(0);
+      long quota = stats.path("quota_bytes").asLong(0);
+      if (quota > 0) {
+        available = Math.min(available, Math.max(0, quota - stored(stats)));
+      }
+      space.put(pool.path("name").asText(), new PoolSpace(available, quota));
+    }
+    return space;
+  }
+
+  private static long stored(JsonNode stats) {
+    return stats.path("stored").asLong(stats.path("bytes_used").asLong(0));
+  }
+
+  /**
+   * What endangers data now.
+   *
+   * @return the checks of severity error that concern pools, OSDs and placement groups; empty when
+   *     there are none
+   */
+  public static Optional<String> dangers(RadosCluster cluster) {
+    return decodeDangers(ask(cluster, "health", Map.of()));
+  }
+
+  static Optional<String> decodeDangers(JsonNode answer) {
+    List<String> dangers = new ArrayList<>();
+    answer
+        .path("checks")
+        .properties()
+        .forEach(
+            check -> {
+              if (SEVERE.equals(check.getValue().path("severity").asText())
+                  && OF_DATA.stream().anyMatch(check.getKey()::startsWith)) {
+                dangers.add(
+                    check.getKey()
+                        + ": "
+                        + check.getValue().path("summary").path("message").asText());
+              }
+            });
+    return dangers.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", dangers));
+  }
+
+  private static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {
+    Map<String, String> command = new LinkedHashMap<>();
+    command.put("prefix", prefix);
+    command.put("format", "json");
+    command.putAll(more);
+    try {
+      return JSON.readTree(cluster.monCommand(JSON.writeValueAsString(command)).text());
+    } catch (JsonProcessingException e) {
+      throw new VolumeException(
+          VolumeException.Reason.UNAVAILABLE,
+          "the monitor's answer to \"" + prefix + "\" is not JSON",
+          e);
+    }
+  }
+
+  /**
+   * What a pool can take.
+   *
+   * @param available how many more bytes of user data
+   * @param quota how many it may hold in all; 0 without a quota
+   */
+  public record PoolSpace(long available, long quota) {}
+}

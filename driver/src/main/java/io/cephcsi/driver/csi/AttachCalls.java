@@ -1,0 +1,122 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.csi.Requests.required;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.Attachment;
+import io.cephcsi.driver.rbd.MutableParameters;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerModifyVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeResponse;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** The controller's calls that change how a volume is used: decode, lock, call, encode. */
+final class AttachCalls {
+  private final OwnAccess own;
+  private final RbdVolumes volumes;
+  private final OperationRegistry operations;
+  private final ClusterExecutors executors;
+
+  AttachCalls(
+      OwnAccess own, RbdVolumes volumes, OperationRegistry operations, ClusterExecutors executors) {
+    this.own = own;
+    this.volumes = volumes;
+    this.operations = operations;
+    this.executors = executors;
+  }
+
+  CompletableFuture<ControllerPublishVolumeResponse> publish(
+      ControllerPublishVolumeRequest request) {
+    required(request.getVolumeId(), "volume_id");
+    required(request.getNodeId(), "node_id");
+    if (!request.hasVolumeCapability()) {
+      throw VolumeException.invalid("volume_capability is required");
+    }
+    VolumeCapabilities.requireComplete(List.of(request.getVolumeCapability()));
+    VolumeCapabilities.unsupported(List.of(request.getVolumeCapability()), true)
+        .ifPresent(
+            reason -> {
+              throw VolumeException.invalid("volume_capability: " + reason);
+            });
+    VolumeId id = Requests.volumeId(request.getVolumeId());
+    Attachment wanted =
+        new Attachment(
+            request.getNodeId(),
+            request.getReadonly(),
+            request.getVolumeCapability().getAccessMode().getMode().name(),
+            request.getVolumeCapability().hasBlock() ? "block" : "mount");
+    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    return operations.start(
+        id.toString(),
+        "ControllerPublishVolume",
+        executors.calls(id.clusterId()),
+        operation -> {
+          requireAttaching();
+          own.attachments().attach(id, wanted, user);
+          return ControllerPublishVolumeResponse.getDefaultInstance();
+        });
+  }
+
+  CompletableFuture<ControllerUnpublishVolumeResponse> unpublish(
+      ControllerUnpublishVolumeRequest request) {
+    Optional<VolumeId> parsed = VolumeId.parse(required(request.getVolumeId(), "volume_id"));
+    ControllerUnpublishVolumeResponse done = ControllerUnpublishVolumeResponse.getDefaultInstance();
+    if (parsed.isEmpty()) {
+      return CompletableFuture.completedFuture(done); // no such volume can be anywhere
+    }
+    VolumeId id = parsed.get();
+    if (own.access().find(id.clusterId()).isEmpty()) {
+      // Not proof that the volume is gone: the configuration may be wrong.
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "cluster \"" + id.clusterId() + "\" of volume " + id + " is not configured");
+    }
+    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    return operations.start(
+        id.toString(),
+        "ControllerUnpublishVolume",
+        executors.calls(id.clusterId()),
+        operation -> {
+          requireAttaching();
+          own.attachments().detach(id, request.getNodeId(), user);
+          return done;
+        });
+  }
+
+  private void requireAttaching() {
+    if (!own.attaches()) {
+      throw new VolumeException(
+          Reason.UNIMPLEMENTED,
+          "PUBLISH_UNPUBLISH_VOLUME is not advertised: no node plugin has registered");
+    }
+  }
+
+  CompletableFuture<ControllerModifyVolumeResponse> modify(ControllerModifyVolumeRequest request) {
+    required(request.getVolumeId(), "volume_id");
+    if (request.getMutableParametersCount() == 0) {
+      throw VolumeException.invalid("mutable_parameters is required");
+    }
+    MutableParameters parameters = MutableParameters.parse(request.getMutableParametersMap());
+    VolumeId id = Requests.volumeId(request.getVolumeId());
+    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    return operations.start(
+        id.toString(),
+        "ControllerModifyVolume",
+        executors.calls(id.clusterId()),
+        operation -> {
+          volumes.modify(id, parameters, user);
+          return ControllerModifyVolumeResponse.getDefaultInstance();
+        });
+  }
+}

@@ -1,0 +1,194 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.csi.Requests.required;
+
+import com.google.protobuf.Int64Value;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.rbd.ListPage;
+import io.cephcsi.driver.rbd.ListedSnapshot;
+import io.cephcsi.driver.rbd.ListedVolume;
+import io.cephcsi.driver.rbd.RbdCapacity.Capacity;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
+import io.cephcsi.proto.csi.v1.GetCapacityRequest;
+import io.cephcsi.proto.csi.v1.GetCapacityResponse;
+import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
+import io.cephcsi.proto.csi.v1.GetSnapshotResponse;
+import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
+import io.cephcsi.proto.csi.v1.ListSnapshotsResponse;
+import io.cephcsi.proto.csi.v1.ListVolumesRequest;
+import io.cephcsi.proto.csi.v1.ListVolumesResponse;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCondition;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.function.Supplier;
+
+/** The controller's questions on RBD volumes and snapshots: decode, call, encode. */
+final class InventoryCalls {
+  private final OwnAccess own;
+  private final ClusterExecutors executors;
+
+  InventoryCalls(OwnAccess own, ClusterExecutors executors) {
+    this.own = own;
+    this.executors = executors;
+  }
+
+  CompletableFuture<ListVolumesResponse> listVolumes(ListVolumesRequest request) {
+    requireNotNegative(request.getMaxEntries());
+    return onLists(
+        () ->
+            volumes(own.inventory().volumes(request.getMaxEntries(), request.getStartingToken())));
+  }
+
+  private static ListVolumesResponse volumes(ListPage<ListedVolume> page) {
+    ListVolumesResponse.Builder response =
+        ListVolumesResponse.newBuilder().setNextToken(page.nextToken());
+    for (ListedVolume volume : page.entries()) {
+      response.addEntries(
+          ListVolumesResponse.Entry.newBuilder()
+              .setVolume(volume(volume))
+              .setStatus(
+                  ListVolumesResponse.VolumeStatus.newBuilder()
+                      .addAllPublishedNodeIds(volume.nodes())
+                      .setVolumeCondition(condition(volume.problem()))));
+    }
+    return response.build();
+  }
+
+  private static Volume volume(ListedVolume volume) {
+    return Volume.newBuilder()
+        .setVolumeId(volume.id().toString())
+        .setCapacityBytes(volume.size())
+        .putAllVolumeContext(volume.context())
+        .build();
+  }
+
+  private static VolumeCondition condition(Optional<String> problem) {
+    return VolumeCondition.newBuilder()
+        .setAbnormal(problem.isPresent())
+        .setMessage(problem.orElse("the image is there and healthy"))
+        .build();
+  }
+
+  CompletableFuture<ListSnapshotsResponse> listSnapshots(ListSnapshotsRequest request) {
+    requireNotNegative(request.getMaxEntries());
+    if (!request.getSnapshotId().isEmpty()) {
+      return oneSnapshot(request);
+    }
+    Optional<VolumeId> source = VolumeId.parse(request.getSourceVolumeId());
+    if (source.isEmpty() && !request.getSourceVolumeId().isEmpty()) {
+      return CompletableFuture.completedFuture(ListSnapshotsResponse.getDefaultInstance());
+    }
+    return onLists(
+        () -> {
+          ListPage<ListedSnapshot> page =
+              own.inventory()
+                  .snapshots(source, request.getMaxEntries(), request.getStartingToken());
+          ListSnapshotsResponse.Builder response =
+              ListSnapshotsResponse.newBuilder().setNextToken(page.nextToken());
+          page.entries().forEach(snapshot -> response.addEntries(entry(snapshot)));
+          return response.build();
+        });
+  }
+
+  private CompletableFuture<ListSnapshotsResponse> oneSnapshot(ListSnapshotsRequest request) {
+    Optional<VolumeId> id = VolumeId.parse(request.getSnapshotId());
+    if (id.isEmpty()) {
+      return CompletableFuture.completedFuture(ListSnapshotsResponse.getDefaultInstance());
+    }
+    String source = request.getSourceVolumeId();
+    return onCluster(
+        id.get(),
+        () -> {
+          ListSnapshotsResponse.Builder response = ListSnapshotsResponse.newBuilder();
+          own.inventory()
+              .snapshot(id.get(), request.getSecretsMap())
+              .filter(found -> source.isEmpty() || found.source().toString().equals(source))
+              .ifPresent(found -> response.addEntries(entry(found)));
+          return response.build();
+        });
+  }
+
+  private static ListSnapshotsResponse.Entry entry(ListedSnapshot snapshot) {
+    return ListSnapshotsResponse.Entry.newBuilder().setSnapshot(Snapshots.encode(snapshot)).build();
+  }
+
+  CompletableFuture<GetSnapshotResponse> getSnapshot(GetSnapshotRequest request) {
+    String text = required(request.getSnapshotId(), "snapshot_id");
+    VolumeId id = VolumeId.parse(text).orElseThrow(() -> noSnapshot(text));
+    return onCluster(
+        id,
+        () ->
+            GetSnapshotResponse.newBuilder()
+                .setSnapshot(
+                    own.inventory()
+                        .snapshot(id, request.getSecretsMap())
+                        .map(Snapshots::encode)
+                        .orElseThrow(() -> noSnapshot(text)))
+                .build());
+  }
+
+  private static VolumeException noSnapshot(String id) {
+    return VolumeException.notFound("snapshot " + id + " does not exist");
+  }
+
+  CompletableFuture<ControllerGetVolumeResponse> getVolume(ControllerGetVolumeRequest request) {
+    VolumeId id = Requests.volumeId(request.getVolumeId());
+    return onCluster(
+        id,
+        () -> {
+          ListedVolume volume = own.inventory().volume(id);
+          return ControllerGetVolumeResponse.newBuilder()
+              .setVolume(volume(volume))
+              .setStatus(
+                  ControllerGetVolumeResponse.VolumeStatus.newBuilder()
+                      .addAllPublishedNodeIds(volume.nodes())
+                      .setVolumeCondition(condition(volume.problem())))
+              .build();
+        });
+  }
+
+  CompletableFuture<GetCapacityResponse> getCapacity(GetCapacityRequest request) {
+    boolean possible =
+        VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), true).isEmpty();
+    return onLists(
+        () -> {
+          Capacity capacity =
+              request.getParametersCount() == 0
+                  ? own.capacity().ofAll()
+                  : own.capacity()
+                      .of(
+                          request.getParametersMap(),
+                          request.getAccessibleTopology().getSegmentsMap());
+          GetCapacityResponse.Builder response =
+              GetCapacityResponse.newBuilder()
+                  .setAvailableCapacity(possible ? capacity.available() : 0)
+                  .setMinimumVolumeSize(Int64Value.of(Capacity.SMALLEST));
+          capacity.largest().ifPresent(max -> response.setMaximumVolumeSize(Int64Value.of(max)));
+          return response.build();
+        });
+  }
+
+  private static void requireNotNegative(int maxEntries) {
+    if (maxEntries < 0) {
+      throw VolumeException.invalid("max_entries must not be negative");
+    }
+  }
+
+  /** Lists and sums are about all clusters, so they have threads of their own. */
+  private <T> CompletableFuture<T> onLists(Supplier<T> work) {
+    return on(executors.calls("of all clusters"), work);
+  }
+
+  private <T> CompletableFuture<T> onCluster(VolumeId id, Supplier<T> work) {
+    return on(executors.calls(id.clusterId()), work);
+  }
+
+  private static <T> CompletableFuture<T> on(Executor executor, Supplier<T> work) {
+    return CompletableFuture.supplyAsync(work, executor);
+  }
+}

@@ -1,0 +1,104 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapPage;
+import io.cephcsi.bindings.rados.ReadOperation;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The names of one kind and instance in one pool, read page by page for lists. Whoever knows a name
+ * or a uuid asks {@link Journal} instead. Safe for several threads.
+ */
+public final class JournalDirectory {
+  private static final Logger LOG = LoggerFactory.getLogger(JournalDirectory.class);
+
+  private final IoContext pool;
+  private final String object;
+  private final String keyPrefix;
+
+  /**
+   * @param kind what is recorded
+   * @param instanceId tells several drivers on one pool apart
+   * @param pool the journal's pool
+   */
+  public JournalDirectory(JournalKind kind, String instanceId, IoContext pool) {
+    this.pool = pool;
+    this.object = kind.directory(instanceId);
+    this.keyPrefix = kind.directoryKey("");
+  }
+
+  /**
+   * Reads names in the order of their bytes; one round trip.
+   *
+   * @param after begin behind this name, whether it still exists or not; empty to begin
+   * @param max how many at most; the cluster may give fewer
+   */
+  public Page page(String after, int max) {
+    OmapPage omap;
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetVals(keyPrefix + after, keyPrefix, max);
+      pool.operate(object, read);
+      omap = values.get();
+    } catch (CephException.NotFound e) {
+      return new Page(List.of(), "", false);
+    } catch (CephException e) {
+      if (e.errno() == Errno.EOPNOTSUPP) {
+        return new Page(List.of(), "", false); // an erasure coded pool: no journal can be here
+      }
+      throw e;
+    }
+    List<Name> names = new ArrayList<>();
+    String last = after;
+    for (String key : inOrderOfBytes(omap)) {
+      String name = key.substring(keyPrefix.length());
+      byte[] stored = omap.values().getOrDefault(key, new byte[0]);
+      try {
+        DirectoryValue value = DirectoryValue.decode(new String(stored, UTF_8), pool.poolId());
+        names.add(new Name(name, value.uuid(), value.poolId()));
+      } catch (IllegalStateException e) {
+        LOG.warn("{} of {}: {}", name, object, e.getMessage()); // one must not hide all others
+      }
+      last = name;
+    }
+    return new Page(names, last, omap.more());
+  }
+
+  /** The cluster's order, which Java's strings do not have: they compare UTF-16. */
+  private static List<String> inOrderOfBytes(OmapPage page) {
+    return page.values().keySet().stream()
+        .sorted((a, b) -> Arrays.compareUnsigned(a.getBytes(UTF_8), b.getBytes(UTF_8)))
+        .toList();
+  }
+
+  /**
+   * A part of the directory.
+   *
+   * @param names the names in it, in the order of their bytes
+   * @param last the last name that was looked at
+   * @param more whether names follow
+   */
+  public record Page(List<Name> names, String last, boolean more) {
+    /** Copies the list. */
+    public Page {
+      names = List.copyOf(names);
+    }
+  }
+
+  /**
+   * A reserved name.
+   *
+   * @param requestName the name that the caller gave
+   * @param uuid what it stands for
+   * @param poolId the pool of the image and of the uuid's object
+   */
+  public record Name(String requestName, UUID uuid, long poolId) {}
+}

@@ -1,0 +1,47 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.cluster.PoolInfo;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A cluster as one list sees it: its pools and what endangers them, asked once, in two round trips.
+ *
+ * @param lease the connection
+ * @param reads reads many things at once
+ * @param pools all pools, by id
+ * @param danger what endangers data now
+ */
+record ClusterView(
+    Lease lease, ParallelReads reads, List<PoolInfo> pools, Optional<String> danger) {
+  static ClusterView of(Lease lease, ParallelReads reads) {
+    return new ClusterView(
+        lease,
+        reads,
+        MonitorQueries.pools(lease.cluster()),
+        MonitorQueries.dangers(lease.cluster()));
+  }
+
+  String clusterId() {
+    return lease.config().clusterId();
+  }
+
+  /** A pool by its id; empty when it is gone, with everything in it. */
+  Optional<IoContext> io(long poolId) {
+    try {
+      return Optional.of(lease.rbdPool(poolId));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** Whether a pool is full, as the map says. */
+  boolean isFull(long poolId) {
+    return pools.stream().anyMatch(pool -> pool.id() == poolId && pool.full());
+  }
+}

@@ -1,0 +1,21 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.journal.JournalDirectory.Name;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Reads what names of a journal stand for.
+ *
+ * @param <T> volumes or snapshots
+ */
+interface ListReader<T> {
+  /**
+   * Reads a batch.
+   *
+   * @param journalPool the pool of the directory that has the names
+   * @return for each name what it stands for; empty for what is half made or half deleted
+   */
+  List<Optional<T>> read(ClusterView cluster, IoContext journalPool, List<Name> names);
+}

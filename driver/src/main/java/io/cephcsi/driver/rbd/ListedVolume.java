@@ -1,0 +1,28 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A volume as lists show it.
+ *
+ * @param id its identifier
+ * @param size in bytes
+ * @param context what is known of its context
+ * @param nodes the ids of the nodes that it is published to
+ * @param problem what is wrong with it; empty when nothing is
+ */
+public record ListedVolume(
+    VolumeId id,
+    long size,
+    Map<String, String> context,
+    List<String> nodes,
+    Optional<String> problem) {
+  /** Copies the collections. */
+  public ListedVolume {
+    context = Map.copyOf(context);
+    nodes = List.copyOf(nodes);
+  }
+}

@@ -1,0 +1,166 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.journal.JournalDirectory;
+import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.ListPosition;
+import io.cephcsi.driver.journal.NameWalk;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call of a list: the directories of all pools of all clusters that the driver has credentials
+ * for, clusters by id, pools by id, names in the order of {@link NameWalk}.
+ *
+ * <p>An entry that stays while pages are read is on exactly one of them, whatever else comes and
+ * goes. A page costs two round trips to the monitors of each cluster, one for each pool without
+ * such a directory, one for every 1,000 names, and what the reader says for each entry; one entry
+ * more than asked is read, to know whether there is a next page. In memory are one page of names
+ * and the answer.
+ *
+ * @param <T> volumes or snapshots
+ */
+final class Listing<T> {
+  /** The most entries in one answer, so that it stays below the 4 MiB that clients of gRPC take. */
+  static final int MAX_ENTRIES = 5000;
+
+  private static final Logger LOG = LoggerFactory.getLogger(Listing.class);
+
+  private final DriverAccess access;
+  private final ClusterExecutors executors;
+  private final JournalKind kind;
+  private final String instanceId;
+  private final ListReader<T> reader;
+  private final int max;
+  private final List<T> entries = new ArrayList<>();
+  private Optional<ListPosition> from;
+  private Optional<ListPosition> last = Optional.empty();
+
+  /**
+   * @param access the clusters
+   * @param executors threads to read with
+   * @param kind what is listed
+   * @param instanceId tells several drivers on one pool apart
+   * @param reader reads what names stand for
+   * @param maxEntries how many entries at most; 0 for as many as an answer can hold
+   * @param token where to go on; empty to begin
+   * @throws VolumeException ABORTED when the token is not good, INVALID_ARGUMENT when maxEntries is
+   *     negative
+   */
+  Listing(
+      DriverAccess access,
+      ClusterExecutors executors,
+      JournalKind kind,
+      String instanceId,
+      ListReader<T> reader,
+      int maxEntries,
+      String token) {
+    if (maxEntries < 0) {
+      throw VolumeException.invalid("max_entries must not be negative");
+    }
+    this.access = access;
+    this.executors = executors;
+    this.kind = kind;
+    this.instanceId = instanceId;
+    this.reader = reader;
+    this.max = maxEntries == 0 ? MAX_ENTRIES : Math.min(maxEntries, MAX_ENTRIES);
+    this.from = token.isEmpty() ? Optional.empty() : Optional.of(ListPosition.parse(kind, token));
+  }
+
+  /** Reads the page. */
+  ListPage<T> read() {
+    for (ClusterConfig cluster : clustersToRead()) {
+      if (isFull()) {
+        break;
+      }
+      access.connected(
+          cluster,
+          lease -> {
+            ParallelReads reads = new ParallelReads(executors.reads(cluster.clusterId()));
+            read(ClusterView.of(lease, reads));
+            return null;
+          });
+      from = Optional.empty();
+    }
+    if (!isFull()) {
+      return new ListPage<>(entries, "");
+    }
+    String token = last.map(ListPosition::token).orElseThrow();
+    return new ListPage<>(entries.subList(0, max), token);
+  }
+
+  /** Whether there is an entry for the next page. */
+  private boolean isFull() {
+    return entries.size() > max;
+  }
+
+  private List<ClusterConfig> clustersToRead() {
+    List<ClusterConfig> clusters = access.clusters();
+    if (from.isEmpty()) {
+      return clusters;
+    }
+    for (int i = 0; i < clusters.size(); i++) {
+      if (from.get().isIn(clusters.get(i).clusterId())) {
+        return clusters.subList(i, clusters.size());
+      }
+    }
+    throw new VolumeException(
+        Reason.ABORTED, "starting_token: its cluster is not configured any more; start again");
+  }
+
+  private void read(ClusterView cluster) {
+    for (PoolInfo pool : cluster.pools()) {
+      long start = from.map(ListPosition::poolId).orElse(Long.MIN_VALUE);
+      if (!isFull() && pool.mayHoldRbd() && pool.id() >= start) {
+        cluster.io(pool.id()).ifPresent(io -> readPool(cluster, io));
+      }
+    }
+  }
+
+  private void readPool(ClusterView cluster, IoContext io) {
+    try {
+      NameWalk walk =
+          new NameWalk(
+              new JournalDirectory(kind, instanceId, io),
+              from.filter(position -> position.poolId() == io.poolId()));
+      List<Name> names = walk.next(missing());
+      while (!names.isEmpty()) {
+        add(cluster, io, names);
+        names = isFull() ? List.of() : walk.next(missing());
+      }
+    } catch (CephException.Denied e) {
+      LOG.debug("pool {} is not for us: {}", io.pool(), e.getMessage());
+    }
+  }
+
+  private int missing() {
+    return max + 1 - entries.size();
+  }
+
+  private void add(ClusterView cluster, IoContext io, List<Name> names) {
+    List<Optional<T>> read = reader.read(cluster, io, names);
+    for (int i = 0; i < names.size(); i++) {
+      if (read.get(i).isPresent()) {
+        entries.add(read.get(i).get());
+        if (entries.size() == max) {
+          last =
+              Optional.of(
+                  ListPosition.behind(
+                      kind, cluster.clusterId(), io.poolId(), names.get(i).requestName()));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,185 @@
+package io.cephcsi.driver.rbd;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.cluster.PoolInfo;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.format.DateTimeParseException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The nodes that exist, recorded by the node plugins themselves in every pool that may hold
+ * volumes, beside the journal:
+ *
+ * <pre>
+ *   csi.java.nodes.[instance]   omap  node id → when it was last there, ISO 8601
+ * </pre>
+ *
+ * <p>The controller so needs one read, in the volume's own pool. See {@code
+ * docs/decisions/node-registration.md}. Safe for several threads.
+ */
+public final class NodeRegistry {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeRegistry.class);
+  private static final Duration FORGOTTEN = Duration.ofDays(1);
+
+  private final DriverAccess access;
+  private final String object;
+  private final Optional<String> ownNode;
+  private final Clock clock;
+  private volatile boolean anySeen;
+
+  /**
+   * @param access the clusters
+   * @param instanceId tells several drivers on one pool apart
+   * @param ownNode the node that this process itself serves
+   */
+  public NodeRegistry(DriverAccess access, String instanceId, Optional<String> ownNode) {
+    this(access, instanceId, ownNode, Clock.systemUTC());
+  }
+
+  NodeRegistry(DriverAccess access, String instanceId, Optional<String> ownNode, Clock clock) {
+    this.access = access;
+    this.object = "csi.java.nodes." + instanceId;
+    this.ownNode = ownNode;
+    this.clock = clock;
+  }
+
+  /**
+   * Whether a node was there within the last day; one round trip for a node that is registered in
+   * the pool.
+   *
+   * @param lease the cluster of the volume
+   * @param pool the pool of the volume
+   */
+  boolean isKnown(Lease lease, IoContext pool, String nodeId) {
+    if (ownNode.filter(nodeId::equals).isPresent() || isRegistered(pool, nodeId)) {
+      return true;
+    }
+    // The pool may be younger than the node's last report: look where it reported to before.
+    return MonitorQueries.pools(lease.cluster()).stream()
+        .filter(PoolInfo::mayHoldRbd)
+        .anyMatch(other -> isRegisteredIn(lease, other, nodeId));
+  }
+
+  private boolean isRegisteredIn(Lease lease, PoolInfo pool, String nodeId) {
+    try {
+      return isRegistered(lease.rbdPool(pool.name()), nodeId);
+    } catch (CephException e) {
+      LOG.debug("pool {} is not for us: {}", pool.name(), e.getMessage());
+      return false;
+    }
+  }
+
+  private boolean isRegistered(IoContext pool, String nodeId) {
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(nodeId));
+      pool.operate(object, read);
+      byte[] seen = values.get().get(nodeId);
+      return seen != null && isRecent(new String(seen, UTF_8));
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  private boolean isRecent(String seen) {
+    try {
+      return Instant.parse(seen).isAfter(clock.instant().minus(FORGOTTEN));
+    } catch (DateTimeParseException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Whether any node is registered on any cluster; once it was so, it stays so. A cluster that
+   * cannot be asked does not count.
+   */
+  public boolean anyRegistered() {
+    if (ownNode.isPresent() || anySeen) {
+      return true;
+    }
+    anySeen = access.clusters().stream().anyMatch(this::anyRegisteredOn);
+    return anySeen;
+  }
+
+  private boolean anyRegisteredOn(ClusterConfig cluster) {
+    try {
+      return access.connected(
+          cluster,
+          lease ->
+              MonitorQueries.pools(lease.cluster()).stream()
+                  .filter(PoolInfo::mayHoldRbd)
+                  .anyMatch(pool -> anyRegisteredIn(lease, pool)));
+    } catch (RuntimeException e) {
+      LOG.warn("cluster {} cannot be asked for nodes: {}", cluster.clusterId(), e.toString());
+      return false;
+    }
+  }
+
+  private boolean anyRegisteredIn(Lease lease, PoolInfo pool) {
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetVals("", "", 1);
+      lease.rbdPool(pool.name()).operate(object, read);
+      return !values.get().values().isEmpty();
+    } catch (CephException e) {
+      LOG.debug("no nodes in pool {}: {}", pool.name(), e.getMessage());
+      return false;
+    }
+  }
+
+  /**
+   * Records that a node is there, on all clusters that the driver has credentials for; one round
+   * trip for each pool. What cannot be reached is only noted: the next time may succeed.
+   */
+  public void register(String nodeId) {
+    access
+        .clusters()
+        .forEach(
+            cluster -> {
+              try {
+                access.connected(
+                    cluster,
+                    lease -> {
+                      MonitorQueries.pools(lease.cluster()).stream()
+                          .filter(PoolInfo::mayHoldRbd)
+                          .forEach(pool -> registerIn(lease, pool, nodeId));
+                      return null;
+                    });
+              } catch (RuntimeException e) {
+                LOG.warn(
+                    "node {} is not registered on cluster {}: {}",
+                    nodeId,
+                    cluster.clusterId(),
+                    e.toString());
+              }
+            });
+  }
+
+  private void registerIn(Lease lease, PoolInfo pool, String nodeId) {
+    try (WriteOperation write = new WriteOperation()) {
+      byte[] now = clock.instant().toString().getBytes(UTF_8);
+      write.create().omapSet(Map.of(nodeId, now));
+      lease.rbdPool(pool.name()).operate(object, write);
+    } catch (CephException e) {
+      if (e instanceof CephException.Denied || e.errno() == Errno.EOPNOTSUPP) {
+        LOG.debug("pool {} is not for us: {}", pool.name(), e.getMessage());
+      } else {
+        throw e;
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package io.cephcsi.driver.rbd;
+
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Reports every minute, in the background, that the node of this process is there. */
+public final class NodeReporter implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeReporter.class);
+  private static final int PERIOD_SECONDS = 60;
+
+  private final ScheduledExecutorService timer =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "node-report");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private NodeReporter() {}
+
+  /** Starts reporting a node. */
+  @SuppressWarnings("FutureReturnValueIgnored") // it runs until the timer is closed
+  public static NodeReporter start(NodeRegistry registry, String nodeId) {
+    NodeReporter reporter = new NodeReporter();
+    reporter.timer.scheduleWithFixedDelay(
+        () -> report(registry, nodeId), 0, PERIOD_SECONDS, TimeUnit.SECONDS);
+    return reporter;
+  }
+
+  private static void report(NodeRegistry registry, String nodeId) {
+    try {
+      registry.register(nodeId);
+    } catch (RuntimeException e) { // such as a configuration that is not readable yet
+      LOG.warn("node {} is not registered: {}", nodeId, e.toString());
+    }
+  }
+
+  @Override
+  public void close() {
+    timer.shutdownNow();
+  }
+}

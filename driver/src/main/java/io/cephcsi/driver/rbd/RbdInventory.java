@@ -1,0 +1,148 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageSummary;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What volumes and snapshots there are, and how they are. Changes nothing, locks nothing. All calls
+ * block on the cluster. Safe for several threads.
+ */
+public final class RbdInventory {
+  private final DriverAccess access;
+  private final ClusterExecutors executors;
+  private final RbdVolumes volumes;
+  private final String instanceId;
+
+  /**
+   * @param access the clusters
+   * @param executors threads to read with
+   * @param volumes single volumes
+   * @param instanceId tells several drivers on one pool apart
+   */
+  public RbdInventory(
+      DriverAccess access, ClusterExecutors executors, RbdVolumes volumes, String instanceId) {
+    this.access = access;
+    this.executors = executors;
+    this.volumes = volumes;
+    this.instanceId = instanceId;
+  }
+
+  /**
+   * Lists volumes; see {@link Listing} and {@link VolumeReader} for what it costs.
+   *
+   * @param maxEntries how many at most; 0 for as many as an answer can hold
+   * @param token where to go on; empty to begin
+   */
+  public ListPage<ListedVolume> volumes(int maxEntries, String token) {
+    VolumeReader reader = new VolumeReader(instanceId);
+    return new Listing<>(
+            access, executors, JournalKind.VOLUME, instanceId, reader, maxEntries, token)
+        .read();
+  }
+
+  /**
+   * Lists snapshots; see {@link Listing} and {@link SnapshotReader} for what it costs.
+   *
+   * @param source only those of this volume; empty for all
+   */
+  public ListPage<ListedSnapshot> snapshots(
+      Optional<VolumeId> source, int maxEntries, String token) {
+    SnapshotReader reader = new SnapshotReader(instanceId, source);
+    return new Listing<>(
+            access, executors, JournalKind.SNAPSHOT, instanceId, reader, maxEntries, token)
+        .read();
+  }
+
+  /** One snapshot, in six round trips; empty if it does not exist. */
+  public Optional<ListedSnapshot> snapshot(VolumeId id, Map<String, String> secrets) {
+    if (access.find(id.clusterId()).isEmpty()) {
+      return Optional.empty();
+    }
+    Credentials user = access.credentials(id.clusterId(), secrets);
+    return access.connected(
+        access.require(id.clusterId()),
+        user,
+        lease -> {
+          ClusterView cluster =
+              ClusterView.of(lease, new ParallelReads(executors.reads(id.clusterId())));
+          Name name = new Name("", id.uuid(), id.location());
+          return cluster
+              .io(id.location())
+              .flatMap(
+                  io ->
+                      new SnapshotReader(instanceId, Optional.empty())
+                          .read(cluster, io, List.of(name))
+                          .get(0));
+        });
+  }
+
+  /**
+   * One volume. Its image is opened, which tells more than lists can: who mirrors it.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist; one without an image does, and that is
+   *     its problem
+   */
+  public ListedVolume volume(VolumeId id) {
+    Credentials user = access.credentials(id.clusterId(), Map.of());
+    return volumes.with(id, user, volume -> describe(volume));
+  }
+
+  private ListedVolume describe(OpenVolume volume) {
+    ClusterView cluster =
+        ClusterView.of(volume.lease(), new ParallelReads(executors.reads(volume.id().clusterId())));
+    IoContext io = volume.pool().io();
+    String journalPool =
+        volume.entry().journalPoolId().isPresent()
+            ? volume.lease().rbdPool(volume.entry().journalPoolId().getAsLong()).pool()
+            : io.pool();
+    Optional<ImageSummary> image =
+        volume
+            .pool()
+            .imageId(volume.entry().name())
+            .flatMap(imageId -> ImageSummary.read(io, imageId));
+    return new ListedVolume(
+        volume.id(),
+        image.map(ImageSummary::size).orElse(0L),
+        Map.of(
+            "clusterID", volume.id().clusterId(),
+            "pool", io.pool(),
+            "journalPool", journalPool,
+            "imageName", volume.entry().name()),
+        Attachment.of(volume.entry()).stream().map(Attachment::nodeId).toList(),
+        image.isPresent()
+            ? VolumeReader.problem(cluster, io, image.get()).or(() -> mirrored(volume))
+            : Optional.of(missing(volume)));
+  }
+
+  private static Optional<String> mirrored(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      return image
+          .mirroring()
+          .filter(mirror -> !mirror.primary())
+          .map(mirror -> "the image is a mirror's secondary: it cannot be written here");
+    }
+  }
+
+  private static String missing(OpenVolume volume) {
+    String image = volume.pool().io().pool() + "/" + volume.entry().name();
+    boolean inTrash =
+        volume
+            .entry()
+            .imageId()
+            .filter(id -> !ImageSummary.inTrash(volume.pool().io(), List.of(id)).isEmpty())
+            .isPresent();
+    return inTrash ? "image " + image + " is in the trash" : "image " + image + " is missing";
+  }
+}

@@ -1,0 +1,130 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderSnapshot;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.ImageSummary;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Predicate;
+
+/**
+ * Reads the snapshots of a list: three round trips for each, the journal's object, the header of
+ * its image and the snapshot on that, many at once, and one for each batch, for those that are in
+ * the trash. A snapshot that a filter leaves out costs the first of them.
+ */
+final class SnapshotReader implements ListReader<ListedSnapshot> {
+  private final String instanceId;
+  private final Predicate<JournalEntry> wanted;
+
+  /**
+   * @param instanceId tells several drivers on one pool apart
+   * @param source only snapshots of this volume; empty for all
+   */
+  SnapshotReader(String instanceId, Optional<VolumeId> source) {
+    this.instanceId = instanceId;
+    this.wanted =
+        entry -> source.isEmpty() || sourceUuid(entry).equals(source.map(volume -> volume.uuid()));
+  }
+
+  @Override
+  public List<Optional<ListedSnapshot>> read(
+      ClusterView cluster, IoContext journalPool, List<Name> names) {
+    List<Optional<Found>> found =
+        cluster
+            .reads()
+            .map(
+                names,
+                name ->
+                    cluster
+                        .io(name.poolId())
+                        .flatMap(io -> find(cluster.clusterId(), io, name.uuid())));
+    Set<String> trash =
+        ImageSummary.inTrash(
+            journalPool, found.stream().flatMap(Optional::stream).map(Found::imageId).toList());
+    return found.stream()
+        .map(snapshot -> snapshot.filter(f -> !trash.contains(f.imageId)).map(Found::snapshot))
+        .toList();
+  }
+
+  private Optional<Found> find(String clusterId, IoContext io, UUID uuid) {
+    return new Journal(JournalKind.SNAPSHOT, instanceId, io, io)
+        .byUuid(uuid)
+        .filter(wanted)
+        .flatMap(entry -> find(clusterId, io, entry));
+  }
+
+  private static Optional<Found> find(String clusterId, IoContext io, JournalEntry entry) {
+    Optional<String> imageId = entry.imageId();
+    Optional<UUID> source = sourceUuid(entry);
+    if (imageId.isEmpty() || source.isEmpty()) {
+      return Optional.empty(); // being made: the image's id is recorded last
+    }
+    try {
+      Optional<ImageHeader> header = ImageHeader.read(io, imageId.get());
+      return header.flatMap(
+          image ->
+              ImageHeader.snapshots(io, imageId.get(), image.snapshotIds()).stream()
+                  .filter(s -> s.namespace() == SnapshotNamespace.USER)
+                  .filter(s -> s.name().equals(entry.name()))
+                  .findFirst()
+                  .map(
+                      snapshot ->
+                          new Found(
+                              imageId.get(),
+                              listed(clusterId, io, entry, source.get(), image, snapshot))));
+    } catch (CephException.NotFound e) {
+      return Optional.empty(); // deleted meanwhile
+    }
+  }
+
+  private static ListedSnapshot listed(
+      String clusterId,
+      IoContext io,
+      JournalEntry entry,
+      UUID source,
+      ImageHeader image,
+      HeaderSnapshot snapshot) {
+    // The source is in the same pool, unless the SnapshotClass said otherwise: then the parent
+    // tells, as long as nobody flattened the snapshot's image.
+    long sourcePool = image.parent().map(ImageLink::poolId).orElse(io.poolId());
+    return new ListedSnapshot(
+        new VolumeId(clusterId, io.poolId(), entry.uuid()),
+        new VolumeId(clusterId, sourcePool, source),
+        snapshot.size(),
+        snapshot.createdAt());
+  }
+
+  /** The uuid at the end of the source image's name. */
+  private static Optional<UUID> sourceUuid(JournalEntry entry) {
+    return entry.source().flatMap(SnapshotReader::uuidAtEnd);
+  }
+
+  private static Optional<UUID> uuidAtEnd(String imageName) {
+    int length = 36;
+    if (imageName.length() < length) {
+      return Optional.empty();
+    }
+    String end = imageName.substring(imageName.length() - length);
+    try {
+      UUID uuid = UUID.fromString(end);
+      return Objects.equals(uuid.toString(), end) ? Optional.of(uuid) : Optional.empty();
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** A snapshot with its image, perhaps in the trash. */
+  private record Found(String imageId, ListedSnapshot snapshot) {}
+}

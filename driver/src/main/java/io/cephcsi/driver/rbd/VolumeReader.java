@@ -1,0 +1,124 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageFlag;
+import io.cephcsi.bindings.rbd.ImageSummary;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Reads the volumes of a list: two round trips for each, the journal's object and the image's
+ * header, many at once, and one for each batch and pool, for those that are in the trash. No image
+ * is opened.
+ */
+final class VolumeReader implements ListReader<ListedVolume> {
+  private final String instanceId;
+
+  VolumeReader(String instanceId) {
+    this.instanceId = instanceId;
+  }
+
+  @Override
+  public List<Optional<ListedVolume>> read(
+      ClusterView cluster, IoContext journalPool, List<Name> names) {
+    Map<Long, Optional<IoContext>> pools = new HashMap<>();
+    for (Name name : names) {
+      pools.computeIfAbsent(name.poolId(), cluster::io);
+    }
+    List<Optional<Found>> found =
+        cluster
+            .reads()
+            .map(
+                names,
+                name ->
+                    Objects.requireNonNull(pools.get(name.poolId()))
+                        .flatMap(io -> find(io, journalPool, name)));
+    Set<String> trash = trash(found);
+    return found.stream()
+        .map(
+            volume ->
+                volume
+                    .filter(present -> !trash.contains(present.place()))
+                    .map(present -> present.listed(cluster)))
+        .toList();
+  }
+
+  private Optional<Found> find(IoContext io, IoContext journalPool, Name name) {
+    return new Journal(JournalKind.VOLUME, instanceId, journalPool, io)
+        .byUuid(name.uuid())
+        .flatMap(entry -> find(io, journalPool.pool(), entry));
+  }
+
+  private static Optional<Found> find(IoContext io, String journalPool, JournalEntry entry) {
+    Optional<String> imageId = entry.imageId().or(() -> new RbdPool(io).imageId(entry.name()));
+    return imageId.flatMap(
+        id ->
+            ImageSummary.read(io, id)
+                .map(summary -> new Found(io, journalPool, entry, id, summary)));
+  }
+
+  private static Set<String> trash(List<Optional<Found>> volumes) {
+    Map<IoContext, List<String>> ids = new HashMap<>();
+    volumes.stream()
+        .flatMap(Optional::stream)
+        .forEach(v -> ids.computeIfAbsent(v.io, io -> new ArrayList<>()).add(v.imageId));
+    Set<String> trash = new HashSet<>();
+    ids.forEach(
+        (io, images) ->
+            ImageSummary.inTrash(io, images)
+                .forEach(imageId -> trash.add(Found.place(io, imageId))));
+    return trash;
+  }
+
+  /** What is wrong with an image that is there; empty when nothing is. */
+  static Optional<String> problem(ClusterView cluster, IoContext io, ImageSummary image) {
+    if (image.flags().contains(ImageFlag.OBJECT_MAP_INVALID)) {
+      return Optional.of("the object map of the image is invalid: usage is slow to find out");
+    }
+    if (image.features().contains(ImageFeature.NON_PRIMARY)) {
+      return Optional.of("the image is a mirror's secondary: it cannot be written here");
+    }
+    if (cluster.isFull(io.poolId())) {
+      return Optional.of("pool " + io.pool() + " is full");
+    }
+    return cluster.danger();
+  }
+
+  /** A volume with an image, perhaps in the trash. */
+  private record Found(
+      IoContext io, String journalPool, JournalEntry entry, String imageId, ImageSummary image) {
+    String place() {
+      return place(io, imageId);
+    }
+
+    static String place(IoContext io, String imageId) {
+      return io.poolId() + "/" + imageId;
+    }
+
+    ListedVolume listed(ClusterView cluster) {
+      return new ListedVolume(
+          new VolumeId(cluster.clusterId(), io.poolId(), entry.uuid()),
+          image.size(),
+          Map.of(
+              "clusterID", cluster.clusterId(),
+              "pool", io.pool(),
+              "journalPool", journalPool,
+              "imageName", entry.name()),
+          Attachment.of(entry).stream().map(Attachment::nodeId).toList(),
+          problem(cluster, io, image));
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+
+import com.google.protobuf.Message;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
+import io.cephcsi.proto.csi.v1.NodeGetInfoRequest;
+import io.cephcsi.proto.csi.v1.NodeGrpc;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.util.UUID;
+import java.util.function.Function;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+
+/** What the parts of the conformance suite share: a driver with an instance of its own. */
+abstract class ConformanceCase {
+  static final long MIB = 1L << 20;
+  static final TestCluster CLUSTER = TestCluster.shared();
+
+  /** An identifier that parses, of a volume or snapshot that never was. */
+  static final String NOBODY = "0001-000c-test-cluster-0000000000000001-" + new UUID(7, 7);
+
+  @SuppressWarnings("NullAway.Init")
+  static TestDriver driver;
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.startWithCredentials(CLUSTER, "conf-" + UUID.randomUUID());
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  static ControllerBlockingStub controller() {
+    return driver.controller();
+  }
+
+  static String newName() {
+    return "pvc-" + UUID.randomUUID();
+  }
+
+  static Volume create() {
+    return driver.create(newName(), 16 * MIB);
+  }
+
+  static DeleteVolumeRequest.Builder delete(String volumeId) {
+    return DeleteVolumeRequest.newBuilder().setVolumeId(volumeId).putAllSecrets(driver.secrets());
+  }
+
+  static ControllerExpandVolumeRequest.Builder expand(String volumeId, long bytes) {
+    return ControllerExpandVolumeRequest.newBuilder()
+        .setVolumeId(volumeId)
+        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
+        .setVolumeCapability(TestDriver.singleWriter())
+        .putAllSecrets(driver.secrets());
+  }
+
+  static CreateSnapshotRequest.Builder snapshot(String name, String source) {
+    return CreateSnapshotRequest.newBuilder()
+        .setName(name)
+        .setSourceVolumeId(source)
+        .putParameters("clusterID", TestDriver.CLUSTER_ID)
+        .putAllSecrets(driver.secrets());
+  }
+
+  static Snapshot createSnapshot(String source) {
+    return controller().createSnapshot(snapshot("snap-" + newName(), source).build()).getSnapshot();
+  }
+
+  static DeleteSnapshotRequest.Builder deleteSnapshot(String snapshotId) {
+    return DeleteSnapshotRequest.newBuilder()
+        .setSnapshotId(snapshotId)
+        .putAllSecrets(driver.secrets());
+  }
+
+  static String node() {
+    return NodeGrpc.newBlockingStub(driver.channel())
+        .nodeGetInfo(NodeGetInfoRequest.getDefaultInstance())
+        .getNodeId();
+  }
+
+  static ControllerPublishVolumeRequest.Builder publish(String volumeId, String nodeId) {
+    return ControllerPublishVolumeRequest.newBuilder()
+        .setVolumeId(volumeId)
+        .setNodeId(nodeId)
+        .setVolumeCapability(TestDriver.singleWriter())
+        .putAllSecrets(driver.secrets());
+  }
+
+  static ControllerUnpublishVolumeRequest.Builder unpublish(String volumeId, String nodeId) {
+    return ControllerUnpublishVolumeRequest.newBuilder()
+        .setVolumeId(volumeId)
+        .setNodeId(nodeId)
+        .putAllSecrets(driver.secrets());
+  }
+
+  static VolumeCapability block(VolumeCapability.AccessMode.Mode mode) {
+    return VolumeCapability.newBuilder()
+        .setBlock(VolumeCapability.BlockVolume.getDefaultInstance())
+        .setAccessMode(VolumeCapability.AccessMode.newBuilder().setMode(mode))
+        .build();
+  }
+
+  /** The request without one field, or with one too large, is refused naming the field. */
+  static <Q extends Message> void assertInvalid(String field, Function<Q, ?> call, Q request) {
+    assertStatus(Code.INVALID_ARGUMENT, field, () -> call.apply(request));
+  }
+}

@@ -1,0 +1,113 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+
+class NodeRegistrationIT {
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private final String instance = "nodes-" + UUID.randomUUID();
+
+  private static List<RPC.Type> capabilities(TestDriver driver) {
+    return driver
+        .controller()
+        .controllerGetCapabilities(ControllerGetCapabilitiesRequest.getDefaultInstance())
+        .getCapabilitiesList()
+        .stream()
+        .map(capability -> capability.getRpc().getType())
+        .toList();
+  }
+
+  private static void publish(TestDriver driver, String volumeId, String node) {
+    assertThat(
+            driver
+                .controller()
+                .controllerPublishVolume(
+                    ControllerPublishVolumeRequest.newBuilder()
+                        .setVolumeId(volumeId)
+                        .setNodeId(node)
+                        .setVolumeCapability(TestDriver.singleWriter())
+                        .build()))
+        .isNotNull();
+  }
+
+  private static void unpublish(TestDriver driver, String volumeId) {
+    assertThat(
+            driver
+                .controller()
+                .controllerUnpublishVolume(
+                    ControllerUnpublishVolumeRequest.newBuilder().setVolumeId(volumeId).build()))
+        .isNotNull();
+  }
+
+  @Test
+  void publishIsAdvertisedOnceANodeHasRegisteredAndForThatNodeOnly() {
+    try (TestDriver controller = TestDriver.startController(CLUSTER, instance, false)) {
+      Volume volume = controller.create("pvc-" + instance, 1 << 20);
+      String id = volume.getVolumeId();
+      assertThat(capabilities(controller))
+          .contains(RPC.Type.LIST_VOLUMES)
+          .doesNotContain(RPC.Type.PUBLISH_UNPUBLISH_VOLUME, RPC.Type.PUBLISH_READONLY);
+      assertStatus(Code.UNIMPLEMENTED, () -> publish(controller, id, "node-1"));
+
+      try (TestDriver node = TestDriver.startWithCredentials(CLUSTER, instance)) {
+        assertThat(node.instanceId()).isEqualTo(instance);
+        Awaitility.await()
+            .until(() -> capabilities(controller).contains(RPC.Type.PUBLISH_UNPUBLISH_VOLUME));
+      }
+      // The requests carry no secrets: the driver has its own.
+      Awaitility.await().ignoreExceptions().until(() -> tryPublish(controller, id));
+      assertStatus(Code.NOT_FOUND, "node-9", () -> publish(controller, id, "node-9"));
+      unpublish(controller, id);
+      controller.delete(id);
+    }
+  }
+
+  private static boolean tryPublish(TestDriver driver, String volumeId) {
+    publish(driver, volumeId, "node-1");
+    return true;
+  }
+
+  @Test
+  void aNodeThatWasNotThereForADayIsUnknown() {
+    try (TestDriver controller = TestDriver.startController(CLUSTER, instance, true)) {
+      assertThat(capabilities(controller)).contains(RPC.Type.PUBLISH_UNPUBLISH_VOLUME);
+      String id = controller.create("pvc-" + instance, 1 << 20).getVolumeId();
+      String object = "csi.java.nodes." + instance;
+      CLUSTER.rados("-p", CLUSTER.pool(), "create", object);
+      Instant now = Instant.now();
+      CLUSTER.rados(
+          "-p",
+          CLUSTER.pool(),
+          "setomapval",
+          object,
+          "gone",
+          now.minus(Duration.ofHours(25)).toString());
+      CLUSTER.rados(
+          "-p",
+          CLUSTER.pool(),
+          "setomapval",
+          object,
+          "silent",
+          now.minus(Duration.ofHours(23)).toString());
+      assertStatus(Code.NOT_FOUND, () -> publish(controller, id, "gone"));
+      publish(controller, id, "silent");
+      unpublish(controller, id);
+      controller.delete(id);
+    }
+  }
+}
