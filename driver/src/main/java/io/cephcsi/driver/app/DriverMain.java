@@ -18,7 +18,7 @@ import picocli.CommandLine.Spec;
     description = "A CSI driver for Ceph that talks to the cluster through librados and librbd.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
-    subcommands = {ServeCommand.class, CommandLine.HelpCommand.class},
+    subcommands = {ServeCommand.class, CallCommand.class, CommandLine.HelpCommand.class},
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:done", "1:failed", "2:wrong command line or configuration"},
     footer = {
@@ -38,11 +38,16 @@ public final class DriverMain implements Runnable {
 
   /** Runs the program and ends the process with its exit code. */
   public static void main(String[] args) {
-    System.exit(run(new PrintWriter(System.err, true, UTF_8), args));
+    System.exit(
+        run(
+            new PrintWriter(System.out, true, UTF_8),
+            new PrintWriter(System.err, true, UTF_8),
+            args));
   }
 
-  static int run(PrintWriter err, String... args) {
+  static int run(PrintWriter out, PrintWriter err, String... args) {
     CommandLine program = new CommandLine(new DriverMain());
+    program.setOut(out);
     program.setErr(err);
     program.setExecutionExceptionHandler(DriverMain::failed);
     return program.execute(GoFlags.normalize(args).toArray(new String[0]));
@@ -57,7 +62,7 @@ public final class DriverMain implements Runnable {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "Missing command: serve, or the options of serve");
+        spec.commandLine(), "Missing command: serve, call, or the options of serve");
   }
 
   /** Sets how much is logged. */

@@ -81,7 +81,7 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void serve(DriverConfig.Driver driver) throws IOException {
-    OperationRegistry operations = new OperationRegistry();
+    OperationRegistry operations = new OperationRegistry(answerWithin());
     registries.add(operations);
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
@@ -105,6 +105,11 @@ public final class DriverProcess implements AutoCloseable {
     addons.add(
         new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
     listen(driver, csi, addons);
+  }
+
+  /** A call makes several operations on the cluster; one that hangs must not hang the caller. */
+  private Duration answerWithin() {
+    return config.connectTimeout().plus(config.operationTimeout().multipliedBy(3));
   }
 
   private void listen(
@@ -150,9 +155,24 @@ public final class DriverProcess implements AutoCloseable {
     servers.forEach(SocketServer::close);
     others.forEach(DriverProcess::closeQuietly);
     executors.close();
-    connections.close();
     probe.close();
+    closeInTime(connections);
     LOG.info("stopped");
+  }
+
+  /** Closes connections, unless a call of librados hangs that has no timeout: it ends with us. */
+  private static void closeInTime(ConnectionPool connections) {
+    Thread closing = new Thread(connections::close, "close-connections");
+    closing.setDaemon(true);
+    closing.start();
+    try {
+      closing.join(LAST_MOMENTS.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (closing.isAlive()) {
+      LOG.warn("a cluster does not answer: its connection ends with the process");
+    }
   }
 
   private static void closeQuietly(AutoCloseable resource) {

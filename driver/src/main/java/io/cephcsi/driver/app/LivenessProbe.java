@@ -1,6 +1,7 @@
 package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.grpc.ManagedChannel;
@@ -65,7 +66,7 @@ final class LivenessProbe {
           .getReady()
           .getValue();
     } catch (StatusRuntimeException e) {
-      LOG.warn("the driver does not answer: {}", e.getStatus());
+      LOG.warn("the driver does not answer: {}", StatusTable.describe(e));
       return false;
     }
   }

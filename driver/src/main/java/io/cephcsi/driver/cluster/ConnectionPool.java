@@ -9,6 +9,8 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -82,6 +84,35 @@ public final class ConnectionPool implements AutoCloseable {
     }
   }
 
+  /**
+   * Connects apart from the pool, with options of its own; the caller closes it.
+   *
+   * @param options options of Ceph's configuration
+   * @throws VolumeException as {@link #lease}
+   */
+  public RadosCluster connectApart(
+      ClusterConfig config, Credentials credentials, Map<String, String> options) {
+    ConnectionSettings.Builder settings =
+        settings(String.join(",", config.monitors()), credentials);
+    options.forEach(settings::option);
+    try {
+      return RadosCluster.connect(settings.build());
+    } catch (CephException e) {
+      throw unusable(config, credentials, e);
+    }
+  }
+
+  private ConnectionSettings.Builder settings(String monitors, Credentials credentials) {
+    return ConnectionSettings.user(credentials.userId())
+        .monitors(monitors)
+        .key(credentials.key())
+        .connectTimeout(connectTimeout)
+        .operationTimeout(operationTimeout)
+        // With the cache on, a write or discard succeeds before the cluster has it, and its error
+        // comes out of the next flush: nothing here reads or writes twice, so it has no use.
+        .option("rbd_cache", "false");
+  }
+
   private static RuntimeException unusable(
       ClusterConfig config, Credentials credentials, CephException e) {
     return switch (e.errno()) {
@@ -116,8 +147,9 @@ public final class ConnectionPool implements AutoCloseable {
   /** Closes all connections, those that are leased when their leases end. */
   @Override
   public void close() {
+    List<Entry> open = List.copyOf(entries.asMap().values());
     entries.invalidateAll();
-    entries.cleanUp();
+    open.forEach(Entry::retire); // the cache tells its listener later, on a thread of its own
   }
 
   /** What tells connections apart; its text does not show the key. */
@@ -134,6 +166,10 @@ public final class ConnectionPool implements AutoCloseable {
 
     private Entry(Key key) {
       this.key = key;
+    }
+
+    RadosCluster connectApart(ClusterConfig config, Map<String, String> options) {
+      return ConnectionPool.this.connectApart(config, key.credentials, options);
     }
 
     /** Takes a lease; false when the entry is retired and a new one must be made. */
@@ -172,13 +208,7 @@ public final class ConnectionPool implements AutoCloseable {
 
     private void connect() {
       try {
-        ConnectionSettings settings =
-            ConnectionSettings.user(key.credentials.userId())
-                .monitors(key.monitors)
-                .key(key.credentials.key())
-                .connectTimeout(connectTimeout)
-                .operationTimeout(operationTimeout)
-                .build();
+        ConnectionSettings settings = settings(key.monitors, key.credentials).build();
         connected.complete(new Connection(RadosCluster.connect(settings)));
       } catch (Throwable e) {
         synchronized (this) {

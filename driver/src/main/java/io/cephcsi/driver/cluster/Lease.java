@@ -2,6 +2,7 @@ package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import java.util.Map;
 
 /**
  * The use of a shared connection; close it when done. Pools opened through it stay open with the
@@ -41,6 +42,15 @@ public final class Lease implements AutoCloseable {
   /** A pool in the namespace of RBD, by its id. */
   public IoContext rbdPool(long id) {
     return rbdPool(connection.poolName(id));
+  }
+
+  /**
+   * Connects as the same user with options of its own; the caller closes it.
+   *
+   * @param options options of Ceph's configuration
+   */
+  public RadosCluster connectApart(Map<String, String> options) {
+    return entry.connectApart(config, options);
   }
 
   /** Says that the connection is of no use any more: the next lease gets a new one. */

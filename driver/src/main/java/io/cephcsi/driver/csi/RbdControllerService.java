@@ -147,13 +147,13 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
           VolumeId id = Requests.volumeId(request.getVolumeId());
           Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
-          // Reads only: it waits for nobody, so it locks nothing.
-          return CompletableFuture.supplyAsync(
+          return operations.read(
+              "ValidateVolumeCapabilities of " + id,
+              executors.calls(id.clusterId()),
               () -> {
                 volumes.size(id, credentials);
                 return validated(request);
-              },
-              executors.calls(id.clusterId()));
+              });
         });
   }
 

@@ -1,17 +1,14 @@
 package io.cephcsi.driver.csiaddons;
 
-import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.csi.Requests;
 import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.OpenVolume;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
-import io.cephcsi.driver.reclaim.ReclaimTarget;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
@@ -70,33 +67,9 @@ public final class RbdReclaimService
                       volumes.with(
                           id,
                           credentials,
-                          volume -> reclaimer.reclaim(target(volume), plan, operation)))
+                          volume -> reclaimer.reclaim(new VolumeTarget(volume), plan, operation)))
               .thenApply(RbdReclaimService::response);
         });
-  }
-
-  private static ReclaimTarget target(OpenVolume volume) {
-    return new ReclaimTarget() {
-      @Override
-      public String name() {
-        return volume.id().toString();
-      }
-
-      @Override
-      public long clientId() {
-        return volume.lease().cluster().instanceId();
-      }
-
-      @Override
-      public RbdImage openReadOnly() {
-        return volume.openReadOnly();
-      }
-
-      @Override
-      public RbdImage open() {
-        return volume.open();
-      }
-    };
   }
 
   private static ControllerReclaimSpaceResponse response(ReclaimResult result) {

@@ -1,7 +1,6 @@
 package io.cephcsi.driver.grpc;
 
 import com.google.protobuf.Descriptors.FieldDescriptor;
-import com.google.protobuf.MapEntry;
 import com.google.protobuf.Message;
 import com.google.protobuf.TextFormat;
 import com.google.protobuf.UnknownFieldSet;
@@ -52,7 +51,7 @@ public final class Secrets {
     }
     builder.clearField(field);
     for (Object entry : (List<?>) value) {
-      Message.Builder shown = ((MapEntry<?, ?>) entry).toBuilder();
+      Message.Builder shown = ((Message) entry).toBuilder();
       FieldDescriptor text = shown.getDescriptorForType().findFieldByName("value");
       builder.addRepeatedField(field, shown.setField(text, STRIPPED).build());
     }

@@ -50,6 +50,11 @@ public final class StatusTable {
         "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
   }
 
+  /** What a call failed with, for people: the code and why. */
+  public static String describe(StatusRuntimeException e) {
+    return e.getStatus().getCode() + ": " + e.getStatus().getDescription();
+  }
+
   private static StatusRuntimeException status(Status.Code code, @Nullable String description) {
     return Status.fromCode(code).withDescription(description).asRuntimeException();
   }
@@ -64,6 +69,7 @@ public final class StatusTable {
       case OUT_OF_RANGE -> Status.Code.OUT_OF_RANGE;
       case RESOURCE_EXHAUSTED -> Status.Code.RESOURCE_EXHAUSTED;
       case UNAUTHENTICATED -> Status.Code.UNAUTHENTICATED;
+      case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
       case UNAVAILABLE -> Status.Code.UNAVAILABLE;
       case UNIMPLEMENTED -> Status.Code.UNIMPLEMENTED;
     };

@@ -12,20 +12,40 @@ import java.util.Map;
  *     4 KiB
  * @param exactUsage measure the usage by exact extents instead of whole objects
  * @param concurrency how many objects are worked on at once; 0 for the cluster's setting
+ * @param maxBytesPerSecond how many allocated bytes are worked on in a second at most; 0 for no
+ *     limit
  * @param failInUse whether a volume in use is an error instead of being skipped
  */
 public record ReclaimPlan(
-    boolean dryRun, long sparseSize, boolean exactUsage, int concurrency, boolean failInUse) {
+    boolean dryRun,
+    long sparseSize,
+    boolean exactUsage,
+    int concurrency,
+    long maxBytesPerSecond,
+    boolean failInUse) {
   /** Plain zeroes of one block are enough. */
   public static final long MIN_SPARSE_SIZE = 4096;
 
   private static final long MAX_SPARSE_SIZE = 32L << 20;
   private static final int MAX_CONCURRENCY = 1024;
+  private static final long MIN_RATE = 1 << 20;
+  private static final int SLOW_CONCURRENCY = 2; // few in flight, so that the rate is smooth
   private static final String PREFIX = "reclaim.";
+
+  /**
+   * Options that the connection needs for this plan; with any, it must not be a shared one: they
+   * hold for all of it, and the rate is kept by holding up its threads.
+   */
+  public Map<String, String> connectionOptions() {
+    int atOnce = concurrency > 0 ? concurrency : maxBytesPerSecond > 0 ? SLOW_CONCURRENCY : 0;
+    return atOnce == 0
+        ? Map.of()
+        : Map.of("rbd_concurrent_management_ops", Integer.toString(atOnce));
+  }
 
   /** What is done when the request says nothing. */
   public static final ReclaimPlan DEFAULT =
-      new ReclaimPlan(false, MIN_SPARSE_SIZE, false, 0, false);
+      new ReclaimPlan(false, MIN_SPARSE_SIZE, false, 0, 0, false);
 
   /**
    * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.
@@ -43,28 +63,34 @@ public record ReclaimPlan(
   }
 
   private ReclaimPlan with(String key, String value) {
-    return switch (key.substring(PREFIX.length())) {
-      case "dryRun" ->
-          new ReclaimPlan(bool(key, value), sparseSize, exactUsage, concurrency, failInUse);
-      case "sparseSize" ->
-          new ReclaimPlan(dryRun, sparseSize(key, value), exactUsage, concurrency, failInUse);
-      case "exactUsage" ->
-          new ReclaimPlan(dryRun, sparseSize, bool(key, value), concurrency, failInUse);
-      case "concurrency" ->
-          new ReclaimPlan(dryRun, sparseSize, exactUsage, concurrency(key, value), failInUse);
-      case "inUse" ->
-          new ReclaimPlan(dryRun, sparseSize, exactUsage, concurrency, failInUse(key, value));
-      case "method" -> sparsifyOnly(key, value);
+    Builder plan = new Builder(this);
+    switch (key.substring(PREFIX.length())) {
+      case "dryRun" -> plan.dryRun = bool(key, value);
+      case "sparseSize" -> plan.sparseSize = sparseSize(key, value);
+      case "exactUsage" -> plan.exactUsage = bool(key, value);
+      case "concurrency" -> plan.concurrency = concurrency(key, value);
+      case "maxBytesPerSecond" -> plan.maxBytesPerSecond = rate(key, value);
+      case "inUse" -> plan.failInUse = failInUse(key, value);
+      case "method" -> requireSparsify(key, value);
       default -> throw VolumeException.invalid("parameters: " + key + " is not known");
-    };
+    }
+    return plan.build();
   }
 
-  private ReclaimPlan sparsifyOnly(String key, String value) {
+  private static void requireSparsify(String key, String value) {
     if (!value.equals("sparsify") && !value.equals("both")) {
       throw VolumeException.invalid(
           "parameters: " + key + " must be sparsify or both, not " + value);
     }
-    return this;
+  }
+
+  private static long rate(String key, String value) {
+    long bytes = number(key, value);
+    if (bytes < MIN_RATE) {
+      throw VolumeException.invalid(
+          "parameters: " + key + " must be at least " + MIN_RATE + ", not " + value);
+    }
+    return bytes;
   }
 
   private static boolean failInUse(String key, String value) {
@@ -117,6 +143,30 @@ public record ReclaimPlan(
       return Long.parseLong(value);
     } catch (NumberFormatException e) {
       throw VolumeException.invalid("parameters: " + key + " must be a whole number, not " + value);
+    }
+  }
+
+  /** A plan in the making. */
+  private static final class Builder {
+    private boolean dryRun;
+    private long sparseSize;
+    private boolean exactUsage;
+    private int concurrency;
+    private long maxBytesPerSecond;
+    private boolean failInUse;
+
+    Builder(ReclaimPlan plan) {
+      dryRun = plan.dryRun;
+      sparseSize = plan.sparseSize;
+      exactUsage = plan.exactUsage;
+      concurrency = plan.concurrency;
+      maxBytesPerSecond = plan.maxBytesPerSecond;
+      failInUse = plan.failInUse;
+    }
+
+    ReclaimPlan build() {
+      return new ReclaimPlan(
+          dryRun, sparseSize, exactUsage, concurrency, maxBytesPerSecond, failInUse);
     }
   }
 }

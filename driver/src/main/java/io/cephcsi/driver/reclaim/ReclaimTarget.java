@@ -1,18 +1,32 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import java.util.Map;
 
 /** An image to reclaim, wherever it comes from. */
 public interface ReclaimTarget {
   /** For messages: the volume's id, or pool and image. */
   String name();
 
-  /** The id of the connection that {@link #open} uses: its watches are our own. */
-  long clientId();
-
   /** Opens the image for reading; this leaves no watcher. */
   RbdImage openReadOnly();
 
-  /** Opens the image for writing. */
-  RbdImage open();
+  /**
+   * Opens the image for writing.
+   *
+   * @param options options for its connection; if there are any, the connection is its own
+   */
+  Writable open(Map<String, String> options);
+
+  /** An image that is open for writing. */
+  interface Writable extends AutoCloseable {
+    /** The image, closed with this. */
+    RbdImage image();
+
+    /** The id of the connection: its watches are our own. */
+    long clientId();
+
+    @Override
+    void close();
+  }
 }

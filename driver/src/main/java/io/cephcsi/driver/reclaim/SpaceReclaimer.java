@@ -12,6 +12,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -88,9 +89,10 @@ public final class SpaceReclaimer {
             ZeroScan.usageAfter(image, plan, operation));
       }
     }
-    try (RbdImage image = target.open()) {
+    try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
+      RbdImage image = open.image();
       OptionalLong before = ImageUsage.measure(image, plan.exactUsage());
-      Outcome outcome = sparsify(image, target.clientId(), plan, operation);
+      Outcome outcome = sparsify(image, open.clientId(), plan, operation);
       operation.phase("measure");
       OptionalLong after = ImageUsage.measure(image, plan.exactUsage());
       return new ReclaimResult(outcome, "", before, after);
@@ -112,23 +114,53 @@ public final class SpaceReclaimer {
     return "";
   }
 
+  /**
+   * Frees zeroed ranges while nobody else uses the image. The managed lock keeps librbd from
+   * handing the rest of the work to a newcomer who asks for the lock, where it could not be stopped
+   * any more; it is given back as soon as one is seen.
+   */
   private static Outcome sparsify(
       RbdImage image, long ourClientId, ReclaimPlan plan, Operation operation) {
     operation.phase("sparsify");
-    try (UseWatch watch = UseWatch.start(image, ourClientId)) {
-      if (watch.somebodyCame()) {
-        return Outcome.GAVE_WAY;
+    boolean lock = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
+    try {
+      if (lock) {
+        image.lock().acquire();
       }
-      long sparseSize = Math.min(plan.sparseSize(), image.info().objectSize());
-      image.sparsify(
-          sparseSize,
-          (done, total) -> {
-            operation.progress(done, total);
-            return !watch.somebodyCame() && !operation.isCancelled();
-          });
-      return Outcome.DONE;
-    } catch (CephException.Canceled e) {
+      try (UseWatch watch = UseWatch.start(image, ourClientId)) {
+        return sparsify(image, plan, operation, watch);
+      } finally {
+        if (lock) {
+          release(image);
+        }
+      }
+    } catch (CephException.Canceled | CephException.Busy e) {
       return Outcome.GAVE_WAY;
+    }
+  }
+
+  private static Outcome sparsify(
+      RbdImage image, ReclaimPlan plan, Operation operation, UseWatch watch) {
+    BooleanSupplier stop = () -> watch.somebodyCame() || operation.isCancelled();
+    if (stop.getAsBoolean()) {
+      return Outcome.GAVE_WAY;
+    }
+    Pace pace = Pace.of(image, plan.maxBytesPerSecond());
+    image.sparsify(
+        Math.min(plan.sparseSize(), image.info().objectSize()),
+        (done, total) -> {
+          operation.progress(done, total);
+          pace.await(done, stop);
+          return !stop.getAsBoolean();
+        });
+    return Outcome.DONE;
+  }
+
+  private static void release(RbdImage image) {
+    try {
+      image.lock().release();
+    } catch (CephException e) {
+      LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
     }
   }
 }

@@ -4,6 +4,7 @@ import io.cephcsi.bindings.rbd.ImageInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -14,6 +15,7 @@ import java.util.OptionalLong;
  */
 final class ZeroScan {
   private static final int READ_BYTES = 4 << 20;
+  private static final byte[] ZEROES = new byte[READ_BYTES];
 
   private ZeroScan() {}
 
@@ -37,16 +39,17 @@ final class ZeroScan {
     long kept = 0;
     long done = 0;
     for (Extent extent : extents) {
-      for (long at = extent.offset(); at < extent.end(); ) {
+      UnitCounter counter = new UnitCounter(extent.offset(), unit);
+      for (long at = extent.offset(); at < extent.end(); at += READ_BYTES) {
         if (operation.isCancelled()) {
           return OptionalLong.empty();
         }
-        long end = Math.min(extent.end(), (at / unit + 1) * unit);
-        kept += isZero(image, at, end) ? 0 : end - at;
-        done += end - at;
+        byte[] data = image.read(at, (int) Math.min(READ_BYTES, extent.end() - at));
+        counter.count(data);
+        done += data.length;
         operation.progress(done, total);
-        at = end;
       }
+      kept += counter.finish();
     }
     return OptionalLong.of(kept);
   }
@@ -68,21 +71,54 @@ final class ZeroScan {
     return extents;
   }
 
-  private static boolean isZero(RbdImage image, long from, long to) {
-    for (long at = from; at < to; at += READ_BYTES) {
-      for (byte b : image.read(at, (int) Math.min(READ_BYTES, to - at))) {
-        if (b != 0) {
-          return false;
-        }
-      }
-    }
-    return true;
+  private static boolean isZero(byte[] data, int from, int to) {
+    return Arrays.equals(data, from, to, ZEROES, 0, to - from);
   }
 
   /** A range of the image in bytes. */
   private record Extent(long offset, long length) {
     long end() {
       return offset + length;
+    }
+  }
+
+  /** Counts the bytes of units, aligned ranges of the image, that are not all zero. */
+  private static final class UnitCounter {
+    private final long unit;
+    private long at;
+    private long unitStart;
+    private boolean nonZero;
+    private long kept;
+
+    UnitCounter(long offset, long unit) {
+      this.unit = unit;
+      this.at = offset;
+      this.unitStart = offset;
+    }
+
+    /** Takes the bytes that follow. */
+    void count(byte[] data) {
+      int i = 0;
+      while (i < data.length) {
+        int end = (int) Math.min(data.length, i + unit - at % unit);
+        nonZero = nonZero || !isZero(data, i, end);
+        at += end - i;
+        i = end;
+        if (at % unit == 0) {
+          closeUnit();
+        }
+      }
+    }
+
+    private void closeUnit() {
+      kept += nonZero ? at - unitStart : 0;
+      unitStart = at;
+      nonZero = false;
+    }
+
+    long finish() {
+      closeUnit();
+      return kept;
     }
   }
 }

@@ -37,7 +37,7 @@ class OperationRegistryTest {
   private final AtomicLong nanos = new AtomicLong();
   private final FakeClock clock = new FakeClock();
   private final OperationRegistry registry =
-      new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10));
+      new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofMinutes(1));
   private final Deque<Runnable> queue = new ArrayDeque<>();
 
   @Test
@@ -188,6 +188,35 @@ class OperationRegistryTest {
     assertReason(Reason.UNAVAILABLE, () -> registry.start("a", "Make", full, operation -> 1));
     assertThat(registry.running()).isEmpty();
     assertThat(registry.start("a", "Make", DIRECT, operation -> 2)).isCompletedWithValue(2);
+  }
+
+  @Test
+  void aCallerIsAnsweredInTimeWhileTheOperationGoesOn() {
+    OperationRegistry hurried =
+        new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofMillis(20));
+    CompletableFuture<Integer> late = hurried.start("a", "Make", queue::add, operation -> 1);
+    assertThat(late)
+        .failsWithin(Duration.ofSeconds(30))
+        .withThrowableThat()
+        .withMessageContainingAll("Make of a", "goes on")
+        .havingRootCause()
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.DEADLINE_EXCEEDED));
+    assertThat(hurried.running()).hasSize(1);
+    queue.remove().run();
+    assertThat(hurried.start("a", "Make", DIRECT, operation -> 2)).isCompletedWithValue(2);
+  }
+
+  @Test
+  void readingLocksNothingAndIsRefusedByAFullExecutor() {
+    CompletableFuture<Integer> running = registry.start("a", "Make", queue::add, operation -> 1);
+    assertThat(registry.read("reading a", DIRECT, () -> 7)).isCompletedWithValue(7);
+    assertThat(running).isNotDone();
+    Executor full =
+        task -> {
+          throw new RejectedExecutionException("full");
+        };
+    assertReason(Reason.UNAVAILABLE, () -> registry.read("reading a", full, () -> 7));
   }
 
   @Test

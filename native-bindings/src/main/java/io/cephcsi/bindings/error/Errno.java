@@ -17,6 +17,7 @@ public enum Errno {
   EINTR(4),
   EIO(5),
   ENXIO(6),
+  E2BIG(7),
   EBADF(9),
   EAGAIN(11),
   ENOMEM(12),

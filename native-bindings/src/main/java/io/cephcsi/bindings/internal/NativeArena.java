@@ -4,6 +4,8 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,16 +62,13 @@ public final class NativeArena implements AutoCloseable {
    * @return the address
    */
   public long allocate(long bytes) {
-    long rounded = (Math.max(bytes, 1) + 7) & ~7L;
+    long rounded = NativeMemory.size(bytes);
     if (rounded <= BLOCK_BYTES - top) {
       long address = base + top;
       top += (int) rounded;
       return address;
     }
-    long address = Native.malloc(rounded);
-    if (address == 0) {
-      throw new OutOfMemoryError("native memory, " + rounded + " bytes");
-    }
+    long address = NativeMemory.allocate(rounded);
     extras.add(address);
     return address;
   }
@@ -91,7 +90,8 @@ public final class NativeArena implements AutoCloseable {
   /**
    * Copies a string as UTF-8, ended by a zero byte.
    *
-   * @throws IllegalArgumentException if it contains a zero character, which C would cut it at
+   * @throws IllegalArgumentException if it contains a zero character, which C would cut it at, or
+   *     half of a surrogate pair, which would be sent as a question mark
    */
   public long cString(String value) {
     int length = value.length();
@@ -100,7 +100,7 @@ public final class NativeArena implements AutoCloseable {
       top = Math.min((top + length + 8) & ~7, BLOCK_BYTES);
       return address;
     }
-    byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
+    byte[] utf8 = utf8(value);
     for (byte b : utf8) {
       requireNotZero(b);
     }
@@ -196,6 +196,18 @@ public final class NativeArena implements AutoCloseable {
     }
     block.put(top + length, (byte) 0);
     return true;
+  }
+
+  private static byte[] utf8(String value) {
+    try {
+      // Unlike String.getBytes, a new encoder does not replace what it cannot encode.
+      ByteBuffer encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(value));
+      byte[] bytes = new byte[encoded.remaining()];
+      encoded.get(bytes);
+      return bytes;
+    } catch (CharacterCodingException e) {
+      throw new IllegalArgumentException("a name for the cluster cannot be written in UTF-8", e);
+    }
   }
 
   private static void requireNotZero(int character) {

@@ -48,7 +48,9 @@ public abstract class NativeHandle implements AutoCloseable {
   private volatile long state;
 
   /**
-   * Takes ownership of a native object.
+   * Takes ownership of a native object. A handle made from another is constructed inside a call of
+   * the parent ({@link #enter()} to {@link #exit()}), so that the parent's object still lives when
+   * a concurrent close of the parent makes this constructor destroy the new one.
    *
    * @param name for messages, such as {@code image rbd/csi-vol-1}
    * @param parent the handle that this one was made from and that must outlive it, or null

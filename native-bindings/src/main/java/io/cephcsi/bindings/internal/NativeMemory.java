@@ -1,15 +1,37 @@
 package io.cephcsi.bindings.internal;
 
+import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads memory that the native libraries own. */
+/** Reserves native memory, and reads memory that the native libraries own. */
 public final class NativeMemory {
   private static final byte[] EMPTY = {};
 
   private NativeMemory() {}
+
+  /**
+   * How much to reserve for some bytes: never nothing, and in steps of 8.
+   *
+   * @throws IllegalArgumentException if the number is negative: C would read it as a huge size_t
+   */
+  static long size(long bytes) {
+    if (bytes < 0) {
+      throw new IllegalArgumentException("a size in bytes cannot be negative: " + bytes);
+    }
+    return bytes > Long.MAX_VALUE - 7 ? bytes : (Math.max(bytes, 1) + 7) & ~7L;
+  }
+
+  /** Reserves memory that is freed by {@link Native#free}. */
+  static long allocate(long bytes) {
+    long address = Native.malloc(bytes);
+    if (address == 0) {
+      throw new OutOfMemoryError("native memory, " + bytes + " bytes");
+    }
+    return address;
+  }
 
   /** Copies bytes; the address may be 0 when the length is 0. */
   public static byte[] bytes(long address, long length) {

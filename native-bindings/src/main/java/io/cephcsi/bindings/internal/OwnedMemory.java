@@ -14,11 +14,8 @@ public final class OwnedMemory implements AutoCloseable {
 
   /** Reserves cleared memory, until {@link #close()}. */
   public long allocate(long bytes) {
-    long size = Math.max(bytes, 1);
-    long address = Native.malloc(size);
-    if (address == 0) {
-      throw new OutOfMemoryError("native memory, " + size + " bytes");
-    }
+    long size = NativeMemory.size(bytes);
+    long address = NativeMemory.allocate(size);
     blocks.add(address);
     new Pointer(address).clear(size);
     return address;

@@ -37,13 +37,19 @@ public final class Completion extends NativeHandle {
 
   /** Starts the operation; a completion whose operation does not start is closed. */
   void start(LongToIntFunction begin) {
-    int code = begin.applyAsInt(enter());
-    exit();
-    if (code < 0) {
-      close();
-      throw IoContext.failure(code, OPERATION, object, versionAsserted);
+    long completion = enter();
+    try {
+      int code = begin.applyAsInt(completion);
+      if (code < 0) {
+        throw IoContext.failure(code, OPERATION, object, versionAsserted);
+      }
+      started = true;
+    } finally {
+      exit();
+      if (!started) {
+        close();
+      }
     }
-    started = true;
   }
 
   @Override

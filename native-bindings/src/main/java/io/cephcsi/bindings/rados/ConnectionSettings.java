@@ -9,8 +9,9 @@ import java.util.Optional;
 /**
  * How to reach a cluster and as whom. Immutable; {@link #toString()} does not show the key.
  *
- * <p>Every wait for the cluster is bounded: an operation by {@code operationTimeout}, connecting by
- * {@code connectTimeout}.
+ * <p>Waits for the cluster are bounded: an operation by {@code operationTimeout}, connecting by
+ * {@code connectTimeout}. librados offers no bound for commands to the manager and for the newest
+ * OSD map; the methods that may wait for these say so.
  */
 public final class ConnectionSettings {
   private final String userId;
@@ -103,16 +104,23 @@ public final class ConnectionSettings {
       return this;
     }
 
-    /** How long connecting may take; default 15 s. */
+    /** How long connecting may take, more than 0, rounded up to seconds; default 15 s. */
     public Builder connectTimeout(Duration timeout) {
-      connectTimeout = timeout;
+      connectTimeout = positive(timeout);
       return this;
     }
 
-    /** How long one operation may take; default 30 s. */
+    /** How long one operation may take, more than 0, rounded up to seconds; default 30 s. */
     public Builder operationTimeout(Duration timeout) {
-      operationTimeout = timeout;
+      operationTimeout = positive(timeout);
       return this;
+    }
+
+    private static Duration positive(Duration timeout) {
+      if (timeout.isNegative() || timeout.isZero()) {
+        throw new IllegalArgumentException("a timeout must be more than 0, not " + timeout);
+      }
+      return timeout;
     }
 
     /** The settings. */

@@ -26,16 +26,25 @@ public final class IoContext extends NativeHandle {
   private final String namespace;
   private final long poolId;
 
-  IoContext(RadosCluster cluster, String pool, String namespace, long pointer) {
+  private IoContext(RadosCluster cluster, String pool, String namespace, long pointer) {
     super("pool " + (namespace.isEmpty() ? pool : pool + "/" + namespace), cluster, pointer, true);
     this.cluster = cluster;
     this.pool = pool;
     this.namespace = namespace;
     this.poolId = LibRados.rados_ioctx_get_id(pointer);
-    if (!namespace.isEmpty()) {
-      try (NativeArena arena = NativeArena.open()) {
-        LibRados.rados_ioctx_set_namespace(pointer, arena.cString(namespace));
-      }
+  }
+
+  /** Called inside a call of the cluster. */
+  static IoContext open(RadosCluster cluster, long clusterPointer, String pool, String namespace) {
+    try (NativeArena arena = NativeArena.open()) {
+      long space = arena.cString(namespace); // may refuse, so before there is anything to destroy
+      long out = arena.cell(0);
+      check(
+          LibRados.rados_ioctx_create(clusterPointer, arena.cString(pool), out),
+          "rados_ioctx_create",
+          pool);
+      LibRados.rados_ioctx_set_namespace(arena.getLong(out), space);
+      return new IoContext(cluster, pool, namespace, arena.getLong(out));
     }
   }
 
@@ -86,19 +95,20 @@ public final class IoContext extends NativeHandle {
    * Reads from an object ({@code rados_read}).
    *
    * @param offset in bytes
-   * @param length how many bytes at most
+   * @param length how many bytes at most; 0 asks only whether the object exists
    * @return what is there; shorter at the object's end
    */
   public byte[] read(String object, long offset, int length) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       long buffer = arena.allocate(length);
+      int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
       int got =
           check(
-              LibRados.rados_read(io, arena.cString(object), buffer, length, offset),
+              LibRados.rados_read(io, arena.cString(object), buffer, wanted, offset),
               "rados_read",
               describe(object));
-      return arena.getBytes(buffer, got);
+      return arena.getBytes(buffer, Math.min(got, length));
     } finally {
       exit();
     }
@@ -312,7 +322,7 @@ public final class IoContext extends NativeHandle {
   public void operate(String object, WriteOperation operation) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      long op = operation.enter();
+      long op = operation.enterOnce();
       try {
         int code = LibRados.rados_write_op_operate(op, io, arena.cString(object), 0, 0);
         if (code < 0) {
@@ -334,7 +344,7 @@ public final class IoContext extends NativeHandle {
   public Completion operateAsync(String object, WriteOperation operation) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      long op = operation.enter();
+      long op = operation.enterOnce();
       try {
         Completion completion =
             Completion.create(this, describe(object), operation.assertsVersion());
@@ -360,7 +370,7 @@ public final class IoContext extends NativeHandle {
   public void operate(String object, ReadOperation operation) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      long op = operation.enter();
+      long op = operation.enterOnce();
       try {
         int code = LibRados.rados_read_op_operate(op, io, arena.cString(object), 0);
         operation.completed(code, describe(object));

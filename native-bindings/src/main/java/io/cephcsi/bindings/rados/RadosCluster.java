@@ -12,29 +12,40 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A connection to a Ceph cluster ({@code rados_t}). */
 public final class RadosCluster extends NativeHandle {
   private final RadosHandle handle;
+  private final ConnectionSettings settings;
+  private final Object managerLock = new Object();
+  private @Nullable RadosHandle manager;
 
-  private RadosCluster(RadosHandle handle, String name) {
-    super(name, null, handle.pointer(), true);
+  private RadosCluster(RadosHandle handle, ConnectionSettings settings) {
+    super("connection of " + settings, null, handle.pointer(), true);
     this.handle = handle;
+    this.settings = settings;
   }
 
   /**
    * Connects ({@code rados_create}, {@code rados_conf_set}, {@code rados_connect}).
    *
-   * @throws io.cephcsi.bindings.error.CephException.Denied if the key is wrong or the user unknown
+   * @throws io.cephcsi.bindings.error.CephException.Denied if the key is wrong or the user unknown:
+   *     EACCES for both, they cannot be told apart. Text that is no key at all is EINVAL
    * @throws io.cephcsi.bindings.error.CephException.TimedOut if no monitor answers in time
    */
   public static RadosCluster connect(ConnectionSettings settings) {
-    return new RadosCluster(RadosHandle.connect(settings), "connection of " + settings);
+    return new RadosCluster(RadosHandle.connect(settings), settings);
   }
 
   @Override
   protected void destroy(long pointer) {
-    handle.shutDown();
+    synchronized (managerLock) {
+      if (manager != null) {
+        manager.disconnect();
+      }
+    }
+    handle.disconnect();
   }
 
   /** The cluster's id ({@code rados_cluster_fsid}). */
@@ -140,7 +151,8 @@ public final class RadosCluster extends NativeHandle {
   }
 
   /**
-   * The id of a pool ({@code rados_pool_lookup}); no round trip.
+   * The id of a pool ({@code rados_pool_lookup}); no round trip, unless the pool is not in this
+   * client's OSD map: then the newest map is awaited first, as {@link #awaitLatestOsdMap()} does.
    *
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
@@ -162,17 +174,25 @@ public final class RadosCluster extends NativeHandle {
   public String poolName(long id) {
     long cluster = enter();
     try (NativeArena arena = NativeArena.open()) {
-      int size = 512;
-      long buffer = arena.allocate(size);
-      int length = LibRados.rados_pool_reverse_lookup(cluster, id, buffer, size);
-      check(length, "rados_pool_reverse_lookup", Long.toString(id));
-      return NativeMemory.string(buffer, length);
+      for (int size = 512; ; size *= 4) {
+        long buffer = arena.allocate(size);
+        int length = LibRados.rados_pool_reverse_lookup(cluster, id, buffer, size);
+        if (length == -Errno.ERANGE.number() && size < 1 << 20) {
+          continue;
+        }
+        check(length, "rados_pool_reverse_lookup", Long.toString(id));
+        return NativeMemory.string(buffer, length);
+      }
     } finally {
       exit();
     }
   }
 
-  /** Waits until this client has the newest OSD map: new pools are seen after it. */
+  /**
+   * Waits until this client has the newest OSD map: new pools are seen after it ({@code
+   * rados_wait_for_latest_osdmap}). No timeout applies: with no monitor answering, it waits until
+   * one does.
+   */
   public void awaitLatestOsdMap() {
     long cluster = enter();
     try {
@@ -188,20 +208,15 @@ public final class RadosCluster extends NativeHandle {
   }
 
   /**
-   * Opens a pool ({@code rados_ioctx_create}); no round trip.
+   * Opens a pool ({@code rados_ioctx_create}); round trips as for {@link #poolId}.
    *
    * @param namespace the RADOS namespace; empty for the default one
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public IoContext openPool(String pool, String namespace) {
     long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.cell(0);
-      check(
-          LibRados.rados_ioctx_create(cluster, arena.cString(pool), out),
-          "rados_ioctx_create",
-          pool);
-      return new IoContext(this, pool, namespace, arena.getLong(out));
+    try {
+      return IoContext.open(this, cluster, pool, namespace);
     } finally {
       exit();
     }
@@ -219,21 +234,43 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException with the status line that the monitor sent
    */
   public CommandReply monCommand(String json) {
-    return command(LibRados::rados_mon_command, "rados_mon_command", json);
+    long cluster = enter();
+    try {
+      return command(LibRados::rados_mon_command, "rados_mon_command", cluster, json);
+    } finally {
+      exit();
+    }
   }
 
   /**
-   * Sends a command to the manager ({@code rados_mgr_command}). No timeout of librados applies to
-   * it: without an active manager it waits for one.
+   * Sends a command to the manager ({@code rados_mgr_command}). No timeout applies to it: without
+   * an active manager it waits for one, and {@link #close()} waits for it. The first command makes
+   * a second connection, for the manager alone; see {@link RadosHandle#connectForManager} why.
    *
    * @param json the command, such as {@code {"prefix": "rbd task list", "format": "json"}}
    */
   public CommandReply mgrCommand(String json) {
-    return command(LibRados::rados_mgr_command, "rados_mgr_command", json);
+    enter();
+    try {
+      return command(
+          LibRados::rados_mgr_command, "rados_mgr_command", managerConnection().pointer(), json);
+    } finally {
+      exit();
+    }
   }
 
-  private CommandReply command(CommandFunction function, String operation, String json) {
-    long cluster = enter();
+  /** Called inside a call of this connection, which keeps the other one open. */
+  private RadosHandle managerConnection() {
+    synchronized (managerLock) {
+      if (manager == null) {
+        manager = RadosHandle.connectForManager(settings);
+      }
+      return manager;
+    }
+  }
+
+  private static CommandReply command(
+      CommandFunction function, String operation, long cluster, String json) {
     try (NativeArena arena = NativeArena.open()) {
       long lines = arena.cell(arena.cString(json));
       long output = arena.cell(0);
@@ -244,7 +281,9 @@ public final class RadosCluster extends NativeHandle {
       try {
         String said = NativeMemory.string(arena.getLong(status), arena.getLong(statusLength));
         if (code < 0) {
-          throw ReturnCode.exception(code, operation, prefixOf(json), said);
+          // A monitor repeats a command that it cannot parse.
+          String detail = said.replace(json, "the command");
+          throw ReturnCode.exception(code, operation, prefixOf(json), detail);
         }
         return new CommandReply(
             NativeMemory.bytes(arena.getLong(output), arena.getLong(outputLength)), said);
@@ -252,8 +291,6 @@ public final class RadosCluster extends NativeHandle {
         free(arena.getLong(output));
         free(arena.getLong(status));
       }
-    } finally {
-      exit();
     }
   }
 

@@ -1,12 +1,13 @@
 package io.cephcsi.bindings.rados;
 
 import com.ceph.rados.Rados;
-import com.ceph.rados.exceptions.ErrorCode;
 import com.ceph.rados.exceptions.RadosException;
 import com.sun.jna.Pointer;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
 import java.io.File;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 
 /**
@@ -20,6 +21,20 @@ final class RadosHandle extends Rados {
 
   /** Creates, configures and connects; nothing is left behind when a step fails. */
   static RadosHandle connect(ConnectionSettings settings) {
+    return connect(settings, Map.of());
+  }
+
+  /**
+   * As {@link #connect(ConnectionSettings)}, for commands to the manager, with no timeout. When one
+   * passes, {@code rados_mgr_command} returns ETIMEDOUT as a positive number, and the answer that
+   * comes later is written to the stack of the caller that has gone (tracker.ceph.com issue 65985;
+   * seen to abort the process).
+   */
+  static RadosHandle connectForManager(ConnectionSettings settings) {
+    return connect(settings, Map.of("rados_mon_op_timeout", "0"));
+  }
+
+  private static RadosHandle connect(ConnectionSettings settings, Map<String, String> last) {
     RadosHandle handle = new RadosHandle(settings.userId());
     if (handle.clusterPtr == null) {
       throw ReturnCode.exception(
@@ -27,30 +42,27 @@ final class RadosHandle extends Rados {
     }
     try {
       handle.configure(settings);
+      last.forEach(handle::set);
       handle.call("rados_connect", settings.toString(), handle::connect);
       return handle;
     } catch (RuntimeException e) {
-      handle.shutDown();
+      handle.disconnect();
       throw e;
     }
   }
 
   private void configure(ConnectionSettings settings) {
-    settings
-        .configFile()
-        .ifPresent(
-            file ->
-                call(
-                    "rados_conf_read_file",
-                    file.toString(),
-                    () -> confReadFile(new File(file.toString()))));
-    set("client_mount_timeout", Long.toString(settings.connectTimeout().toSeconds()));
-    String seconds = Long.toString(settings.operationTimeout().toSeconds());
-    set("rados_osd_op_timeout", seconds);
-    set("rados_mon_op_timeout", seconds);
     // A library inside a server: it logs through its caller's errors, not to stderr or a file.
     set("log_to_stderr", "false");
     set("err_to_stderr", "false");
+    // Reading a file puts into force what is set so far: without it, what goes wrong before the
+    // connection stands is written to stderr, a key that cannot be parsed included.
+    String file = settings.configFile().map(Path::toString).orElse("/dev/null");
+    call("rados_conf_read_file", file, () -> confReadFile(new File(file)));
+    set("client_mount_timeout", seconds(settings.connectTimeout()));
+    String seconds = seconds(settings.operationTimeout());
+    set("rados_osd_op_timeout", seconds);
+    set("rados_mon_op_timeout", seconds);
     for (Map.Entry<String, String> option : settings.options().entrySet()) {
       set(option.getKey(), option.getValue());
     }
@@ -59,11 +71,21 @@ final class RadosHandle extends Rados {
     }
   }
 
+  /** Rounded up: 0 would mean to wait for ever. */
+  private static String seconds(Duration timeout) {
+    return Long.toString(timeout.plusNanos(999_999_999).toSeconds());
+  }
+
   private void set(String option, String value) {
     call("rados_conf_set", option, () -> confSet(option, value)); // the value may be a secret
   }
 
-  /** The native handle; 0 after {@link #shutDown()}. */
+  /** Shuts down; a second time does nothing. */
+  void disconnect() {
+    shutDown();
+  }
+
+  /** The native handle; 0 after {@link #disconnect()}. */
   long pointer() {
     return Pointer.nativeValue(clusterPtr);
   }
@@ -72,20 +94,11 @@ final class RadosHandle extends Rados {
     try {
       call.run();
     } catch (RadosException e) {
-      // rados-java gives the errno as it came, or the ordinal of its own enum; the text, which may
-      // hold a value, is dropped.
-      throw ReturnCode.exception(errno(e), operation, object, "");
+      // The errno as it came, or 0 when the call itself could not be made. The text, which may hold
+      // a value, is dropped.
+      int code = e.getReturnValue();
+      throw ReturnCode.exception(code < 0 ? code : -Errno.EIO.number(), operation, object, "");
     }
-  }
-
-  private static int errno(RadosException e) {
-    if (e.getReturnValue() < 0) {
-      return e.getReturnValue();
-    }
-    ErrorCode[] codes = ErrorCode.values();
-    return e.getReturnValue() < codes.length
-        ? -Math.abs(codes[e.getReturnValue()].getErrorCode())
-        : -Errno.EIO.number();
   }
 
   @SuppressWarnings({"deprecation", "removal", "Finalize", "MissingSuperCall"})

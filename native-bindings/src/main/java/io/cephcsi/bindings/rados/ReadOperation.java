@@ -27,6 +27,7 @@ public final class ReadOperation extends NativeHandle {
   private final List<Result<?>> results;
   private final List<Runnable> iterators;
   private boolean versionAsserted;
+  private boolean carriedOut;
 
   /** An empty operation. */
   public ReadOperation() {
@@ -41,6 +42,22 @@ public final class ReadOperation extends NativeHandle {
     LibRados.rados_release_read_op(pointer);
     iterators.forEach(Runnable::run);
     memory.close();
+  }
+
+  /**
+   * Begins carrying the steps out; ended by {@link #exit()}.
+   *
+   * @throws IllegalStateException the second time: librados has given the steps away, and would do
+   *     nothing and say that it succeeded
+   */
+  long enterOnce() {
+    long op = enter();
+    if (carriedOut) {
+      exit();
+      throw new IllegalStateException("the read operation was carried out already");
+    }
+    carriedOut = true;
+    return op;
   }
 
   /** Fails the operation with ENOENT unless the object exists. */
@@ -88,7 +105,7 @@ public final class ReadOperation extends NativeHandle {
    * Reads data.
    *
    * @param offset in bytes
-   * @param length how many bytes at most
+   * @param length how many bytes at most; may be 0
    * @return what is there; shorter at the object's end
    */
   public Result<byte[]> read(long offset, int length) {
@@ -97,8 +114,10 @@ public final class ReadOperation extends NativeHandle {
       long buffer = memory.allocate(length);
       long got = memory.allocate(Long.BYTES);
       long code = memory.allocate(Integer.BYTES);
-      LibRados.rados_read_op_read(op, offset, length, buffer, got, code);
-      return result(code, () -> NativeMemory.bytes(buffer, NativeMemory.getLong(got)));
+      int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
+      LibRados.rados_read_op_read(op, offset, wanted, buffer, got, code);
+      return result(
+          code, () -> NativeMemory.bytes(buffer, Math.min(NativeMemory.getLong(got), length)));
     } finally {
       exit();
     }

@@ -2,13 +2,21 @@ package io.cephcsi.bindings.rados;
 
 import static io.cephcsi.bindings.error.ReturnCode.check;
 
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.WatchCallback;
 import io.cephcsi.bindings.internal.WatchErrorCallback;
 
-/** A watch on an object, held until it is closed ({@code rados_watch3}, {@code rados_unwatch2}). */
+/**
+ * A watch on an object, held until it is closed ({@code rados_watch3}, {@code rados_unwatch2}).
+ *
+ * <p>Closing waits for a listener that runs; none is called afterwards. Closing a watch that is
+ * lost (the object removed, this client blocklisted) is no error; when the cluster does not answer,
+ * it is {@link io.cephcsi.bindings.error.CephException.TimedOut}, the watch counts as closed, and
+ * the cluster drops it after the watch's own timeout.
+ */
 public final class Watch extends NativeHandle {
   private final IoContext io;
   private final String object;
@@ -55,13 +63,17 @@ public final class Watch extends NativeHandle {
     int code = LibRados.rados_unwatch2(pointer, handle);
     LibRados.rados_watch_flush(LibRados.rados_ioctx_get_cluster(pointer));
     WatchCallback.LISTENERS.remove(listenerId);
-    check(code, "rados_unwatch2", toString());
+    switch (Errno.of(code)) {
+      case ENOENT, ENOTCONN, ESHUTDOWN -> {} // the cluster has dropped it already
+      default -> check(code, "rados_unwatch2", toString());
+    }
   }
 
   /**
    * Whether the watch still stands ({@code rados_watch_check}).
    *
-   * @throws io.cephcsi.bindings.error.CephException if it is lost: close it and watch anew
+   * @throws io.cephcsi.bindings.error.CephException with ENOTCONN if it is lost: close it and watch
+   *     anew
    */
   public void verify() {
     long handle = enter();
@@ -83,7 +95,9 @@ public final class Watch extends NativeHandle {
      */
     void notified(byte[] payload);
 
-    /** The watch is lost, with the reason as a negative errno. */
+    /**
+     * The watch is lost: a negative errno, ENOTCONN when the object is gone or we are blocklisted.
+     */
     default void lost(int error) {}
   }
 

@@ -16,6 +16,7 @@ import java.util.Map;
  */
 public final class WriteOperation extends NativeHandle {
   private boolean versionAsserted;
+  private boolean carriedOut;
 
   /** An empty operation. */
   public WriteOperation() {
@@ -25,6 +26,22 @@ public final class WriteOperation extends NativeHandle {
   @Override
   protected void destroy(long pointer) {
     LibRados.rados_release_write_op(pointer);
+  }
+
+  /**
+   * Begins carrying the steps out; ended by {@link #exit()}.
+   *
+   * @throws IllegalStateException the second time: librados has given the steps away, and would do
+   *     nothing and say that it succeeded
+   */
+  long enterOnce() {
+    long op = enter();
+    if (carriedOut) {
+      exit();
+      throw new IllegalStateException("the write operation was carried out already");
+    }
+    carriedOut = true;
+    return op;
   }
 
   boolean assertsVersion() {

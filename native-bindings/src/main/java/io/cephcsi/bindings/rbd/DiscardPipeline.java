@@ -133,7 +133,8 @@ public final class DiscardPipeline extends NativeHandle {
   }
 
   /**
-   * Waits for all discards in flight.
+   * Waits for all discards in flight and flushes the image: librbd's cache reports a discard as
+   * complete before the cluster has answered, and its failure by the next flush only.
    *
    * @throws CephException the first failure, also when it was thrown before
    */
@@ -144,12 +145,21 @@ public final class DiscardPipeline extends NativeHandle {
         awaitOldest();
       }
       throwFailure();
+      try {
+        image.flush();
+      } catch (CephException e) {
+        failure = e;
+        throw e;
+      }
     } finally {
       exit();
     }
   }
 
-  /** How many bytes were discarded by discards that are known to be complete. */
+  /**
+   * How many bytes the discards have that librbd reported as complete; stored safely after {@link
+   * #drain()}.
+   */
   public long discardedBytes() {
     return discardedBytes;
   }

@@ -15,7 +15,8 @@ import java.util.List;
  *
  * <p>Without {@link #acquire()} librbd takes the lock by itself when the image is written and hands
  * it over when another client wants it. With it, the lock stays here and writes of others fail with
- * EROFS at once. After {@link #release()} this open image's own writes fail with EROFS too: librbd
+ * EROFS at once, while changes of the image by others (resize, snapshots, sparsify) are carried out
+ * by this client. After {@link #release()} this open image's own writes fail with EROFS too: librbd
  * does not go back to taking the lock by itself.
  */
 public final class ExclusiveLock {
@@ -37,7 +38,11 @@ public final class ExclusiveLock {
     image.call("rbd_lock_acquire", (p, arena) -> LibRbd.rbd_lock_acquire(p, EXCLUSIVE));
   }
 
-  /** Gives the lock away ({@code rbd_lock_release}); does nothing if it is not held. */
+  /**
+   * Gives the lock away ({@code rbd_lock_release}).
+   *
+   * @throws CephException with EINVAL if it is not held
+   */
   public void release() {
     image.call("rbd_lock_release", (p, arena) -> LibRbd.rbd_lock_release(p));
   }
@@ -60,6 +65,9 @@ public final class ExclusiveLock {
   /**
    * Who holds the lock ({@code rbd_lock_get_owners}): addresses as {@link Watcher#address()} has
    * them.
+   *
+   * @throws CephException with EINVAL if the image has no feature {@link
+   *     ImageFeature#EXCLUSIVE_LOCK}
    */
   public List<String> owners() {
     long pointer = image.enter();
@@ -95,6 +103,8 @@ public final class ExclusiveLock {
    * Takes the lock away from a client ({@code rbd_lock_break}), which is blocklisted.
    *
    * @param owner as {@link #owners()} gives it
+   * @throws CephException.NotFound if nobody holds the lock
+   * @throws CephException.Busy if somebody else than {@code owner} holds it
    */
   public void breakLock(String owner) {
     image.call(

@@ -14,7 +14,12 @@ import io.cephcsi.bindings.internal.NativeMemory;
  * it begins before the end. Writing fails with EROFS on an image that was opened for reading or at
  * a snapshot, and while another client holds the exclusive lock by {@link ExclusiveLock}; it fails
  * with {@link io.cephcsi.bindings.error.CephException.Blocklisted} when this client is blocklisted.
- * Every call blocks unless its name ends in Async.
+ *
+ * <p>With librbd's cache on (the option {@code rbd_cache}, its default), a write or discard may
+ * return before the cluster has answered: its failure comes out of the next {@link #flush()}, once.
+ * Only what was flushed is stored.
+ *
+ * <p>Every call blocks unless its name ends in Async.
  */
 public abstract sealed class ImageData extends NativeHandle permits ImageProperties {
   /** librbd returns the length as int: longer synchronous ranges are cut into such pieces. */
@@ -58,9 +63,7 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     }
   }
 
-  /**
-   * Writes ({@code rbd_write}). The data may stay in a cache of this client until {@link #flush()}.
-   */
+  /** Writes ({@code rbd_write}). */
   public final void write(long offset, byte[] data) {
     long image = enter();
     try (NativeArena arena = NativeArena.open()) {
@@ -102,7 +105,12 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     }
   }
 
-  /** Waits until everything written is stored safely ({@code rbd_flush}). */
+  /**
+   * Waits until everything written and discarded is stored safely ({@code rbd_flush}).
+   *
+   * @throws io.cephcsi.bindings.error.CephException if a write or discard since the last flush
+   *     failed and did not say so itself
+   */
   public final void flush() {
     call("rbd_flush", (image, arena) -> LibRbd.rbd_flush(image));
   }

@@ -209,7 +209,11 @@ public final class ImageSnapshots {
     return flag("rbd_snap_is_protected", name, LibRbd::rbd_snap_is_protected);
   }
 
-  /** Makes the image what it was at a snapshot ({@code rbd_snap_rollback_with_progress}); slow. */
+  /**
+   * Makes the image what it was at a snapshot ({@code rbd_snap_rollback_with_progress}); slow.
+   *
+   * @param progress cancelling leaves an image of which one part is rolled back, the other not
+   */
   public void rollback(String name, Progress progress) {
     callTracked(
         "rbd_snap_rollback_with_progress",

@@ -5,8 +5,9 @@ package io.cephcsi.bindings.rbd;
  *
  * <p>The numbers count objects; {@code total} may change when an operation enters its next phase.
  * Calls come one at a time, on threads of librbd that hold its locks: return soon and do not call
- * the image. A throwable stops the operation as far as it can be stopped and is thrown by the call
- * that runs it.
+ * the image. When another client keeps the exclusive lock, that client carries the operation out:
+ * then some steps are not told, and the operation cannot be cancelled. A throwable stops the
+ * operation as far as it can be stopped and is thrown by the call that runs it.
  */
 @FunctionalInterface
 public interface Progress {
@@ -18,9 +19,9 @@ public interface Progress {
    *
    * @param done objects done, from 0
    * @param total of how many
-   * @return false to cancel: it is not called again, and the operation fails with {@link
-   *     io.cephcsi.bindings.error.CephException.Canceled} unless it is of those that cannot be
-   *     cancelled or was complete already
+   * @return false to cancel: it is not called again, what is in flight ends, and the operation
+   *     fails with {@link io.cephcsi.bindings.error.CephException.Canceled} unless it was complete
+   *     already
    */
   boolean progress(long done, long total);
 }

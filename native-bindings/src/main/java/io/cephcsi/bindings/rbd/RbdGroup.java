@@ -9,7 +9,7 @@ import java.util.List;
  * A group of images, whose snapshots are taken at one point in time. A view of an {@link RbdPool}:
  * it needs no closing, and the group need not exist. Safe for several threads.
  *
- * <p>Every call throws {@link CephException.NotFound} if there is no such group.
+ * <p>Without such a group, the lists are empty and changes throw {@link CephException.NotFound}.
  */
 public final class RbdGroup {
   private final RbdPool pool;

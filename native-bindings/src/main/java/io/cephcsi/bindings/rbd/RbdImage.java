@@ -51,6 +51,7 @@ public final class RbdImage extends ImageProperties {
    *
    * @param size the new size in bytes
    * @param allowShrink whether data may be cut off; else a smaller size fails with EINVAL
+   * @param progress cancelling a shrink leaves the old size with some of the objects gone
    */
   public void resize(long size, boolean allowShrink, Progress progress) {
     callTracked(
@@ -64,6 +65,7 @@ public final class RbdImage extends ImageProperties {
   /**
    * Copies what still comes from the parent and cuts the tie ({@code rbd_flatten_with_progress}).
    *
+   * @param progress cancelling keeps the parent; flattening again copies the rest
    * @throws CephException with EINVAL if the image has no parent
    */
   public void flatten(Progress progress) {
@@ -95,7 +97,7 @@ public final class RbdImage extends ImageProperties {
 
   /**
    * Frees ranges of zeroes inside objects, and objects of zeroes ({@code
-   * rbd_sparsify_with_progress}).
+   * rbd_sparsify_with_progress}). A {@link #diff} shows only what was freed at the end of objects.
    *
    * @param sparseSize the shortest range that is freed, in bytes: a power of two from 4 KiB to the
    *     object size
@@ -112,6 +114,10 @@ public final class RbdImage extends ImageProperties {
   /**
    * Walks over what is allocated, or what changed ({@code rbd_diff_iterate2}), up to the active
    * snapshot or the head.
+   *
+   * <p>Without {@code fromSnapshot} an object that no snapshot shares counts from its beginning to
+   * its end, also with {@code wholeObject} off: holes before its last data, such as {@link
+   * #sparsify} makes, are not seen, though their space is free.
    *
    * @param fromSnapshot changes since this snapshot; empty for all that exists
    * @param offset where to begin, in bytes

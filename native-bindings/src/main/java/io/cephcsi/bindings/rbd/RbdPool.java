@@ -186,7 +186,9 @@ public final class RbdPool {
    * Removes an image and its data ({@code rbd_remove_with_progress}). Slow: one round trip for each
    * object.
    *
-   * @param progress cancelling leaves an image that is partly removed and can be removed again
+   * @param progress cancelling leaves an image that is partly removed: it has lost its name, and is
+   *     in the trash with {@link TrashSource#REMOVING} until it is removed again, here by the same
+   *     name or by {@link #removeFromTrash}
    * @throws CephException.Busy if it is in use
    * @throws CephException with ENOTEMPTY if it has snapshots
    */
@@ -210,8 +212,11 @@ public final class RbdPool {
   /**
    * Moves an image to the trash ({@code rbd_trash_move}).
    *
+   * <p>librbd 16 also moves an image that others have open, who can go on using it; who does not
+   * want that asks for {@link RbdImage#watchers()} first.
+   *
    * @param delay for how long {@link #removeFromTrash} refuses it unless forced; whole seconds
-   * @throws CephException.Busy if it is in use
+   * @throws CephException.Busy if another client keeps its lock by {@link ExclusiveLock#acquire}
    */
   public void moveToTrash(String name, Duration delay) {
     call(
@@ -262,6 +267,7 @@ public final class RbdPool {
    * @param force also before its deferment is over
    * @throws CephException.Denied with EPERM if its deferment is not over
    * @throws CephException.NotFound if it is not in the trash
+   * @throws CephException.Busy if it is in use
    * @throws CephException with ENOTEMPTY if clones still need its snapshots
    */
   public void removeFromTrash(String id, boolean force, Progress progress) {
@@ -320,7 +326,8 @@ public final class RbdPool {
           "rbd_group_list",
           io.toString(),
           (buffer, capacity, cell) -> LibRbd.rbd_group_list(pointer, buffer, cell),
-          (buffer, code, count) -> NativeMemory.cStrings(buffer, count));
+          // The cell keeps the capacity: what was written, only the return code tells.
+          (buffer, bytes, capacity) -> NativeMemory.cStrings(buffer, bytes));
     } finally {
       io.exit();
     }

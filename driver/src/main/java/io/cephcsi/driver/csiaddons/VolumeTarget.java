@@ -1,0 +1,69 @@
+package io.cephcsi.driver.csiaddons;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.OpenVolume;
+import io.cephcsi.driver.reclaim.ReclaimTarget;
+import java.util.Map;
+
+/**
+ * A CSI volume as a target of reclaim.
+ *
+ * @param volume the volume, closed by whoever opened it
+ */
+record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
+  @Override
+  public String name() {
+    return volume.id().toString();
+  }
+
+  @Override
+  public RbdImage openReadOnly() {
+    return volume.openReadOnly();
+  }
+
+  @Override
+  public Writable open(Map<String, String> options) {
+    if (options.isEmpty()) {
+      return new Shared(volume.open(), volume.lease().cluster().instanceId());
+    }
+    RadosCluster cluster = volume.lease().connectApart(options);
+    IoContext io = null;
+    try {
+      io = cluster.openPool(volume.pool().io().pool(), volume.pool().io().namespace());
+      return new Apart(cluster, io, new RbdPool(io).open(volume.entry().name()));
+    } catch (RuntimeException e) {
+      if (io != null) {
+        io.close();
+      }
+      cluster.close();
+      throw e;
+    }
+  }
+
+  /** An image opened through the volume's own lease. */
+  private record Shared(RbdImage image, long clientId) implements Writable {
+    @Override
+    public void close() {
+      image.close();
+    }
+  }
+
+  /** An image with a connection of its own. */
+  private record Apart(RadosCluster cluster, IoContext io, RbdImage image) implements Writable {
+    @Override
+    public long clientId() {
+      return cluster.instanceId();
+    }
+
+    @Override
+    public void close() {
+      try (cluster;
+          io) {
+        image.close();
+      }
+    }
+  }
+}
