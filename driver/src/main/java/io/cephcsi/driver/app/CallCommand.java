@@ -99,7 +99,7 @@ final class CallCommand implements Callable<Integer> {
         channel.shutdownNow();
       }
     } catch (StatusRuntimeException e) {
-      spec.commandLine().getErr().println(StatusTable.describe(e));
+      spec.commandLine().getErr().println(StatusTable.show(e));
       return DriverMain.EXIT_FAILED;
     }
   }

@@ -10,6 +10,9 @@ import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.rbd.CloneLimits;
+import io.cephcsi.driver.rbd.ImageLabels;
+import io.cephcsi.driver.volume.VolumeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -91,7 +94,13 @@ final class ConfigFile {
       @JsonProperty("operationTimeoutSeconds") @Nullable Integer operationTimeoutSeconds,
       @JsonProperty("gracePeriodSeconds") @Nullable Integer gracePeriodSeconds,
       @JsonProperty("reclaims") @Nullable Integer reclaims,
-      @JsonProperty("drivers") @Nullable List<Entry> drivers) {
+      @JsonProperty("drivers") @Nullable List<Entry> drivers,
+      @JsonProperty("rbdHardMaxCloneDepth") @Nullable Integer hardDepth,
+      @JsonProperty("rbdSoftMaxCloneDepth") @Nullable Integer softDepth,
+      @JsonProperty("maxSnapshotsOnImage") @Nullable Integer maxSnapshots,
+      @JsonProperty("minSnapshotsOnImage") @Nullable Integer minSnapshots,
+      @JsonProperty("setMetadata") @Nullable Boolean setMetadata,
+      @JsonProperty("clusterName") @Nullable String clusterName) {
     DriverConfig toConfig() {
       return new DriverConfig(
           clustersFile == null ? ClusterDirectory.DEFAULT_FILE : Endpoints.path(clustersFile),
@@ -100,7 +109,23 @@ final class ConfigFile {
           Duration.ofSeconds(or(operationTimeoutSeconds, ServeCommand.OPERATION_SECONDS)),
           Duration.ofSeconds(or(gracePeriodSeconds, ServeCommand.GRACE_SECONDS)),
           or(reclaims, ServeCommand.RECLAIMS),
-          drivers == null ? List.of() : drivers.stream().map(Root::driver).toList());
+          drivers == null ? List.of() : drivers.stream().map(Root::driver).toList(),
+          limits(),
+          new ImageLabels(
+              setMetadata != null && setMetadata, clusterName == null ? "" : clusterName));
+    }
+
+    private CloneLimits limits() {
+      CloneLimits usual = CloneLimits.DEFAULT;
+      try {
+        return new CloneLimits(
+            or(hardDepth, usual.hardDepth()),
+            or(softDepth, usual.softDepth()),
+            or(maxSnapshots, usual.maxSnapshots()),
+            or(minSnapshots, usual.minSnapshots()));
+      } catch (VolumeException e) {
+        throw new ConfigException(String.valueOf(e.getMessage()), e);
+      }
     }
 
     private static DriverConfig.Driver driver(@Nullable Entry entry) {

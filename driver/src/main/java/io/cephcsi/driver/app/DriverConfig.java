@@ -1,5 +1,7 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.driver.rbd.CloneLimits;
+import io.cephcsi.driver.rbd.ImageLabels;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
@@ -18,6 +20,8 @@ import java.util.regex.Pattern;
  * @param gracePeriod how long running calls may go on after SIGTERM
  * @param reclaims how many volumes of one cluster are reclaimed at once
  * @param drivers what is served, one socket each
+ * @param cloneLimits how long chains of RBD clones may get
+ * @param imageLabels what is written into the metadata of RBD images
  */
 public record DriverConfig(
     Path clustersFile,
@@ -26,7 +30,9 @@ public record DriverConfig(
     Duration operationTimeout,
     Duration gracePeriod,
     int reclaims,
-    List<Driver> drivers) {
+    List<Driver> drivers,
+    CloneLimits cloneLimits,
+    ImageLabels imageLabels) {
   /** Checks what the fields cannot say alone. */
   public DriverConfig {
     drivers = List.copyOf(drivers);
@@ -51,6 +57,27 @@ public record DriverConfig(
 
   private static Path absolute(Path path) {
     return path.toAbsolutePath().normalize();
+  }
+
+  /** With the usual limits on clones, and no labels. */
+  public DriverConfig(
+      Path clustersFile,
+      int metricsPort,
+      Duration connectTimeout,
+      Duration operationTimeout,
+      Duration gracePeriod,
+      int reclaims,
+      List<Driver> drivers) {
+    this(
+        clustersFile,
+        metricsPort,
+        connectTimeout,
+        operationTimeout,
+        gracePeriod,
+        reclaims,
+        drivers,
+        CloneLimits.DEFAULT,
+        ImageLabels.NONE);
   }
 
   private static boolean atLeastOneSecond(Duration duration) {

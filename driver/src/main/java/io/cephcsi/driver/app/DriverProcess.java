@@ -13,6 +13,8 @@ import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.RbdSettings;
+import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
@@ -88,9 +90,13 @@ public final class DriverProcess implements AutoCloseable {
     List<Capability> abilities = new ArrayList<>();
     boolean controller = driver.controller() && driver.type() == DriverConfig.Type.RBD;
     if (controller) {
-      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, driver.instanceId());
+      RbdSettings settings =
+          new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
+      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
       others.push(volumes);
-      csi.add(new RbdControllerService(volumes, operations, executors));
+      RbdSnapshots snapshots =
+          new RbdSnapshots(volumes, clusters, connections, operations, settings);
+      csi.add(new RbdControllerService(volumes, snapshots, operations, executors));
       addons.add(
           new RbdReclaimService(volumes, new SpaceReclaimer(metrics), operations, executors));
       abilities.add(AddonsIdentityService.controllerService());

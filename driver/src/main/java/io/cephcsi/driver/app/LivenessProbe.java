@@ -66,7 +66,7 @@ final class LivenessProbe {
           .getReady()
           .getValue();
     } catch (StatusRuntimeException e) {
-      LOG.warn("the driver does not answer: {}", StatusTable.describe(e));
+      LOG.warn("the driver does not answer: {}", StatusTable.show(e));
       return false;
     }
   }

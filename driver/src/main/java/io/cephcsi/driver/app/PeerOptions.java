@@ -24,7 +24,6 @@ final class PeerOptions {
 
   @Option(
       names = {
-        "--clustername",
         "--crush-location-labels",
         "--domainlabels",
         "--drivernamespace",
@@ -33,16 +32,12 @@ final class PeerOptions {
         "--fusemountoptions",
         "--kms-config",
         "--logslowopinterval",
-        "--maxsnapshotsonimage",
         "--metricsip",
         "--metricspath",
-        "--minsnapshotsonimage",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",
         "--radosnamespacecephfs",
-        "--rbdhardmaxclonedepth",
-        "--rbdsoftmaxclonedepth",
         "--stagingpath",
         "--log_backtrace_at",
         "--log_dir",
@@ -62,7 +57,6 @@ final class PeerOptions {
         "--enablegrpcmetrics",
         "--enableprofiling",
         "--forcecephkernelclient",
-        "--setmetadata",
         "--skipforceflatten",
         "--alsologtostderr",
         "--logtostderr",

@@ -137,6 +137,9 @@ final class ServeCommand implements Callable<Integer> {
   private int verbosity;
 
   @ArgGroup(validate = false, heading = "")
+  private final CloneOptions cloneOptions = new CloneOptions();
+
+  @ArgGroup(validate = false, heading = "")
   private final PeerOptions peerOptions = new PeerOptions();
 
   @Override
@@ -186,7 +189,9 @@ final class ServeCommand implements Callable<Integer> {
                 nodeId,
                 instanceId.isEmpty() ? INSTANCE_ID : instanceId, // as ceph-csi takes it
                 controller || both,
-                node || (both && !nodeId.isEmpty()))));
+                node || (both && !nodeId.isEmpty()))),
+        cloneOptions.limits(),
+        cloneOptions.labels());
   }
 
   /** Waits for SIGTERM or SIGINT, then stops before the process ends. */

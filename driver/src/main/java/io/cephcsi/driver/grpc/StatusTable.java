@@ -50,9 +50,10 @@ public final class StatusTable {
         "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
   }
 
-  /** What a call failed with, for people: the code and why. */
-  public static String describe(StatusRuntimeException e) {
-    return e.getStatus().getCode() + ": " + e.getStatus().getDescription();
+  /** A failed call for a person to read: code and description. */
+  public static String show(StatusRuntimeException failure) {
+    String description = failure.getStatus().getDescription();
+    return failure.getStatus().getCode() + (description == null ? "" : ": " + description);
   }
 
   private static StatusRuntimeException status(Status.Code code, @Nullable String description) {

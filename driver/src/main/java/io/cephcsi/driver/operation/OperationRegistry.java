@@ -15,6 +15,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -169,12 +170,53 @@ public final class OperationRegistry {
     return () -> running.remove(key, operation);
   }
 
+  /**
+   * Locks a key together with others that only read what it stands for, such as the snapshot that
+   * several volumes are being made from; it excludes whoever wants the key for himself.
+   *
+   * <p>Order: an operation first claims its own key, a request's name or an id, then shares its
+   * sources. Nothing ever waits for a key, so no order can deadlock; who comes second is ABORTED.
+   *
+   * @throws VolumeException ABORTED when an operation has this key for itself
+   */
+  public Hold share(String key, String kind) {
+    Operation mine = new Operation(kind, key, clock);
+    Operation shared =
+        running.compute(
+            key,
+            (k, present) -> {
+              Operation holder = present == null ? mine : present;
+              if (present == null || present.sharers() > 0) {
+                holder.sharers(holder.sharers() + 1);
+              }
+              return holder;
+            });
+    if (shared.sharers() == 0) {
+      throw pending(shared);
+    }
+    AtomicBoolean released = new AtomicBoolean();
+    return () -> {
+      if (released.compareAndSet(false, true)) {
+        running.computeIfPresent(
+            key,
+            (k, holder) -> {
+              holder.sharers(holder.sharers() - 1);
+              return holder.sharers() == 0 ? null : holder;
+            });
+      }
+    };
+  }
+
+  private static VolumeException pending(Operation other) {
+    return new VolumeException(
+        Reason.ABORTED, "an operation is already pending: " + other.describe());
+  }
+
   private Operation claim(String key, String kind) {
     Operation operation = new Operation(kind, key, clock);
     Operation other = running.putIfAbsent(key, operation);
     if (other != null) {
-      throw new VolumeException(
-          Reason.ABORTED, "an operation is already pending: " + other.describe());
+      throw pending(other);
     }
     results.invalidate(key); // whatever is kept is about a state that ends now
     return operation;

@@ -37,7 +37,7 @@ class OperationRegistryTest {
   private final AtomicLong nanos = new AtomicLong();
   private final FakeClock clock = new FakeClock();
   private final OperationRegistry registry =
-      new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofMinutes(1));
+      new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofSeconds(60));
   private final Deque<Runnable> queue = new ArrayDeque<>();
 
   @Test
@@ -278,6 +278,38 @@ class OperationRegistryTest {
     assertAborted(() -> registry.hold("name", "DeleteVolume"), "Make of name");
     queue.remove().run();
     assertThat(queued).isCompletedWithValue(1);
+  }
+
+  @Test
+  void aCallerIsToldInTimeWhileTheWorkGoesOn() throws Exception {
+    OperationRegistry impatient =
+        new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofMillis(50));
+    CountDownLatch end = new CountDownLatch(1);
+    ExecutorService threads = Executors.newSingleThreadExecutor();
+    try {
+      CompletableFuture<String> call =
+          impatient.start(
+              "v1",
+              "DeleteVolume",
+              threads,
+              operation -> {
+                try {
+                  assertThat(end.await(60, TimeUnit.SECONDS)).isTrue();
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+                return "done";
+              });
+
+      assertThatThrownBy(() -> call.get(30, TimeUnit.SECONDS))
+          .hasRootCauseInstanceOf(VolumeException.class)
+          .hasMessageContaining("DeleteVolume of v1")
+          .hasMessageContaining("goes on");
+      assertThat(impatient.running()).hasSize(1);
+    } finally {
+      end.countDown();
+      threads.shutdown();
+    }
   }
 
   @Test

@@ -1,0 +1,112 @@
+package io.cephcsi.driver.reclaim.fs;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A device, or the one partition of it that holds the file system, with reads checked against its
+ * size and neighbouring blocks read together.
+ */
+final class Device {
+  /** A gap that is read through rather than paid for with another round trip, in bytes. */
+  private static final int BRIDGE = 32 << 10;
+
+  /** Longest single read, in bytes. */
+  private static final int LONGEST_READ = 4 << 20;
+
+  private final BlockReader reader;
+  private final long start;
+  private final long size;
+
+  Device(BlockReader reader) {
+    this(reader, 0, reader.size());
+  }
+
+  private Device(BlockReader reader, long start, long size) {
+    this.reader = reader;
+    this.start = start;
+    this.size = size;
+  }
+
+  /** Part of this device; offsets of the part start at 0. */
+  Device part(long offset, long length) {
+    checkRange(offset, length);
+    return new Device(reader, start + offset, length);
+  }
+
+  /** Size in bytes. */
+  long size() {
+    return size;
+  }
+
+  /** Where this part starts on the whole device, in bytes. */
+  long start() {
+    return start;
+  }
+
+  /** Reads bytes; the buffer's position is 0 and its limit the length. */
+  ByteBuffer read(long offset, int length, ByteOrder order) throws IOException {
+    checkRange(offset, length);
+    ByteBuffer into = ByteBuffer.allocate(length);
+    reader.read(start + offset, into);
+    if (into.hasRemaining()) {
+      throw new IOException("short read at " + (start + offset) + " of " + length + " bytes");
+    }
+    return into.flip().order(order);
+  }
+
+  /**
+   * Reads ranges of one length at ascending offsets, few requests for many ranges.
+   *
+   * @param offsets byte offsets, ascending
+   * @param length bytes of each
+   * @return a buffer for each offset; neighbours may share memory
+   */
+  ByteBuffer[] readBlocks(long[] offsets, int length, ByteOrder order) throws IOException {
+    List<BlockReader.Request> requests = new ArrayList<>();
+    ByteBuffer[] blocks = new ByteBuffer[offsets.length];
+    int first = 0;
+    while (first < offsets.length) {
+      int last = endOfRun(offsets, first, length);
+      long from = offsets[first];
+      int runLength = Math.toIntExact(offsets[last] + length - from);
+      checkRange(from, runLength);
+      ByteBuffer run = ByteBuffer.allocate(runLength);
+      requests.add(new BlockReader.Request(start + from, run));
+      for (int i = first; i <= last; i++) {
+        blocks[i] = run.slice((int) (offsets[i] - from), length).order(order);
+      }
+      first = last + 1;
+    }
+    if (!requests.isEmpty()) {
+      reader.readAll(requests);
+    }
+    for (BlockReader.Request request : requests) {
+      if (request.into().hasRemaining()) {
+        throw new IOException("short read at " + request.offset());
+      }
+    }
+    return blocks;
+  }
+
+  private static int endOfRun(long[] offsets, int first, int length) {
+    int last = first;
+    while (last + 1 < offsets.length
+        && offsets[last + 1] - (offsets[last] + length) <= BRIDGE
+        && offsets[last + 1] + length - offsets[first] <= LONGEST_READ) {
+      last++;
+    }
+    return last;
+  }
+
+  private void checkRange(long offset, long length) {
+    if (offset < 0 || length < 0 || offset > size - length) {
+      throw new Refusal(
+          RefusalReason.TRUNCATED,
+          "metadata at byte " + offset + " lies beyond the end of the device of " + size);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+package io.cephcsi.driver.reclaim.fs;
+
+/** What a device was found to hold. */
+public enum FileSystemKind {
+  EXT2("ext2"),
+  EXT3("ext3"),
+  EXT4("ext4"),
+  XFS("XFS"),
+  LUKS("LUKS encryption"),
+  BTRFS("btrfs"),
+  F2FS("F2FS"),
+  LVM2("an LVM2 physical volume"),
+  MD_RAID("an MD RAID member"),
+  SWAP("swap space"),
+  SQUASHFS("squashfs"),
+  EROFS("EROFS"),
+  NTFS("NTFS"),
+  FAT("FAT"),
+  ISO9660("ISO 9660"),
+  BCACHEFS("bcache or bcachefs"),
+  BLUESTORE("a BlueStore device"),
+  MBR("an MBR partition table"),
+  GPT("a GPT partition table"),
+  BLANK("nothing"),
+  UNKNOWN("nothing known");
+
+  private final String label;
+
+  FileSystemKind(String label) {
+    this.label = label;
+  }
+
+  /** Its name for people, fit for "the device holds ...". */
+  public String label() {
+    return label;
+  }
+}

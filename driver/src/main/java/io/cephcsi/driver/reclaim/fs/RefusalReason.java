@@ -1,0 +1,35 @@
+package io.cephcsi.driver.reclaim.fs;
+
+/** Why a device is not trimmed. */
+public enum RefusalReason {
+  /** The device is encrypted: its free space cannot be seen from outside. */
+  ENCRYPTED,
+  /** No file system was found. */
+  NO_FILE_SYSTEM,
+  /** Something is there, but not a file system that this package reads. */
+  UNSUPPORTED_CONTENT,
+  /** Signatures of more than one format: stale or real, nobody can tell. */
+  AMBIGUOUS_CONTENT,
+  /** A partition table that is not a valid GPT with exactly one partition. */
+  UNSUPPORTED_PARTITIONS,
+  /** A feature, version or geometry that this package does not know or has not been tested with. */
+  UNSUPPORTED_FEATURE,
+  /** The file system was not unmounted cleanly, or is mounted. */
+  NOT_CLEAN,
+  /** The file system recorded an error: it wants its check program first. */
+  HAS_ERRORS,
+  /** The journal or log holds changes that are not in place yet. */
+  JOURNAL_NOT_EMPTY,
+  /** The journal or log is on another device. */
+  EXTERNAL_JOURNAL,
+  /** Deleted files wait for their blocks to be given back. */
+  ORPHANS,
+  /** Multiple-mount protection says that somebody uses the file system. */
+  IN_USE,
+  /** A checksum is wrong. */
+  BAD_CHECKSUM,
+  /** Counters, maps or pointers contradict each other. */
+  INCONSISTENT,
+  /** The file system is larger than the device. */
+  TRUNCATED
+}

@@ -1,0 +1,195 @@
+package io.cephcsi.driver.reclaim.fs;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+
+/** Reads the free extents of all allocation groups and checks them against all counters. */
+final class XfsFreeSpace {
+  private static final int HEADERS_AT_ONCE = 256;
+
+  private final XfsVolume volume;
+  private final XfsSuperblock superblock;
+  private final RangePlan plan;
+  private long free;
+  private long inodes;
+  private long freeInodes;
+
+  XfsFreeSpace(XfsVolume volume) {
+    this.volume = volume;
+    this.superblock = volume.superblock;
+    this.plan = new RangePlan(volume.device.start(), superblock.blockSize);
+  }
+
+  RangePlan collect() throws IOException {
+    for (int first = 0; first < superblock.groups; first += HEADERS_AT_ONCE) {
+      int end = Math.min(first + HEADERS_AT_ONCE, superblock.groups);
+      long[] offsets = new long[end - first];
+      for (int group = first; group < end; group++) {
+        offsets[group - first] = volume.offset(group, 0);
+      }
+      ByteBuffer[] headers =
+          volume.device.readBlocks(offsets, 4 * superblock.sectorSize, ByteOrder.BIG_ENDIAN);
+      for (int group = first; group < end; group++) {
+        collect(group, new XfsGroupHeader(volume, group, new XfsFields(headers[group - first])));
+      }
+    }
+    Refusal.require(
+        free == superblock.freeBlocks(), "groups and superblock count free blocks differently");
+    Refusal.require(
+        inodes == superblock.inodes() && freeInodes == superblock.freeInodes(),
+        "groups and superblock count inodes differently");
+    return plan.finish();
+  }
+
+  private void collect(int group, XfsGroupHeader header) throws IOException {
+    XfsFreeTree bySize =
+        XfsFreeTree.open(volume, group, header.bySizeRoot(), header.bySizeLevels(), true);
+    Tally sizes = new Tally();
+    bySize.forEach(sizes::add);
+    XfsFreeTree byBlock =
+        XfsFreeTree.open(volume, group, header.byBlockRoot(), header.byBlockLevels(), false);
+    UsedBlocks used = used(group, header, bySize, byBlock);
+    Tally blocks = new Tally();
+    long base = (long) group * superblock.groupBlocks;
+    byBlock.forEach(
+        (start, length) -> {
+          used.checkApart(start, length);
+          blocks.add(start, length);
+          plan.add(base + start, length);
+        });
+    checkCounters(group, header, sizes, blocks, bySize.blocks().length, byBlock.blocks().length);
+  }
+
+  private UsedBlocks used(
+      int group, XfsGroupHeader header, XfsFreeTree bySize, XfsFreeTree byBlock) {
+    UsedBlocks used = new UsedBlocks(group, superblock.length(group));
+    used.add(0, (4 * superblock.sectorSize + superblock.blockSize - 1) / superblock.blockSize);
+    used.addAll(bySize.blocks());
+    used.addAll(byBlock.blocks());
+    used.addAll(header.reserved());
+    used.add(header.inodeRoot(), 1);
+    if (group == superblock.logGroup()) {
+      used.add(superblock.logBlock(), superblock.logBlocks());
+    }
+    return used.sorted();
+  }
+
+  private void checkCounters(
+      int group,
+      XfsGroupHeader header,
+      Tally sizes,
+      Tally blocks,
+      long bySizeBlocks,
+      long byBlockBlocks) {
+    String where = " in allocation group " + group;
+    Refusal.require(sizes.sameAs(blocks), "the two free-space trees differ" + where);
+    Refusal.require(
+        blocks.blocks == header.freeBlocks() && blocks.longest == header.longest(),
+        "the free-space trees differ from the counters" + where);
+    free += header.freeBlocks() + header.reservedCount();
+    if (superblock.features().lazyCounters()) {
+      long expected = bySizeBlocks - 1 + byBlockBlocks - 1;
+      if (superblock.features().reverseMap()) {
+        expected += header.reverseMapBlocks() - 1;
+      }
+      Refusal.require(expected == header.treeBlocks(), "the count of tree blocks is wrong" + where);
+      free += header.treeBlocks();
+    }
+    inodes += header.inodes();
+    freeInodes += header.freeInodes();
+  }
+
+  /** Sum, maximum and an order-independent digest of extents. */
+  private static final class Tally {
+    private long count;
+    private long blocks;
+    private long longest;
+    private long digest;
+
+    void add(long start, long length) {
+      count++;
+      blocks += length;
+      longest = Math.max(longest, length);
+      digest += mix((start << 32) | length);
+    }
+
+    /** Spreads every input bit over the whole word (the finalizer of SplitMix64). */
+    private static long mix(long value) {
+      long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
+      mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
+      return mixed ^ (mixed >>> 31);
+    }
+
+    boolean sameAs(Tally other) {
+      return count == other.count
+          && blocks == other.blocks
+          && longest == other.longest
+          && digest == other.digest;
+    }
+  }
+
+  /** Blocks of a group that are known to be used: none may be claimed twice, none be free. */
+  private static final class UsedBlocks {
+    private final int group;
+    private final long length;
+    private long[] extents = new long[16];
+    private int count;
+    private int next;
+    private long end;
+
+    UsedBlocks(int group, long length) {
+      this.group = group;
+      this.length = length;
+    }
+
+    void addAll(int[] blocks) {
+      for (int block : blocks) {
+        add(block, 1);
+      }
+    }
+
+    void add(int start, int blocks) {
+      require(start >= 0 && blocks > 0 && (long) start + blocks <= length, start);
+      if (count == extents.length) {
+        extents = Arrays.copyOf(extents, 2 * count);
+      }
+      extents[count++] = ((long) start << 32) | blocks;
+    }
+
+    UsedBlocks sorted() {
+      extents = Arrays.copyOf(extents, count);
+      Arrays.sort(extents);
+      for (int i = 1; i < count; i++) {
+        require(end(i - 1) <= start(i), start(i));
+      }
+      return this;
+    }
+
+    /** Extents must come in ascending order. */
+    void checkApart(long from, long blocks) {
+      require(blocks > 0 && from >= end && from + blocks <= length, from);
+      end = from + blocks;
+      while (next < count && end(next) <= from) {
+        next++;
+      }
+      require(next == count || start(next) >= end, from);
+    }
+
+    private long start(int index) {
+      return extents[index] >>> 32;
+    }
+
+    private long end(int index) {
+      return start(index) + (extents[index] & 0xffffffffL);
+    }
+
+    private void require(boolean holds, long block) {
+      if (!holds) {
+        throw Refusal.inconsistent(
+            "block " + block + " of allocation group " + group + " is claimed twice");
+      }
+    }
+  }
+}
