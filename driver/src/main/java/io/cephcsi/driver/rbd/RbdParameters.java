@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.VolumeException;
