@@ -172,6 +172,17 @@ class ArchitectureTest {
   }
 
   @Test
+  void servicesDoNotKnowTheJournal() {
+    check(
+        noClasses()
+            .that()
+            .resideInAnyPackage(packages("csi"), packages("csiaddons"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(packages("journal"), packages("tracker")));
+  }
+
+  @Test
   void noPackageIsADrawerForEverything() {
     check(
         classes()
