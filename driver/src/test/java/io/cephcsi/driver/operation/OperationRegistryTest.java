@@ -191,6 +191,35 @@ class OperationRegistryTest {
   }
 
   @Test
+  void aCallerIsAnsweredInTimeWhileTheOperationGoesOn() {
+    OperationRegistry hurried =
+        new OperationRegistry(clock, nanos::get, Duration.ofMinutes(10), Duration.ofMillis(20));
+    CompletableFuture<Integer> late = hurried.start("a", "Make", queue::add, operation -> 1);
+    assertThat(late)
+        .failsWithin(Duration.ofSeconds(30))
+        .withThrowableThat()
+        .withMessageContainingAll("Make of a", "goes on")
+        .havingRootCause()
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.DEADLINE_EXCEEDED));
+    assertThat(hurried.running()).hasSize(1);
+    queue.remove().run();
+    assertThat(hurried.start("a", "Make", DIRECT, operation -> 2)).isCompletedWithValue(2);
+  }
+
+  @Test
+  void readingLocksNothingAndIsRefusedByAFullExecutor() {
+    CompletableFuture<Integer> running = registry.start("a", "Make", queue::add, operation -> 1);
+    assertThat(registry.read("reading a", DIRECT, () -> 7)).isCompletedWithValue(7);
+    assertThat(running).isNotDone();
+    Executor full =
+        task -> {
+          throw new RejectedExecutionException("full");
+        };
+    assertReason(Reason.UNAVAILABLE, () -> registry.read("reading a", full, () -> 7));
+  }
+
+  @Test
   void afterStopNothingStartsButWhatRunsEnds() {
     CompletableFuture<String> running =
         registry.start(

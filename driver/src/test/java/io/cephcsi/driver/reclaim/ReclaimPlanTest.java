@@ -61,6 +61,9 @@ class ReclaimPlanTest {
     "reclaim.concurrency, 1025",
     "reclaim.concurrency, 4294967297",
     "reclaim.concurrency, many",
+    "reclaim.maxBytesPerSecond, 1000",
+    "reclaim.maxBytesPerSecond, -1",
+    "reclaim.maxBytesPerSecond, fast",
     "reclaim.inUse, wait",
     "reclaim.method, defrag",
     "reclaim.unknown, 1",
@@ -81,6 +84,7 @@ class ReclaimPlanTest {
     "reclaim.sparseSize, ' 8192 '",
     "reclaim.concurrency, 1",
     "reclaim.concurrency, 1024",
+    "reclaim.maxBytesPerSecond, 1048576",
     "reclaim.inUse, skip",
     "reclaim.method, both",
     "reclaim.dryRun, FALSE"
