@@ -14,6 +14,7 @@ import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.grpc.BindableService;
@@ -92,7 +93,11 @@ public final class DriverProcess implements AutoCloseable {
       others.push(volumes);
       csi.add(new RbdControllerService(volumes, operations, executors));
       addons.add(
-          new RbdReclaimService(volumes, new SpaceReclaimer(metrics), operations, executors));
+          new RbdReclaimService(
+              volumes,
+              new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
+              operations,
+              executors));
       abilities.add(AddonsIdentityService.controllerService());
       abilities.add(AddonsIdentityService.offlineReclaim());
     } else if (driver.controller()) {

@@ -50,7 +50,7 @@ final class OfflineTrim {
     boolean snapshots = !image.snapshots().list().isEmpty();
     TrimPlan plan =
         new TrimPlan(
-            clean,
+            clean::freeRanges,
             layout,
             stored.orElseGet(() -> walk(image, layout)),
             image.parent().isPresent() ? image.overlap() : 0,

@@ -3,7 +3,7 @@ package io.cephcsi.driver.reclaim;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.ObjectMap;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
-import io.cephcsi.driver.reclaim.fs.Inspection;
+import io.cephcsi.driver.reclaim.fs.RangeVisitor;
 
 /**
  * Which ranges of an image a trim discards: what the file system does not use and the image has
@@ -25,7 +25,7 @@ import io.cephcsi.driver.reclaim.fs.Inspection;
 final class TrimPlan {
   private static final long MERGE_BYTES = 4 << 20;
 
-  private final Inspection.Clean clean;
+  private final FreeSpace free;
   private final ImageLayout layout;
   private final ObjectMap map;
   private final long overlap;
@@ -33,7 +33,7 @@ final class TrimPlan {
   private final long granularity;
 
   /**
-   * @param clean the file system
+   * @param free what the file system does not use
    * @param layout how the image lies in objects
    * @param map which objects exist
    * @param overlap up to where a parent's data lies below; 0 without a parent
@@ -41,13 +41,13 @@ final class TrimPlan {
    * @param granularity the shortest range inside an object, and what its ends are multiples of
    */
   TrimPlan(
-      Inspection.Clean clean,
+      FreeSpace free,
       ImageLayout layout,
       ObjectMap map,
       long overlap,
       Sharing sharing,
       long granularity) {
-    this.clean = clean;
+    this.free = free;
     this.layout = layout;
     this.map = map;
     this.overlap = overlap;
@@ -58,7 +58,7 @@ final class TrimPlan {
   /** Visits what is to be discarded, in ascending order; can be repeated. */
   void forEach(Visitor visitor) {
     Merging merging = new Merging(visitor);
-    clean.freeRanges(range -> visit(range, merging));
+    free.freeRanges(range -> visit(range, merging));
     merging.flush();
   }
 
@@ -129,6 +129,12 @@ final class TrimPlan {
     BY_MAP,
     /** There are snapshots, and nothing says what they share. */
     UNKNOWN
+  }
+
+  /** Free ranges of a file system, ascending, with used space between any two. */
+  @FunctionalInterface
+  interface FreeSpace {
+    void freeRanges(RangeVisitor visitor);
   }
 
   /** Told of ranges to discard. */

@@ -20,12 +20,14 @@ final class ZeroScan {
   private ZeroScan() {}
 
   /**
-   * The usage after sparsify.
+   * The usage after trim and sparsify.
    *
+   * @param trim what the trim would discard before, if anything
    * @return empty when the image is striped, so that its objects are not ranges of it, or when the
    *     driver stops
    */
-  static OptionalLong usageAfter(RbdImage image, ReclaimPlan plan, Operation operation) {
+  static OptionalLong usageAfter(
+      RbdImage image, ReclaimPlan plan, Optional<TrimPlan> trim, Operation operation) {
     operation.phase("dry run");
     if (image.stripeCount() > 1) {
       return OptionalLong.empty();
@@ -34,7 +36,11 @@ final class ZeroScan {
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit =
         plan.exactUsage() ? Math.min(plan.sparseSize(), info.objectSize()) : info.objectSize();
+    Discards discards = Discards.of(trim);
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
+    if (!plan.method().sparsifies()) {
+      return OptionalLong.of(extents.stream().mapToLong(e -> e.length() - cut(e, discards)).sum());
+    }
     long total = extents.stream().mapToLong(Extent::length).sum();
     long kept = 0;
     long done = 0;
@@ -44,14 +50,34 @@ final class ZeroScan {
         if (operation.isCancelled()) {
           return OptionalLong.empty();
         }
-        byte[] data = image.read(at, (int) Math.min(READ_BYTES, extent.end() - at));
+        int length = (int) Math.min(READ_BYTES, extent.end() - at);
+        Extent part = new Extent(at, length);
+        // What is discarded as a whole need not be read.
+        byte[] data = cut(part, discards) == length ? new byte[length] : image.read(at, length);
+        discard(data, part, discards);
         counter.count(data);
-        done += data.length;
+        done += length;
         operation.progress(done, total);
       }
       kept += counter.finish();
     }
     return OptionalLong.of(kept);
+  }
+
+  /** How much of an extent is discarded. */
+  private static long cut(Extent extent, Discards discards) {
+    long[] bytes = {0};
+    discards.within(extent.offset(), extent.end(), (from, to) -> bytes[0] += to - from);
+    return bytes[0];
+  }
+
+  private static void discard(byte[] data, Extent extent, Discards discards) {
+    discards.within(
+        extent.offset(),
+        extent.end(),
+        (from, to) ->
+            Arrays.fill(
+                data, (int) (from - extent.offset()), (int) (to - extent.offset()), (byte) 0));
   }
 
   private static List<Extent> allocated(RbdImage image, long size, boolean wholeObjects) {

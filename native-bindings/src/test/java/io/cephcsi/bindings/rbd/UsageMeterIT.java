@@ -232,8 +232,9 @@ class UsageMeterIT extends RbdCase {
 
   @Test
   void withoutFastDiffTheObjectMapIsNotUsed() {
-    create(Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK, ImageFeature.OBJECT_MAP), 50);
+    create(MAPPED, 50);
     try (RbdImage image = pool.open(name)) {
+      image.updateFeatures(Set.of(ImageFeature.FAST_DIFF), false);
       scribble(image, 30, SEED);
     }
     assertThat(meter.byObjectMap(id())).isEmpty();
