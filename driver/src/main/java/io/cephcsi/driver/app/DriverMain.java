@@ -42,10 +42,14 @@ public final class DriverMain implements Runnable {
   }
 
   static int run(PrintWriter err, String... args) {
-    CommandLine program = new CommandLine(new DriverMain());
+    CommandLine program = withErrors(new CommandLine(new DriverMain()));
     program.setErr(err);
-    program.setExecutionExceptionHandler(DriverMain::failed);
     return program.execute(GoFlags.normalize(args).toArray(new String[0]));
+  }
+
+  /** Lets a program say what went wrong in one line. */
+  static CommandLine withErrors(CommandLine program) {
+    return program.setExecutionExceptionHandler(DriverMain::failed);
   }
 
   private static int failed(

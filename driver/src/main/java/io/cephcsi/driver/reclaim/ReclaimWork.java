@@ -62,6 +62,11 @@ final class ReclaimWork {
   void run() {
     boolean locked = false;
     try {
+      // The lock would be taken away from somebody who came since the image was found unused.
+      if (!UseWatch.others(image, ourClientId).isEmpty()) {
+        stopped = "somebody opened the image";
+        return;
+      }
       locked = lock();
       try (UseWatch watch = UseWatch.start(image, ourClientId)) {
         run(locked, watch);

@@ -38,23 +38,18 @@ final class ZeroScan {
         plan.exactUsage() ? Math.min(plan.sparseSize(), info.objectSize()) : info.objectSize();
     Discards discards = Discards.of(trim);
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
-    if (!plan.method().sparsifies()) {
-      return OptionalLong.of(extents.stream().mapToLong(e -> e.length() - cut(e, discards)).sum());
-    }
     long total = extents.stream().mapToLong(Extent::length).sum();
     long kept = 0;
     long done = 0;
     for (Extent extent : extents) {
-      UnitCounter counter = new UnitCounter(extent.offset(), unit);
+      UnitCounter counter = new UnitCounter(extent.offset(), unit, info.objectSize());
       for (long at = extent.offset(); at < extent.end(); at += READ_BYTES) {
         if (operation.isCancelled()) {
           return OptionalLong.empty();
         }
         int length = (int) Math.min(READ_BYTES, extent.end() - at);
         Extent part = new Extent(at, length);
-        // What is discarded as a whole need not be read.
-        byte[] data = cut(part, discards) == length ? new byte[length] : image.read(at, length);
-        discard(data, part, discards);
+        byte[] data = data(image, part, plan.method(), discards);
         counter.count(data);
         done += length;
         operation.progress(done, total);
@@ -62,6 +57,24 @@ final class ZeroScan {
       kept += counter.finish();
     }
     return OptionalLong.of(kept);
+  }
+
+  /** A part as it would be after the trim; what is kept anyway has any data but zeroes. */
+  private static byte[] data(
+      RbdImage image, Extent part, ReclaimMethod method, Discards discards) {
+    int length = (int) part.length();
+    if (cut(part, discards) == length) {
+      return new byte[length]; // need not be read
+    }
+    byte[] data;
+    if (method.sparsifies()) {
+      data = image.read(part.offset(), length);
+    } else {
+      data = new byte[length];
+      Arrays.fill(data, (byte) 1);
+    }
+    discard(data, part, discards);
+    return data;
   }
 
   /** How much of an extent is discarded. */
@@ -108,18 +121,24 @@ final class ZeroScan {
     }
   }
 
-  /** Counts the bytes of units, aligned ranges of the image, that are not all zero. */
+  /**
+   * Counts what a diff shows of objects: each from its beginning to the end of the last of its
+   * units, aligned ranges of the image, that is not all zero.
+   */
   private static final class UnitCounter {
     private final long unit;
+    private final long objectSize;
     private long at;
-    private long unitStart;
+    private long objectStart;
     private boolean nonZero;
+    private long keptOfObject;
     private long kept;
 
-    UnitCounter(long offset, long unit) {
+    UnitCounter(long offset, long unit, long objectSize) {
       this.unit = unit;
+      this.objectSize = objectSize;
       this.at = offset;
-      this.unitStart = offset;
+      this.objectStart = offset;
     }
 
     /** Takes the bytes that follow. */
@@ -133,17 +152,26 @@ final class ZeroScan {
         if (at % unit == 0) {
           closeUnit();
         }
+        if (at % objectSize == 0) {
+          closeObject();
+        }
       }
     }
 
     private void closeUnit() {
-      kept += nonZero ? at - unitStart : 0;
-      unitStart = at;
+      keptOfObject = nonZero ? at - objectStart : keptOfObject;
       nonZero = false;
+    }
+
+    private void closeObject() {
+      kept += keptOfObject;
+      keptOfObject = 0;
+      objectStart = at;
     }
 
     long finish() {
       closeUnit();
+      closeObject();
       return kept;
     }
   }
