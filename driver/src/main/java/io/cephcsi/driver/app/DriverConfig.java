@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
  * @param reclaims how many volumes of one cluster are reclaimed at once
- * @param reclaimsPerCluster how many images of a pool are reclaimed at once by all drivers together;
- *     0 for no bound
+ * @param reclaimsPerCluster how many images of a pool are reclaimed at once by all drivers
+ *     together; 0 for no bound
  * @param drivers what is served, one socket each
  */
 public record DriverConfig(

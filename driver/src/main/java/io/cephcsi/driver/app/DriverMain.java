@@ -18,7 +18,12 @@ import picocli.CommandLine.Spec;
     description = "A CSI driver for Ceph that talks to the cluster through librados and librbd.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
-    subcommands = {ServeCommand.class, UsageCommand.class, ReclaimCommand.class, CommandLine.HelpCommand.class},
+    subcommands = {
+      ServeCommand.class,
+      UsageCommand.class,
+      ReclaimCommand.class,
+      CommandLine.HelpCommand.class
+    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:done", "1:failed", "2:wrong command line or configuration"},
     footer = {

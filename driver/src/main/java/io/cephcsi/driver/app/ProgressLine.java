@@ -2,7 +2,10 @@ package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
@@ -24,14 +27,23 @@ final class ProgressLine implements AutoCloseable {
     thread.setDaemon(true);
   }
 
-  /** Starts showing, if stderr is likely to be a terminal. */
+  /** Starts showing, if stderr is a terminal. */
   static ProgressLine start(OperationRegistry operations) {
     ProgressLine line = new ProgressLine(operations);
     String term = System.getenv("TERM");
-    if (System.console() != null && term != null && !term.equals("dumb")) {
+    if (isTerminal(Path.of("/proc/self/fd/2")) && term != null && !term.equals("dumb")) {
       line.thread.start();
     }
     return line;
+  }
+
+  private static boolean isTerminal(Path descriptor) {
+    try {
+      String device = Files.readSymbolicLink(descriptor).toString();
+      return device.startsWith("/dev/pts/") || device.startsWith("/dev/tty");
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   private void show() {

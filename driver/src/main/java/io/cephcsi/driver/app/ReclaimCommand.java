@@ -181,8 +181,7 @@ final class ReclaimCommand implements Callable<Integer> {
       String image, ReclaimPlan plan, RadosCluster cluster, SpaceReclaimer reclaimer) {
     long start = System.nanoTime();
     try {
-      ImageRef ref =
-          ImageRef.resolve(image, cluster, connection.defaultNamespace(), instanceId);
+      ImageRef ref = ImageRef.resolve(image, cluster, connection.defaultNamespace(), instanceId);
       try (IoContext io = cluster.openPool(ref.pool(), ref.namespace())) {
         CliTarget target = new CliTarget(connection, cluster, io, ref);
         ReclaimResult result =

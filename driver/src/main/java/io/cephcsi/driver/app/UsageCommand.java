@@ -56,10 +56,7 @@ final class UsageCommand implements Callable<Integer> {
       description = "POOL[/NAMESPACE]/IMAGE, or the id of a volume")
   private final List<String> images = new ArrayList<>();
 
-  @Option(
-      names = "--pool",
-      paramLabel = "POOL[/NAMESPACE]",
-      description = "all images of a pool")
+  @Option(names = "--pool", paramLabel = "POOL[/NAMESPACE]", description = "all images of a pool")
   private @Nullable String pool;
 
   @Option(
@@ -157,8 +154,7 @@ final class UsageCommand implements Callable<Integer> {
         .toList();
   }
 
-  private UsageReport.Row named(
-      String text, RadosCluster cluster, String namespace, Pools pools) {
+  private UsageReport.Row named(String text, RadosCluster cluster, String namespace, Pools pools) {
     try {
       ImageRef ref = ImageRef.resolve(text, cluster, namespace, instanceId);
       RbdPool images = pools.open(ref.pool(), ref.namespace());

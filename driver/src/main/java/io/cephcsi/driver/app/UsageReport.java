@@ -54,13 +54,7 @@ final class UsageReport {
     width = Math.max(width, "IMAGE".length());
     String line = "%-" + width + "s %11s %11s %11s %11s  %s%n";
     out.printf(
-        line,
-        "IMAGE",
-        "SIZE",
-        "USED",
-        "SNAPSHOTS",
-        reclaimable ? "RECLAIMABLE" : "",
-        "METHOD");
+        line, "IMAGE", "SIZE", "USED", "SNAPSHOTS", reclaimable ? "RECLAIMABLE" : "", "METHOD");
     long size = 0;
     long used = 0;
     long snapshots = 0;

@@ -82,8 +82,7 @@ public final class Admission {
     int first = ThreadLocalRandom.current().nextInt(places);
     for (int i = 0; i < places; i++) {
       String name = "place-" + (first + i) % places;
-      Optional<ObjectLock> lock =
-          ObjectLock.tryAcquire(io, OBJECT, name, cookie, what, holds);
+      Optional<ObjectLock> lock = ObjectLock.tryAcquire(io, OBJECT, name, cookie, what, holds);
       if (lock.isPresent()) {
         return lock;
       }

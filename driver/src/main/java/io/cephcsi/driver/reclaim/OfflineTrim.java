@@ -13,7 +13,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.BitSet;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -23,9 +22,6 @@ import java.util.function.BooleanSupplier;
  */
 final class OfflineTrim {
   static final int DEFAULT_CONCURRENCY = 16;
-
-  private static final int BATCH_DISCARDS = 64;
-  private static final long BATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private OfflineTrim() {}
 
@@ -94,7 +90,7 @@ final class OfflineTrim {
    * @param concurrency how many discards are in flight
    * @param stop asked before each discard; must not block
    * @return how many bytes were discarded
-   * @throws CephException.Busy when the lock is lost
+   * @throws CephException when a discard fails
    */
   static long discard(
       RbdImage image,
@@ -105,14 +101,12 @@ final class OfflineTrim {
       BooleanSupplier stop) {
     long total = plan.bytes();
     try (DiscardPipeline pipeline = image.discardPipeline(concurrency)) {
-      Batches batches = new Batches(image);
       try {
         plan.forEach(
             (offset, length, whole) -> {
               if (stop.getAsBoolean()) {
-                throw Stopped.INSTANCE;
+                throw new Stopped();
               }
-              batches.next();
               pipeline.discard(offset, length);
               operation.progress(pipeline.discardedBytes(), total);
               pace.worked(length, stop);
@@ -125,43 +119,11 @@ final class OfflineTrim {
     }
   }
 
-  /** Asks the cluster every few discards whether the lock is still ours. */
-  private static final class Batches {
-    private final RbdImage image;
-    private int discards;
-    private long beganNanos = System.nanoTime();
-
-    Batches(RbdImage image) {
-      this.image = image;
-    }
-
-    void next() {
-      if (++discards < BATCH_DISCARDS && System.nanoTime() - beganNanos < BATCH_NANOS) {
-        return;
-      }
-      if (!image.lock().isOwner()) {
-        throw new LockLostException();
-      }
-      discards = 0;
-      beganNanos = System.nanoTime();
-    }
-  }
-
-  /** The lock was taken away: nothing more may be written by a plan that was made under it. */
-  static final class LockLostException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    LockLostException() {
-      super("the image's lock was taken away");
-    }
-  }
-
   /** Ends the walk over a plan. */
   private static final class Stopped extends RuntimeException {
     private static final long serialVersionUID = 1L;
-    static final Stopped INSTANCE = new Stopped();
 
-    private Stopped() {
+    Stopped() {
       super("stopped", null, false, false);
     }
   }

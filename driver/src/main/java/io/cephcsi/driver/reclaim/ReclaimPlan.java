@@ -44,10 +44,7 @@ public record ReclaimPlan(
   private static final int SLOW_CONCURRENCY = 2; // few in flight, so that the rate is smooth
   private static final String PREFIX = "reclaim.";
 
-  /**
-   * Options that the connection needs for this plan; with any, it must not be a shared one: they
-   * hold for all of it, and the rate is kept by holding up its threads.
-   */
+  /** Options that the connection needs for this plan. */
   public Map<String, String> connectionOptions() {
     Map<String, String> options = new HashMap<>();
     if (concurrency > 0 || maxBytesPerSecond > 0) {

@@ -68,13 +68,11 @@ final class ReclaimWork {
         return;
       }
       locked = lock();
-      try (UseWatch watch = UseWatch.start(image, ourClientId)) {
+      try (UseWatch watch = UseWatch.start(image, ourClientId, locked)) {
         run(locked, watch);
       }
     } catch (CephException.Blocklisted e) {
       stopped = "the cluster has shut this client out";
-    } catch (OfflineTrim.LockLostException e) {
-      stopped = "the image's lock was taken away";
     } catch (CephException.Canceled | CephException.Busy e) {
       stopped = stopped.isEmpty() ? "the image is wanted by somebody else" : stopped;
     } finally {
@@ -97,7 +95,9 @@ final class ReclaimWork {
   }
 
   private boolean stopNow(UseWatch watch) {
-    if (watch.somebodyCame()) {
+    if (watch.lockIsLost()) {
+      stopped = "the image's lock was taken away";
+    } else if (watch.somebodyCame()) {
       stopped = "somebody opened the image";
     } else if (operation.isCancelled()) {
       stopped = "the driver stops";
@@ -146,8 +146,7 @@ final class ReclaimWork {
       return;
     }
     int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
-    long bytes =
-        OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
+    long bytes = OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
     trim = TrimReport.done(trim.fileSystem(), bytes);
   }
 

@@ -60,8 +60,7 @@ final class ZeroScan {
   }
 
   /** A part as it would be after the trim; what is kept anyway has any data but zeroes. */
-  private static byte[] data(
-      RbdImage image, Extent part, ReclaimMethod method, Discards discards) {
+  private static byte[] data(RbdImage image, Extent part, ReclaimMethod method, Discards discards) {
     int length = (int) part.length();
     if (cut(part, discards) == length) {
       return new byte[length]; // need not be read

@@ -12,6 +12,7 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -113,7 +114,9 @@ class ImageCommandsIT {
     FileSystemImage files = image("ext4");
     String checksums = files.checksums();
 
-    assertThat(run(new UsageCommand(), "-o", "json", "--reclaimable", spec())).as("%s", err).isZero();
+    assertThat(run(new UsageCommand(), "-o", "json", "--reclaimable", spec()))
+        .as("%s", err)
+        .isZero();
     JsonNode usage = printed().get("images").get(0);
     assertThat(usage.get("method").asText()).isEqualTo("object-map");
     long used = usage.get("usedBytes").asLong();
@@ -170,9 +173,12 @@ class ImageCommandsIT {
       Files.writeString(
           secrets, "userID=" + values.get("userID") + "\nuserKey=" + values.get("userKey") + "\n");
       String[] connection = {
-        "--cluster", TestDriver.CLUSTER_ID,
-        "--clusters-file", driver.folder().resolve("config.json").toString(),
-        "--credentials-file", secrets.toString(),
+        "--cluster",
+        TestDriver.CLUSTER_ID,
+        "--clusters-file",
+        driver.folder().resolve("config.json").toString(),
+        "--credentials-file",
+        secrets.toString(),
         volume.getVolumeId()
       };
       assertThat(execute(new UsageCommand(), connection)).as("%s", err).isZero();
@@ -204,13 +210,11 @@ class ImageCommandsIT {
       long ours = System.nanoTime() - start;
       long total = printed().get("totalBytes").asLong();
       start = System.nanoTime();
-      JsonNode said = JSON.readTree(CEPH.rbd("du", "--format", "json", spec));
+      JsonNode said = JSON.readTree(CEPH.rbd("du", "--format", "json", "-p", CEPH.pool(), "--namespace", namespace));
       long theirs = System.nanoTime() - start;
       System.out.printf(
           "usage of %d images: %d ms, rbd du %d ms%n",
-          images,
-          TimeUnit.NANOSECONDS.toMillis(ours),
-          TimeUnit.NANOSECONDS.toMillis(theirs));
+          images, TimeUnit.NANOSECONDS.toMillis(ours), TimeUnit.NANOSECONDS.toMillis(theirs));
       assertThat(total).isEqualTo(said.get("total_used_size").asLong());
       if (campaign) {
         assertThat(ours * 10).isLessThan(theirs);
@@ -264,7 +268,7 @@ class ImageCommandsIT {
   }
 
   private long used() {
-    return new io.cephcsi.bindings.rbd.UsageMeter(pool)
+    return new UsageMeter(pool)
         .byObjectMap(pool.imageId(name).orElseThrow())
         .orElseThrow()
         .headBytes();

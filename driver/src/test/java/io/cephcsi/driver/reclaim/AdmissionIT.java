@@ -12,10 +12,18 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class AdmissionIT extends ReclaimCase {
   private final Admission two = new Admission(2);
+
+  @BeforeEach
+  void freeAllPlaces() {
+    if (io.objects().contains(Admission.OBJECT)) {
+      io.remove(Admission.OBJECT); // a process that was killed by another test may hold one
+    }
+  }
 
   private Admission.Place enter(Admission admission) {
     return operate(operation -> admission.enter(io, "test", operation)).orElseThrow();

@@ -14,8 +14,7 @@ class ClusterLoadTest {
   void slowOperationsAndRecoveryHoldReclaimBack() {
     assertThat(urgent("{\"status\":\"HEALTH_WARN\",\"checks\":{\"SLOW_OPS\":{}}}"))
         .hasValue("SLOW_OPS");
-    assertThat(urgent("{\"checks\":{\"OSD_DOWN\":{},\"PG_DEGRADED\":{}}}"))
-        .hasValue("PG_DEGRADED");
+    assertThat(urgent("{\"checks\":{\"OSD_DOWN\":{},\"PG_DEGRADED\":{}}}")).hasValue("PG_DEGRADED");
   }
 
   @Test

@@ -91,8 +91,7 @@ class GiveWayIT extends ReclaimCase {
 
   private static Inspection.Clean inspect(RbdImage image) {
     try {
-      return (Inspection.Clean)
-          FileSystems.inspect(new ImageReader(image));
+      return (Inspection.Clean) FileSystems.inspect(new ImageReader(image));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -166,8 +165,7 @@ class GiveWayIT extends ReclaimCase {
         "a newcomer's first write after opening, %d of %d trims gave way: %s ms%n",
         gaveWay,
         rounds,
-        Arrays.toString(
-            Arrays.stream(sorted).map(TimeUnit.NANOSECONDS::toMillis).toArray()));
+        Arrays.toString(Arrays.stream(sorted).map(TimeUnit.NANOSECONDS::toMillis).toArray()));
     assertThat(gaveWay).isPositive();
   }
 

@@ -124,8 +124,7 @@ class OfflineTrimIT extends ReclaimCase {
             Map.of(
                 "reclaim.dryRun", "true", "reclaim.method", "trim", "reclaim.exactUsage", "true"));
     assertThat(reclaimed(reclaim(TRIM)).after()).isEqualTo(trimOnly.after());
-    assertThat(exact.after().getAsLong())
-        .isCloseTo(exactlyUsed(), Percentage.withPercentage(1));
+    assertThat(exact.after().getAsLong()).isCloseTo(exactlyUsed(), Percentage.withPercentage(1));
     assertThat(reclaimed(reclaim(Map.of())).after()).isEqualTo(foretold.after());
   }
 
@@ -203,9 +202,7 @@ class OfflineTrimIT extends ReclaimCase {
 
   private long exactlyUsed() {
     return new UsageMeter(pool)
-        .measure(
-            pool.imageId(name).orElseThrow(),
-            new UsageQuery(true, false, Long.MAX_VALUE))
+        .measure(pool.imageId(name).orElseThrow(), new UsageQuery(true, false, Long.MAX_VALUE))
         .orElseThrow()
         .headBytes();
   }

@@ -22,8 +22,7 @@ public final class ObjectLock {
   private final String cookie;
   private final Duration duration;
 
-  private ObjectLock(
-      IoContext io, String object, String name, String cookie, Duration duration) {
+  private ObjectLock(IoContext io, String object, String name, String cookie, Duration duration) {
     this.io = io;
     this.object = object;
     this.name = name;

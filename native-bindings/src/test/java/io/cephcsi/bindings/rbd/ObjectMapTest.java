@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
@@ -88,8 +89,8 @@ class ObjectMapTest {
     byte[] good = encoded(random(100, 1));
     assertThat(ObjectMap.decode(good, 100)).isPresent();
     assertThat(ObjectMap.decode(good, 101)).isEmpty();
-    assertThat(ObjectMap.decode(java.util.Arrays.copyOf(good, good.length - 1), 100)).isEmpty();
-    assertThat(ObjectMap.decode(java.util.Arrays.copyOf(good, good.length + 1), 100)).isEmpty();
+    assertThat(ObjectMap.decode(Arrays.copyOf(good, good.length - 1), 100)).isEmpty();
+    assertThat(ObjectMap.decode(Arrays.copyOf(good, good.length + 1), 100)).isEmpty();
     assertThat(ObjectMap.decode(new byte[0], 0)).isEmpty();
     for (int i = 18; i < 18 + 25; i++) {
       byte[] damaged = good.clone();
@@ -146,7 +147,7 @@ class ObjectMapTest {
     for (int round = 0; round < 300; round++) {
       long objectSize = 4096L << random.nextInt(3);
       long unit = objectSize >> random.nextInt(4);
-      long stripes = 1 + random.nextInt(5);
+      long stripes = 1L + random.nextInt(5);
       ImageLayout layout =
           new ImageLayout(
               1 + random.nextLong(40 * objectSize),
