@@ -124,8 +124,13 @@ stop_cluster() {
   end_daemons 10 mon.a
 }
 
+# CEPH_CI_KEEP_LOGS names a folder that the logs go to: a test that failed is explained there.
 remove_cluster() {
   kill_daemons
+  if [[ -n ${CEPH_CI_KEEP_LOGS:-} && -d $dir/log ]]; then
+    mkdir -p "$CEPH_CI_KEEP_LOGS"
+    cp -r "$dir/log" "$CEPH_CI_KEEP_LOGS/$name"
+  fi
   rm -rf "$dir"
 }
 

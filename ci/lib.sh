@@ -43,3 +43,36 @@ lock_file() {
     [[ /proc/self/fd/$fd -ef $path ]] && return
   done
 }
+
+# jdk_version JAVAC: its major version. The file "release" of a JDK answers at once; starting Java takes a while.
+jdk_version() {
+  local release
+  release=$(dirname "$(dirname "$(readlink -f "$1")")")/release
+  if [[ -f $release ]]; then
+    sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$release"
+  else
+    "$1" -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p'
+  fi
+}
+
+# find_jdk: the folder of a JDK from 17 on: JAVA_HOME, else the one on the PATH, else one of the system's.
+find_jdk() {
+  local javac version
+  for javac in "${JAVA_HOME:-/nonexistent}/bin/javac" "$(command -v javac || true)" /usr/lib/jvm/*/bin/javac; do
+    [[ -x $javac ]] || continue
+    version=$(jdk_version "$javac")
+    ((${version:-0} >= 17)) || continue
+    dirname "$(dirname "$(readlink -f "$javac")")"
+    return
+  done
+  return 1
+}
+
+# network_failed LOG: whether Maven failed because a download did not get through; trying again helps then.
+network_failed() {
+  grep -qE '^\[ERROR\].*(Could not transfer|Connection (timed|reset|refused)|Read timed out|Unknown host|Premature end)' "$1" &&
+    ! untrusted "$1"
+}
+
+# untrusted LOG: whether Maven failed because it does not trust who it talks to.
+untrusted() { grep -q 'PKIX path building failed' "$1"; }

@@ -2,17 +2,26 @@ package io.cephcsi.driver.app;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.rbd.CloneLimits;
+import io.cephcsi.driver.rbd.ImageLabels;
+import io.cephcsi.driver.volume.VolumeException;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +40,7 @@ final class ConfigFile {
     try {
       Root root =
           JsonMapper.builder(new YAMLFactory())
+              .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
               .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
               .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
               .build()
@@ -39,8 +49,13 @@ final class ConfigFile {
         throw new ConfigException("is empty");
       }
       return root.toConfig();
+    } catch (UnrecognizedPropertyException e) {
+      throw new ConfigException(
+          file + ": the key " + e.getPropertyName() + " is not known" + lineOf(file, e), e);
     } catch (JacksonException e) {
       throw new ConfigException(file + ": " + e.getOriginalMessage() + where(e), e);
+    } catch (NoSuchFileException e) {
+      throw new ConfigException(file + " does not exist", e);
     } catch (IOException e) {
       throw new ConfigException(file + " cannot be read: " + e.getMessage(), e);
     } catch (ConfigException e) {
@@ -52,6 +67,25 @@ final class ConfigFile {
     return e.getLocation() == null ? "" : " (line " + e.getLocation().getLineNr() + ")";
   }
 
+  /** The line of an unknown key: the exception only knows how far the file was read then. */
+  private static String lineOf(Path file, UnrecognizedPropertyException e) {
+    String pointer =
+        e.getPath().stream()
+            .map(r -> "/" + (r.getFieldName() == null ? r.getIndex() : r.getFieldName()))
+            .collect(Collectors.joining());
+    try (JsonParser parser = new YAMLFactory().createParser(file.toFile())) {
+      while (parser.nextToken() != null) {
+        if (parser.currentToken() == JsonToken.FIELD_NAME
+            && parser.getParsingContext().pathAsPointer().toString().equals(pointer)) {
+          return " (line " + parser.currentTokenLocation().getLineNr() + ")";
+        }
+      }
+      return "";
+    } catch (IOException changed) {
+      return "";
+    }
+  }
+
   /** The file's top level; keys are those of {@link DriverConfig}. Times are seconds. */
   private record Root(
       @JsonProperty("clustersFile") @Nullable String clustersFile,
@@ -61,17 +95,46 @@ final class ConfigFile {
       @JsonProperty("gracePeriodSeconds") @Nullable Integer gracePeriodSeconds,
       @JsonProperty("reclaims") @Nullable Integer reclaims,
       @JsonProperty("reclaimsPerCluster") @Nullable Integer reclaimsPerCluster,
-      @JsonProperty("drivers") @Nullable List<Entry> drivers) {
+      @JsonProperty("drivers") @Nullable List<Entry> drivers,
+      @JsonProperty("rbdHardMaxCloneDepth") @Nullable Integer hardDepth,
+      @JsonProperty("rbdSoftMaxCloneDepth") @Nullable Integer softDepth,
+      @JsonProperty("maxSnapshotsOnImage") @Nullable Integer maxSnapshots,
+      @JsonProperty("minSnapshotsOnImage") @Nullable Integer minSnapshots,
+      @JsonProperty("setMetadata") @Nullable Boolean setMetadata,
+      @JsonProperty("clusterName") @Nullable String clusterName) {
     DriverConfig toConfig() {
       return new DriverConfig(
-          clustersFile == null ? ClusterDirectory.DEFAULT_FILE : Path.of(clustersFile),
+          clustersFile == null ? ClusterDirectory.DEFAULT_FILE : Endpoints.path(clustersFile),
           or(metricsPort, 0),
           Duration.ofSeconds(or(connectTimeoutSeconds, ServeCommand.CONNECT_SECONDS)),
           Duration.ofSeconds(or(operationTimeoutSeconds, ServeCommand.OPERATION_SECONDS)),
           Duration.ofSeconds(or(gracePeriodSeconds, ServeCommand.GRACE_SECONDS)),
           or(reclaims, ServeCommand.RECLAIMS),
           or(reclaimsPerCluster, DriverConfig.RECLAIMS_PER_CLUSTER),
-          drivers == null ? List.of() : drivers.stream().map(Entry::toDriver).toList());
+          drivers == null ? List.of() : drivers.stream().map(Root::driver).toList(),
+          limits(),
+          new ImageLabels(
+              setMetadata != null && setMetadata, clusterName == null ? "" : clusterName));
+    }
+
+    private CloneLimits limits() {
+      CloneLimits usual = CloneLimits.DEFAULT;
+      try {
+        return new CloneLimits(
+            or(hardDepth, usual.hardDepth()),
+            or(softDepth, usual.softDepth()),
+            or(maxSnapshots, usual.maxSnapshots()),
+            or(minSnapshots, usual.minSnapshots()));
+      } catch (VolumeException e) {
+        throw new ConfigException(String.valueOf(e.getMessage()), e);
+      }
+    }
+
+    private static DriverConfig.Driver driver(@Nullable Entry entry) {
+      if (entry == null) {
+        throw new ConfigException("drivers has an empty element");
+      }
+      return entry.toDriver();
     }
 
     private static int or(@Nullable Integer value, int otherwise) {

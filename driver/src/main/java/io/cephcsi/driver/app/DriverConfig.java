@@ -1,5 +1,7 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.driver.rbd.CloneLimits;
+import io.cephcsi.driver.rbd.ImageLabels;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
@@ -20,6 +22,8 @@ import java.util.regex.Pattern;
  * @param reclaimsPerCluster how many images of a pool are reclaimed at once by all drivers
  *     together; 0 for no bound
  * @param drivers what is served, one socket each
+ * @param cloneLimits how long chains of RBD clones may get
+ * @param imageLabels what is written into the metadata of RBD images
  */
 public record DriverConfig(
     Path clustersFile,
@@ -29,7 +33,9 @@ public record DriverConfig(
     Duration gracePeriod,
     int reclaims,
     int reclaimsPerCluster,
-    List<Driver> drivers) {
+    List<Driver> drivers,
+    CloneLimits cloneLimits,
+    ImageLabels imageLabels) {
   /** How many images of a pool are reclaimed at once unless it is configured. */
   static final int RECLAIMS_PER_CLUSTER = 4;
 
@@ -47,14 +53,22 @@ public record DriverConfig(
     require(!gracePeriod.isNegative(), "gracePeriod must not be negative");
     Set<Path> sockets = new HashSet<>();
     for (Driver driver : drivers) {
-      require(sockets.add(driver.endpoint()), "two drivers have the endpoint " + driver.endpoint());
+      require(
+          sockets.add(absolute(driver.endpoint())),
+          "two drivers have the endpoint " + driver.endpoint());
       driver
           .addonsEndpoint()
-          .ifPresent(path -> require(sockets.add(path), "two servers have the endpoint " + path));
+          .ifPresent(
+              path ->
+                  require(sockets.add(absolute(path)), "two servers have the endpoint " + path));
     }
   }
 
-  /** With the default bound for the reclaims of all drivers together. */
+  private static Path absolute(Path path) {
+    return path.toAbsolutePath().normalize();
+  }
+
+  /** With the usual bounds and limits, and no labels. */
   public DriverConfig(
       Path clustersFile,
       int metricsPort,
@@ -71,7 +85,9 @@ public record DriverConfig(
         gracePeriod,
         reclaims,
         RECLAIMS_PER_CLUSTER,
-        drivers);
+        drivers,
+        CloneLimits.DEFAULT,
+        ImageLabels.NONE);
   }
 
   private static boolean atLeastOneSecond(Duration duration) {

@@ -20,6 +20,7 @@ import picocli.CommandLine.Spec;
     versionProvider = Version.class,
     subcommands = {
       ServeCommand.class,
+      CallCommand.class,
       UsageCommand.class,
       ReclaimCommand.class,
       CommandLine.HelpCommand.class
@@ -43,11 +44,16 @@ public final class DriverMain implements Runnable {
 
   /** Runs the program and ends the process with its exit code. */
   public static void main(String[] args) {
-    System.exit(run(new PrintWriter(System.err, true, UTF_8), args));
+    System.exit(
+        run(
+            new PrintWriter(System.out, true, UTF_8),
+            new PrintWriter(System.err, true, UTF_8),
+            args));
   }
 
-  static int run(PrintWriter err, String... args) {
+  static int run(PrintWriter out, PrintWriter err, String... args) {
     CommandLine program = withErrors(new CommandLine(new DriverMain()));
+    program.setOut(out);
     program.setErr(err);
     return program.execute(GoFlags.normalize(args).toArray(new String[0]));
   }
@@ -66,7 +72,7 @@ public final class DriverMain implements Runnable {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "Missing command: serve, or the options of serve");
+        spec.commandLine(), "Missing command: serve, call, or the options of serve");
   }
 
   /** Sets how much is logged. */

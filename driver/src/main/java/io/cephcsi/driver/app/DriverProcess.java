@@ -13,6 +13,8 @@ import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.RbdSettings;
+import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
@@ -82,16 +84,20 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void serve(DriverConfig.Driver driver) throws IOException {
-    OperationRegistry operations = new OperationRegistry();
+    OperationRegistry operations = new OperationRegistry(answerWithin());
     registries.add(operations);
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
     List<Capability> abilities = new ArrayList<>();
     boolean controller = driver.controller() && driver.type() == DriverConfig.Type.RBD;
     if (controller) {
-      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, driver.instanceId());
+      RbdSettings settings =
+          new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
+      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
       others.push(volumes);
-      csi.add(new RbdControllerService(volumes, operations, executors));
+      RbdSnapshots snapshots =
+          new RbdSnapshots(volumes, clusters, connections, operations, settings);
+      csi.add(new RbdControllerService(volumes, snapshots, operations, executors));
       addons.add(
           new RbdReclaimService(
               volumes,
@@ -110,6 +116,11 @@ public final class DriverProcess implements AutoCloseable {
     addons.add(
         new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
     listen(driver, csi, addons);
+  }
+
+  /** A call makes several operations on the cluster; one that hangs must not hang the caller. */
+  private Duration answerWithin() {
+    return config.connectTimeout().plus(config.operationTimeout().multipliedBy(3));
   }
 
   private void listen(
@@ -155,9 +166,24 @@ public final class DriverProcess implements AutoCloseable {
     servers.forEach(SocketServer::close);
     others.forEach(DriverProcess::closeQuietly);
     executors.close();
-    connections.close();
     probe.close();
+    closeInTime(connections);
     LOG.info("stopped");
+  }
+
+  /** Closes connections, unless a call of librados hangs that has no timeout: it ends with us. */
+  private static void closeInTime(ConnectionPool connections) {
+    Thread closing = new Thread(connections::close, "close-connections");
+    closing.setDaemon(true);
+    closing.start();
+    try {
+      closing.join(LAST_MOMENTS.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (closing.isAlive()) {
+      LOG.warn("a cluster does not answer: its connection ends with the process");
+    }
   }
 
   private static void closeQuietly(AutoCloseable resource) {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.app;
 
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
 /** Reads what stands for a socket or a kind of driver in configurations. */
@@ -25,7 +26,16 @@ final class Endpoints {
               + " is not a Unix socket: secrets would cross the network in clear");
     }
     DriverConfig.require(!path.isEmpty(), "endpoint " + endpoint + " has no path");
-    return Path.of(path);
+    return path(path);
+  }
+
+  /** A path of the file system. */
+  static Path path(String text) {
+    try {
+      return Path.of(text);
+    } catch (InvalidPathException e) {
+      throw new ConfigException("the path " + e.getInput() + " is not valid: " + e.getReason(), e);
+    }
   }
 
   static DriverConfig.Type type(String name) {

@@ -15,13 +15,13 @@ final class GoFlags {
 
   static List<String> normalize(String... args) {
     List<String> normal = new ArrayList<>();
-    if (args.length > 0 && args[0].startsWith("-") && !GENERAL.contains(args[0])) {
-      normal.add("serve");
-    }
     for (String arg : args) {
       boolean singleDash =
           arg.length() > 2 && arg.charAt(0) == '-' && Character.isLetter(arg.charAt(1));
       normal.add(singleDash ? "-" + arg : arg);
+    }
+    if (!normal.isEmpty() && normal.get(0).startsWith("-") && !GENERAL.contains(normal.get(0))) {
+      normal.add(0, "serve");
     }
     return normal;
   }

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.grpc.ManagedChannel;
@@ -58,13 +59,14 @@ final class LivenessProbe {
 
   private static boolean ready(ManagedChannel channel, Duration timeout) {
     try {
+      channel.resetConnectBackoff(); // else a driver that came back is found after minutes only
       return IdentityGrpc.newBlockingStub(channel)
           .withDeadlineAfter(timeout.toMillis(), TimeUnit.MILLISECONDS)
           .probe(ProbeRequest.getDefaultInstance())
           .getReady()
           .getValue();
     } catch (StatusRuntimeException e) {
-      LOG.warn("the driver does not answer: {}", e.getStatus());
+      LOG.warn("the driver does not answer: {}", StatusTable.show(e));
       return false;
     }
   }

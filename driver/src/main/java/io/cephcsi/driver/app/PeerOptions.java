@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Option;
@@ -14,7 +15,8 @@ import picocli.CommandLine.Option;
  */
 final class PeerOptions {
   private static final Logger LOG = LoggerFactory.getLogger(PeerOptions.class);
-  private static final Pattern GO_DURATION = Pattern.compile("(\\d+)(ms|s|m|h)");
+  private static final Pattern GO_DURATION =
+      Pattern.compile("(?:(\\d{1,6})h)?(?:(\\d{1,6})m)?(?:(\\d{1,6})s)?(?:(\\d{1,6})ms)?");
 
   private boolean given;
   private Duration pollTime = Duration.ofSeconds(60);
@@ -22,7 +24,6 @@ final class PeerOptions {
 
   @Option(
       names = {
-        "--clustername",
         "--crush-location-labels",
         "--domainlabels",
         "--drivernamespace",
@@ -31,16 +32,12 @@ final class PeerOptions {
         "--fusemountoptions",
         "--kms-config",
         "--logslowopinterval",
-        "--maxsnapshotsonimage",
         "--metricsip",
         "--metricspath",
-        "--minsnapshotsonimage",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",
         "--radosnamespacecephfs",
-        "--rbdhardmaxclonedepth",
-        "--rbdsoftmaxclonedepth",
         "--stagingpath",
         "--log_backtrace_at",
         "--log_dir",
@@ -60,7 +57,6 @@ final class PeerOptions {
         "--enablegrpcmetrics",
         "--enableprofiling",
         "--forcecephkernelclient",
-        "--setmetadata",
         "--skipforceflatten",
         "--alsologtostderr",
         "--logtostderr",
@@ -102,15 +98,21 @@ final class PeerOptions {
 
   private static Duration duration(String option, String text) {
     Matcher matcher = GO_DURATION.matcher(text.toLowerCase(Locale.ROOT));
-    if (!matcher.matches()) {
-      throw new ConfigException(option + " must be a time such as 60s, not " + text);
+    Duration duration = Duration.ZERO;
+    if (matcher.matches()) {
+      duration =
+          Duration.ofHours(number(matcher.group(1)))
+              .plusMinutes(number(matcher.group(2)))
+              .plusSeconds(number(matcher.group(3)))
+              .plusMillis(number(matcher.group(4)));
     }
-    long number = Long.parseLong(matcher.group(1));
-    return switch (matcher.group(2)) {
-      case "ms" -> Duration.ofMillis(number);
-      case "s" -> Duration.ofSeconds(number);
-      case "m" -> Duration.ofMinutes(number);
-      default -> Duration.ofHours(number);
-    };
+    if (duration.isZero()) {
+      throw new ConfigException(option + " must be a time such as 60s or 1m30s, not " + text);
+    }
+    return duration;
+  }
+
+  private static long number(@Nullable String digits) {
+    return digits == null ? 0 : Integer.parseInt(digits);
   }
 }

@@ -14,6 +14,7 @@ import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.PrintWriter;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,6 +53,8 @@ import picocli.CommandLine.Spec;
 final class ReclaimCommand implements Callable<Integer> {
   /** Not all that was asked for could be done, and that is no failure. */
   static final int EXIT_INCOMPLETE = 3;
+
+  private static final Duration NO_HURRY = Duration.ofDays(365);
 
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -115,7 +118,7 @@ final class ReclaimCommand implements Callable<Integer> {
       description = "table or json (default: table)")
   private UsageReport.Format output = UsageReport.Format.table;
 
-  private final OperationRegistry operations = new OperationRegistry();
+  private final OperationRegistry operations = new OperationRegistry(NO_HURRY);
 
   @Override
   public Integer call() {

@@ -143,6 +143,9 @@ final class ServeCommand implements Callable<Integer> {
   private int verbosity;
 
   @ArgGroup(validate = false, heading = "")
+  private final CloneOptions cloneOptions = new CloneOptions();
+
+  @ArgGroup(validate = false, heading = "")
   private final PeerOptions peerOptions = new PeerOptions();
 
   @Override
@@ -185,13 +188,17 @@ final class ServeCommand implements Callable<Integer> {
         List.of(
             new DriverConfig.Driver(
                 kind,
-                driverName == null ? kind.defaultName() : driverName,
+                driverName == null || driverName.isEmpty() ? kind.defaultName() : driverName,
                 Endpoints.socket(endpoint),
-                Optional.ofNullable(addonsEndpoint).map(Endpoints::socket),
+                Optional.ofNullable(addonsEndpoint)
+                    .filter(e -> !e.isEmpty())
+                    .map(Endpoints::socket),
                 nodeId,
-                instanceId,
+                instanceId.isEmpty() ? INSTANCE_ID : instanceId, // as ceph-csi takes it
                 controller || both,
-                node || (both && !nodeId.isEmpty()))));
+                node || (both && !nodeId.isEmpty()))),
+        cloneOptions.limits(),
+        cloneOptions.labels());
   }
 
   /** Waits for SIGTERM or SIGINT, then stops before the process ends. */
@@ -202,6 +209,8 @@ final class ServeCommand implements Callable<Integer> {
             () -> {
               stop.run();
               stopped.countDown();
+              // Told to stop is no failure; the JVM would end with 143.
+              Runtime.getRuntime().halt(0);
             },
             "stop");
     Runtime.getRuntime().addShutdownHook(hook);

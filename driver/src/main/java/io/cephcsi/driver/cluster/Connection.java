@@ -4,12 +4,15 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** A connection with the pools that were opened through it; shared by all its leases. */
 final class Connection {
   private final RadosCluster cluster;
   private final Map<Place, IoContext> pools = new ConcurrentHashMap<>();
+  private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
 
   Connection(RadosCluster cluster) {
     this.cluster = cluster;
@@ -20,7 +23,31 @@ final class Connection {
   }
 
   IoContext pool(String name, String namespace) {
-    return pools.computeIfAbsent(new Place(name, namespace), place -> open(name, namespace));
+    IoContext io =
+        pools.computeIfAbsent(new Place(name, namespace), place -> open(name, namespace));
+    if (isPool(name, io.poolId())) { // a look at the map of the client, no round trip
+      return io;
+    }
+    // The pool was removed or renamed, and its name may be another's: only the id stays.
+    return pools.compute(
+        new Place(name, namespace),
+        (place, known) -> {
+          if (known != null && isPool(name, known.poolId())) {
+            return known;
+          }
+          if (known != null) {
+            replaced.add(known); // others may be using it
+          }
+          return open(name, namespace);
+        });
+  }
+
+  private boolean isPool(String name, long id) {
+    try {
+      return cluster.poolId(name) == id;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
   }
 
   private IoContext open(String name, String namespace) {
@@ -42,7 +69,12 @@ final class Connection {
   }
 
   void close() {
-    pools.values().forEach(IoContext::close);
+    for (IoContext io : pools.values()) {
+      io.close();
+    }
+    for (IoContext io : replaced) {
+      io.close();
+    }
     cluster.close();
   }
 

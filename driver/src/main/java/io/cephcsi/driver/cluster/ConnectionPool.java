@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -29,21 +30,26 @@ public final class ConnectionPool implements AutoCloseable {
 
   private final Duration connectTimeout;
   private final Duration operationTimeout;
-  private final Cache<Key, Entry> entries =
-      Caffeine.newBuilder()
-          .expireAfterAccess(IDLE)
-          .maximumSize(MAX_CONNECTIONS)
-          .scheduler(Scheduler.systemScheduler())
-          .<Key, Entry>removalListener((key, entry, cause) -> retire(entry))
-          .build();
+  private final Cache<Key, Entry> entries;
 
   /**
    * @param connectTimeout how long connecting may take
    * @param operationTimeout how long one operation of the cluster may take
    */
   public ConnectionPool(Duration connectTimeout, Duration operationTimeout) {
+    this(connectTimeout, operationTimeout, IDLE);
+  }
+
+  ConnectionPool(Duration connectTimeout, Duration operationTimeout, Duration idle) {
     this.connectTimeout = connectTimeout;
     this.operationTimeout = operationTimeout;
+    this.entries =
+        Caffeine.newBuilder()
+            .expireAfterAccess(idle)
+            .maximumSize(MAX_CONNECTIONS)
+            .scheduler(Scheduler.systemScheduler())
+            .<Key, Entry>removalListener((key, entry, cause) -> retire(entry))
+            .build();
   }
 
   private static void retire(@Nullable Entry entry) {
@@ -141,8 +147,9 @@ public final class ConnectionPool implements AutoCloseable {
   /** Closes all connections, those that are leased when their leases end. */
   @Override
   public void close() {
+    List<Entry> open = List.copyOf(entries.asMap().values());
     entries.invalidateAll();
-    entries.cleanUp();
+    open.forEach(Entry::retire); // the cache tells its listener later, on a thread of its own
   }
 
   /** What tells connections apart; its text does not show the key. */
@@ -210,6 +217,9 @@ public final class ConnectionPool implements AutoCloseable {
           retired = !(e instanceof CephException.TimedOut);
         }
         connected.completeExceptionally(e);
+        if (!(e instanceof CephException.TimedOut)) {
+          entries.asMap().remove(key, this); // must not push out connections that are used
+        }
       }
     }
 

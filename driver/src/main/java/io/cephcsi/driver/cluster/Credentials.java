@@ -24,12 +24,13 @@ public record Credentials(String userId, String key) {
   }
 
   private static Credentials of(@Nullable String userId, @Nullable String key) {
-    if (userId == null || userId.isBlank() || key == null || key.isBlank()) {
+    String id = userId == null ? "" : userId.strip();
+    id = id.startsWith(CLIENT) ? id.substring(CLIENT.length()) : id;
+    if (id.isEmpty() || key == null || key.isBlank()) {
       throw new VolumeException(
           Reason.UNAUTHENTICATED, "secrets: userID and userKey are required and not both given");
     }
-    String id = userId.strip();
-    return new Credentials(id.startsWith(CLIENT) ? id.substring(CLIENT.length()) : id, key.strip());
+    return new Credentials(id, key.strip());
   }
 
   @Override

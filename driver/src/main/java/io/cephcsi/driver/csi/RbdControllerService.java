@@ -9,8 +9,10 @@ import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.CreatedVolume;
 import io.cephcsi.driver.rbd.RbdParameters;
+import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
@@ -20,8 +22,12 @@ import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
+import io.cephcsi.proto.csi.v1.CreateSnapshotResponse;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeResponse;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotResponse;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeResponse;
 import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
@@ -36,20 +42,30 @@ import java.util.concurrent.CompletableFuture;
 public final class RbdControllerService extends ControllerGrpc.ControllerImplBase {
   private static final List<RPC.Type> CAPABILITIES =
       List.of(
-          RPC.Type.CREATE_DELETE_VOLUME, RPC.Type.EXPAND_VOLUME, RPC.Type.SINGLE_NODE_MULTI_WRITER);
+          RPC.Type.CREATE_DELETE_VOLUME,
+          RPC.Type.CREATE_DELETE_SNAPSHOT,
+          RPC.Type.CLONE_VOLUME,
+          RPC.Type.EXPAND_VOLUME,
+          RPC.Type.SINGLE_NODE_MULTI_WRITER);
 
   private final RbdVolumes volumes;
+  private final SnapshotCalls snapshots;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
   /**
    * @param volumes does the work
+   * @param snapshots does the work on snapshots
    * @param operations locks names and ids
    * @param executors run what blocks
    */
   public RbdControllerService(
-      RbdVolumes volumes, OperationRegistry operations, ClusterExecutors executors) {
+      RbdVolumes volumes,
+      RbdSnapshots snapshots,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
     this.volumes = volumes;
+    this.snapshots = new SnapshotCalls(snapshots, operations, executors);
     this.operations = operations;
     this.executors = executors;
   }
@@ -76,15 +92,12 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
         answer -> {
           String name = required(request.getName(), "name");
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
-          VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), false)
+          Optional<ContentSource> source = ContentSources.of(request);
+          VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), source.isPresent())
               .ifPresent(
                   reason -> {
                     throw VolumeException.invalid("volume_capabilities: " + reason);
                   });
-          if (request.hasVolumeContentSource()) {
-            throw VolumeException.invalid(
-                "volume_content_source: not supported, and CLONE_VOLUME is not advertised");
-          }
           if (request.getMutableParametersCount() > 0) {
             throw VolumeException.invalid("mutable_parameters: none are known");
           }
@@ -96,19 +109,33 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
                   RbdVolumes.nameKey(name),
                   "CreateVolume",
                   executors.calls(parameters.clusterId()),
-                  operation -> volumes.create(name, parameters, capacity, credentials))
-              .thenApply(RbdControllerService::created);
+                  operation -> volumes.create(name, parameters, capacity, source, credentials))
+              .thenApply(volume -> created(volume, request));
         });
   }
 
-  private static CreateVolumeResponse created(CreatedVolume volume) {
-    return CreateVolumeResponse.newBuilder()
-        .setVolume(
-            Volume.newBuilder()
-                .setVolumeId(volume.id().toString())
-                .setCapacityBytes(volume.size())
-                .putAllVolumeContext(volume.context()))
-        .build();
+  private static CreateVolumeResponse created(CreatedVolume volume, CreateVolumeRequest request) {
+    Volume.Builder answer =
+        Volume.newBuilder()
+            .setVolumeId(volume.id().toString())
+            .setCapacityBytes(volume.size())
+            .putAllVolumeContext(volume.context());
+    if (request.hasVolumeContentSource()) {
+      answer.setContentSource(request.getVolumeContentSource());
+    }
+    return CreateVolumeResponse.newBuilder().setVolume(answer).build();
+  }
+
+  @Override
+  public void createSnapshot(
+      CreateSnapshotRequest request, StreamObserver<CreateSnapshotResponse> observer) {
+    Answer.to(observer, Family.CSI, answer -> snapshots.create(request));
+  }
+
+  @Override
+  public void deleteSnapshot(
+      DeleteSnapshotRequest request, StreamObserver<DeleteSnapshotResponse> observer) {
+    Answer.to(observer, Family.CSI, answer -> snapshots.delete(request));
   }
 
   @Override
@@ -147,13 +174,13 @@ public final class RbdControllerService extends ControllerGrpc.ControllerImplBas
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
           VolumeId id = Requests.volumeId(request.getVolumeId());
           Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
-          // Reads only: it waits for nobody, so it locks nothing.
-          return CompletableFuture.supplyAsync(
+          return operations.read(
+              "ValidateVolumeCapabilities of " + id,
+              executors.calls(id.clusterId()),
               () -> {
                 volumes.size(id, credentials);
                 return validated(request);
-              },
-              executors.calls(id.clusterId()));
+              });
         });
   }
 

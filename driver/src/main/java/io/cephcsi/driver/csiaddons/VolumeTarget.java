@@ -31,7 +31,7 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
     IoContext io = null;
     try {
       io = cluster.openPool(volume.pool().io().pool(), volume.pool().io().namespace());
-      return new Apart(cluster, io, new RbdPool(io).open(volume.entry().name()));
+      return new Apart(cluster, io, new RbdPool(io).open(volume.imageName()));
     } catch (RuntimeException e) {
       if (io != null) {
         io.close();

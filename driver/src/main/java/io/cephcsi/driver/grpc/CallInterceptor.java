@@ -38,7 +38,9 @@ final class CallInterceptor implements ServerInterceptor {
       @Override
       public void onMessage(Q request) {
         if (request instanceof Message message) {
-          LOG.debug("[{}] {} {}", watched.id, watched.method, Secrets.show(message));
+          if (LOG.isDebugEnabled()) {
+            LOG.debug("[{}] {} {}", watched.id, watched.method, Secrets.show(message));
+          }
           try {
             RequestLimits.check(message);
           } catch (VolumeException e) {

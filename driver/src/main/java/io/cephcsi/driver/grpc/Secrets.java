@@ -1,9 +1,9 @@
 package io.cephcsi.driver.grpc;
 
 import com.google.protobuf.Descriptors.FieldDescriptor;
-import com.google.protobuf.MapEntry;
 import com.google.protobuf.Message;
 import com.google.protobuf.TextFormat;
+import com.google.protobuf.UnknownFieldSet;
 import io.cephcsi.proto.csi.v1.CsiProto;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +23,8 @@ public final class Secrets {
 
   static Message strip(Message message) {
     Message.Builder stripped = message.toBuilder();
+    // A field of a newer interface may be a secret.
+    stripped.setUnknownFields(UnknownFieldSet.getDefaultInstance());
     for (Map.Entry<FieldDescriptor, Object> entry : message.getAllFields().entrySet()) {
       FieldDescriptor field = entry.getKey();
       if (isSecret(field)) {
@@ -49,7 +51,7 @@ public final class Secrets {
     }
     builder.clearField(field);
     for (Object entry : (List<?>) value) {
-      Message.Builder shown = ((MapEntry<?, ?>) entry).toBuilder();
+      Message.Builder shown = ((Message) entry).toBuilder();
       FieldDescriptor text = shown.getDescriptorForType().findFieldByName("value");
       builder.addRepeatedField(field, shown.setField(text, STRIPPED).build());
     }

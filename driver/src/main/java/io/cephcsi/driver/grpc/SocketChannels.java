@@ -2,6 +2,7 @@ package io.cephcsi.driver.grpc;
 
 import io.grpc.ManagedChannel;
 import io.grpc.netty.NettyChannelBuilder;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
@@ -20,6 +21,7 @@ public final class SocketChannels implements AutoCloseable {
     return NettyChannelBuilder.forAddress(new DomainSocketAddress(socket.toFile()))
         .channelType(EpollDomainSocketChannel.class)
         .eventLoopGroup(loops)
+        .withOption(ChannelOption.SO_KEEPALIVE, null) // Unix sockets have no such option
         .overrideAuthority("localhost")
         .usePlaintext()
         .build();

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.grpc;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.grpc.BindableService;
 import io.grpc.Server;
@@ -8,12 +10,14 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
@@ -29,6 +33,9 @@ import java.util.concurrent.TimeUnit;
 public final class SocketServer implements AutoCloseable {
   /** The longest path that a Unix socket can have on Linux, in bytes. */
   private static final int MAX_SOCKET_PATH = 107;
+
+  private static final int FILE_TYPE = 0170000; // S_IFMT
+  private static final int SOCKET_TYPE = 0140000; // S_IFSOCK
 
   private final Path socket;
   private final Server server;
@@ -47,6 +54,7 @@ public final class SocketServer implements AutoCloseable {
             .channelType(EpollServerDomainSocketChannel.class)
             .bossEventLoopGroup(loops)
             .workerEventLoopGroup(loops)
+            .withChildOption(ChannelOption.SO_KEEPALIVE, null) // Unix sockets have no such option
             .executor(executor)
             .addService(health.getHealthService())
             .addService(ProtoReflectionServiceV1.newInstance());
@@ -90,24 +98,24 @@ public final class SocketServer implements AutoCloseable {
   }
 
   private static void prepare(Path socket) throws IOException {
-    if (socket.toString().length() > MAX_SOCKET_PATH) {
+    if (socket.toString().getBytes(UTF_8).length > MAX_SOCKET_PATH) {
       throw new IOException(
           "the socket path " + socket + " is longer than " + MAX_SOCKET_PATH + " bytes");
     }
     Path folder = socket.toAbsolutePath().getParent();
-    if (folder != null) {
+    if (folder != null && !Files.isDirectory(folder)) { // it may be a link to one
       Files.createDirectories(folder);
     }
     if (!Files.exists(socket, LinkOption.NOFOLLOW_LINKS)) {
       return;
     }
-    if (Files.isRegularFile(socket, LinkOption.NOFOLLOW_LINKS)
-        || Files.isDirectory(socket, LinkOption.NOFOLLOW_LINKS)) {
+    int mode = (Integer) Files.getAttribute(socket, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+    if ((mode & FILE_TYPE) != SOCKET_TYPE) {
       throw new IOException(socket + " exists and is not a socket; it is left alone");
     }
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       channel.connect(UnixDomainSocketAddress.of(socket));
-    } catch (IOException nobodyThere) {
+    } catch (ConnectException nobodyThere) {
       Files.deleteIfExists(socket);
       return;
     }

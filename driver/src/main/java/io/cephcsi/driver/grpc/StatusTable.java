@@ -5,6 +5,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,10 +26,10 @@ public final class StatusTable {
 
   /** The status for whatever went wrong; its description is for the user and has no stack trace. */
   public static StatusRuntimeException statusOf(Throwable thrown, Family family) {
-    Throwable error =
-        thrown instanceof CompletionException && thrown.getCause() != null
-            ? thrown.getCause()
-            : thrown;
+    Throwable error = thrown;
+    while (error instanceof CompletionException && error.getCause() != null) {
+      error = error.getCause();
+    }
     if (error instanceof StatusRuntimeException status) {
       return status;
     }
@@ -38,10 +39,21 @@ public final class StatusTable {
     if (error instanceof CephException e) {
       return status(code(e, family), e.getMessage());
     }
+    if (error instanceof RejectedExecutionException) {
+      return status(
+          Status.Code.UNAVAILABLE,
+          "too many calls wait for this cluster, or the driver is stopping; try again later");
+    }
     LOG.error("unexpected failure", error);
     return status(
         Status.Code.INTERNAL,
         "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
+  }
+
+  /** A failed call for a person to read: code and description. */
+  public static String show(StatusRuntimeException failure) {
+    String description = failure.getStatus().getDescription();
+    return failure.getStatus().getCode() + (description == null ? "" : ": " + description);
   }
 
   private static StatusRuntimeException status(Status.Code code, @Nullable String description) {
@@ -58,6 +70,7 @@ public final class StatusTable {
       case OUT_OF_RANGE -> Status.Code.OUT_OF_RANGE;
       case RESOURCE_EXHAUSTED -> Status.Code.RESOURCE_EXHAUSTED;
       case UNAUTHENTICATED -> Status.Code.UNAUTHENTICATED;
+      case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
       case UNAVAILABLE -> Status.Code.UNAVAILABLE;
       case UNIMPLEMENTED -> Status.Code.UNIMPLEMENTED;
     };

@@ -31,16 +31,31 @@ record DirectoryValue(UUID uuid, long poolId) {
   static DirectoryValue decode(String text, long journalPoolId) {
     try {
       if (text.length() == UUID_LENGTH) {
-        return new DirectoryValue(UUID.fromString(text), journalPoolId);
+        return new DirectoryValue(uuid(text), journalPoolId);
       }
       if (text.length() == POOL_DIGITS + 1 + UUID_LENGTH && text.charAt(POOL_DIGITS) == '/') {
-        return new DirectoryValue(
-            UUID.fromString(text.substring(POOL_DIGITS + 1)),
-            HexFormat.fromHexDigitsToLong(text, 0, POOL_DIGITS));
+        return new DirectoryValue(uuid(text.substring(POOL_DIGITS + 1)), pool(text));
       }
     } catch (IllegalArgumentException e) {
       throw new IllegalStateException("damaged journal directory value \"" + text + "\"", e);
     }
     throw new IllegalStateException("damaged journal directory value \"" + text + "\"");
+  }
+
+  private static UUID uuid(String text) {
+    UUID uuid = UUID.fromString(text);
+    // Java takes other spellings too, and cuts what is too long: that would be another's object.
+    if (!uuid.toString().equals(text)) {
+      throw new IllegalArgumentException(text + " is not the spelling of a uuid");
+    }
+    return uuid;
+  }
+
+  private static long pool(String text) {
+    long pool = HexFormat.fromHexDigitsToLong(text, 0, POOL_DIGITS);
+    if (!text.startsWith(HexFormat.of().toHexDigits(pool))) {
+      throw new IllegalArgumentException(text + " does not begin with lower-case digits");
+    }
+    return pool;
   }
 }

@@ -91,10 +91,14 @@ public final class Journal {
   /**
    * The entry of a request name; two round trips.
    *
-   * @return empty when the name is not reserved, or its reservation was never completed
+   * @return empty when the name is not reserved for an image in this pool, or its reservation was
+   *     never completed
    */
   public Optional<JournalEntry> byName(String requestName) {
-    return directoryValue(requestName).flatMap(value -> byUuid(value.uuid()));
+    return directoryValue(requestName)
+        .filter(value -> value.poolId() == imagePool.poolId())
+        .flatMap(value -> byUuid(value.uuid()))
+        .map(entry -> requireName(entry, requestName));
   }
 
   /**
@@ -131,7 +135,22 @@ public final class Journal {
       throw new PoolMismatchException(requestName, value.poolId());
     }
     return byUuid(value.uuid())
+        .map(entry -> requireName(entry, requestName))
         .orElseGet(() -> createObject(value.uuid(), requestName, name, attributes));
+  }
+
+  /** An entry of another name must not be handed out: deleting one would delete the other. */
+  private static JournalEntry requireName(JournalEntry entry, String requestName) {
+    if (!entry.requestName().equals(requestName)) {
+      throw new IllegalStateException(
+          "damaged journal: the name "
+              + requestName
+              + " leads to entry "
+              + entry.uuid()
+              + " of the name "
+              + entry.requestName());
+    }
+    return entry;
   }
 
   private JournalEntry createObject(
@@ -150,8 +169,22 @@ public final class Journal {
       return new JournalEntry(uuid, requestName, name.apply(uuid), attributes);
     } catch (CephException.Canceled e) {
       return byUuid(uuid)
-          .orElseThrow(
-              () -> new IllegalStateException("journal entry " + uuid + " was just deleted"));
+          .map(entry -> requireName(entry, requestName))
+          .orElseGet(() -> completeObject(uuid, requestName, name.apply(uuid), attributes));
+    }
+  }
+
+  /** An object that has the request name and not yet the name on the cluster. */
+  private JournalEntry completeObject(
+      UUID uuid, String requestName, String name, Map<String, String> attributes) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(kind.requestNameKey(), requestName.getBytes(UTF_8));
+      write.omapCompare(kind.nameKey(), ABSENT).omapSet(bytes(attributes));
+      imagePool.operate(kind.object(uuid), write);
+      return new JournalEntry(uuid, requestName, name, attributes);
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      throw new IllegalStateException(
+          "journal entry " + uuid + " was just deleted, or is of another name", e);
     }
   }
 

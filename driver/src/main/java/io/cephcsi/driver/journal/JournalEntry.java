@@ -22,6 +22,9 @@ public record JournalEntry(
   /** Who owns the volume: the namespace of its claim. */
   public static final String OWNER = "csi.volume.owner";
 
+  /** What a snapshot was taken of: the name of the volume's image. */
+  public static final String SOURCE = "csi.source";
+
   static final String GROUP_ID = "csi.groupid";
 
   /** Copies the attributes. */
@@ -40,6 +43,16 @@ public record JournalEntry(
     return pool == null || pool.isEmpty()
         ? OptionalLong.empty()
         : OptionalLong.of(HexFormat.fromHexDigitsToLong(pool));
+  }
+
+  /** Who owns it. */
+  public Optional<String> owner() {
+    return Optional.ofNullable(attributes.get(OWNER)).filter(owner -> !owner.isEmpty());
+  }
+
+  /** The name of the image that a snapshot was taken of. */
+  public Optional<String> source() {
+    return Optional.ofNullable(attributes.get(SOURCE)).filter(name -> !name.isEmpty());
   }
 
   /** The group that the volume is a member of. */

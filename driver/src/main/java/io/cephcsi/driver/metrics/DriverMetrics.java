@@ -89,6 +89,10 @@ public final class DriverMetrics {
 
   /** Serves the metrics over HTTP on all addresses at {@code /metrics}. */
   public HTTPServer serve(int port) throws IOException {
-    return HTTPServer.builder().port(port).registry(registry).buildAndStart();
+    try {
+      return HTTPServer.builder().port(port).registry(registry).buildAndStart();
+    } catch (IOException e) {
+      throw new IOException("cannot serve metrics on port " + port + ": " + e.getMessage(), e);
+    }
   }
 }

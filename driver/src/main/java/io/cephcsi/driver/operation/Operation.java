@@ -17,6 +17,7 @@ public final class Operation {
   private volatile String phase = "waiting";
   private volatile double percent;
   private volatile boolean cancelled;
+  private volatile int sharers; // changed by the registry only, one thread at a time
 
   Operation(String kind, String key, Clock clock) {
     this.kind = kind;
@@ -59,6 +60,15 @@ public final class Operation {
   /** Whether the driver wants the work to stop at the next safe point. */
   public boolean isCancelled() {
     return cancelled;
+  }
+
+  /** How many operations share this place; 0 when it belongs to one alone. */
+  int sharers() {
+    return sharers;
+  }
+
+  void sharers(int count) {
+    sharers = count;
   }
 
   void cancel() {

@@ -13,8 +13,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,15 +33,22 @@ public final class OperationRegistry {
   private final ConcurrentHashMap<String, Operation> running = new ConcurrentHashMap<>();
   private final Cache<String, Kept> results;
   private final Clock clock;
+  private final Duration answerWithin;
   private volatile boolean stopping;
 
-  /** A registry that keeps results for 10 minutes. */
-  public OperationRegistry() {
-    this(Clock.systemUTC(), Ticker.systemTicker(), KEEP_RESULTS);
+  /**
+   * A registry that keeps results for 10 minutes.
+   *
+   * @param answerWithin after how long a caller of {@link #start} gets DEADLINE_EXCEEDED while the
+   *     operation goes on: some calls of librados have no timeout of their own
+   */
+  public OperationRegistry(Duration answerWithin) {
+    this(Clock.systemUTC(), Ticker.systemTicker(), KEEP_RESULTS, answerWithin);
   }
 
-  OperationRegistry(Clock clock, Ticker ticker, Duration keepResults) {
+  OperationRegistry(Clock clock, Ticker ticker, Duration keepResults, Duration answerWithin) {
     this.clock = clock;
+    this.answerWithin = answerWithin;
     this.results =
         Caffeine.newBuilder()
             .expireAfterWrite(keepResults)
@@ -53,29 +64,68 @@ public final class OperationRegistry {
    * @param kind what is done, for messages
    * @param executor runs the work
    * @param work the work, given the handle to report progress with
-   * @return completes with the result of the work, on the executor's thread
+   * @return completes with the result of the work, on the executor's thread, or with
+   *     DEADLINE_EXCEEDED
    * @throws VolumeException ABORTED when an operation with this key runs; UNAVAILABLE when the
    *     driver stops or the executor is full
    */
   public <T> CompletableFuture<T> start(
       String key, String kind, Executor executor, Function<Operation, T> work) {
+    return inTime(kind + " of " + key, launch(key, kind, executor, work));
+  }
+
+  /**
+   * Runs work that only reads and that nothing needs to wait for: it locks no key.
+   *
+   * @return as {@link #start}
+   */
+  public <T> CompletableFuture<T> read(String what, Executor executor, Supplier<T> work) {
+    try {
+      return inTime(what, CompletableFuture.supplyAsync(work, executor));
+    } catch (RejectedExecutionException e) {
+      throw tooMany(e);
+    }
+  }
+
+  private <T> CompletableFuture<T> inTime(String what, CompletableFuture<T> future) {
+    return future
+        .copy()
+        .orTimeout(answerWithin.toMillis(), TimeUnit.MILLISECONDS)
+        .exceptionallyCompose(
+            failure ->
+                CompletableFuture.failedFuture(
+                    failure instanceof TimeoutException
+                        ? new VolumeException(
+                            Reason.DEADLINE_EXCEEDED,
+                            what + " has no result after " + answerWithin + " and goes on")
+                        : failure));
+  }
+
+  private static VolumeException tooMany(RejectedExecutionException e) {
+    return new VolumeException(
+        Reason.UNAVAILABLE, "too many operations wait for this cluster; try again later", e);
+  }
+
+  private <T> CompletableFuture<T> launch(
+      String key, String kind, Executor executor, Function<Operation, T> work) {
+    if (stopping) {
+      throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
+    }
     Operation operation = claim(key, kind);
-    results.invalidate(key); // whatever is kept is about a state that ends now
     CompletableFuture<T> future = new CompletableFuture<>();
     try {
       executor.execute(() -> run(key, operation, work, future));
     } catch (RejectedExecutionException e) {
       running.remove(key, operation);
-      throw new VolumeException(
-          Reason.UNAVAILABLE, "too many operations wait for this cluster; try again later", e);
+      throw tooMany(e);
     }
     return future;
   }
 
   /**
-   * As {@link #start}, for work whose result matters to the retry of a caller that went away: when
-   * the caller is gone at the end, the result of success is kept, and the next call with the same
-   * key and fingerprint gets it instead of starting anew.
+   * As {@link #start}, for work of any length whose result matters to the retry of a caller that
+   * went away: when the caller is gone at the end, the result of success is kept, and the next call
+   * with the same key and fingerprint gets it instead of starting anew.
    *
    * @param fingerprint equal for equal requests; without secrets
    * @param callerGone asked when the work has ended
@@ -89,11 +139,13 @@ public final class OperationRegistry {
       Executor executor,
       Function<Operation, T> work) {
     Kept kept = results.getIfPresent(key);
-    if (kept != null && kept.fingerprint.equals(fingerprint) && !running.containsKey(key)) {
-      results.invalidate(key);
+    if (kept != null
+        && kept.fingerprint.equals(fingerprint)
+        && !running.containsKey(key)
+        && results.asMap().remove(key, kept)) { // an operation that starts now drops it
       return CompletableFuture.completedFuture((T) kept.result);
     }
-    return start(
+    return launch(
         key,
         kind,
         executor,
@@ -108,7 +160,8 @@ public final class OperationRegistry {
 
   /**
    * Locks a second key for as long as a part of an operation takes, such as the request name while
-   * a volume is deleted by its id.
+   * a volume is deleted by its id. An operation that runs may do so after {@link #stop()} too: it
+   * is to end well.
    *
    * @throws VolumeException ABORTED when an operation with this key runs
    */
@@ -117,16 +170,55 @@ public final class OperationRegistry {
     return () -> running.remove(key, operation);
   }
 
-  private Operation claim(String key, String kind) {
-    if (stopping) {
-      throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
+  /**
+   * Locks a key together with others that only read what it stands for, such as the snapshot that
+   * several volumes are being made from; it excludes whoever wants the key for himself.
+   *
+   * <p>Order: an operation first claims its own key, a request's name or an id, then shares its
+   * sources. Nothing ever waits for a key, so no order can deadlock; who comes second is ABORTED.
+   *
+   * @throws VolumeException ABORTED when an operation has this key for itself
+   */
+  public Hold share(String key, String kind) {
+    Operation mine = new Operation(kind, key, clock);
+    Operation shared =
+        running.compute(
+            key,
+            (k, present) -> {
+              Operation holder = present == null ? mine : present;
+              if (present == null || present.sharers() > 0) {
+                holder.sharers(holder.sharers() + 1);
+              }
+              return holder;
+            });
+    if (shared.sharers() == 0) {
+      throw pending(shared);
     }
+    AtomicBoolean released = new AtomicBoolean();
+    return () -> {
+      if (released.compareAndSet(false, true)) {
+        running.computeIfPresent(
+            key,
+            (k, holder) -> {
+              holder.sharers(holder.sharers() - 1);
+              return holder.sharers() == 0 ? null : holder;
+            });
+      }
+    };
+  }
+
+  private static VolumeException pending(Operation other) {
+    return new VolumeException(
+        Reason.ABORTED, "an operation is already pending: " + other.describe());
+  }
+
+  private Operation claim(String key, String kind) {
     Operation operation = new Operation(kind, key, clock);
     Operation other = running.putIfAbsent(key, operation);
     if (other != null) {
-      throw new VolumeException(
-          Reason.ABORTED, "an operation is already pending: " + other.describe());
+      throw pending(other);
     }
+    results.invalidate(key); // whatever is kept is about a state that ends now
     return operation;
   }
 

@@ -18,6 +18,11 @@ import io.cephcsi.driver.volume.VolumeId;
  */
 public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry entry)
     implements AutoCloseable {
+  /** The name of its image. */
+  public String imageName() {
+    return entry.name();
+  }
+
   /**
    * Opens the image for reading; this does not make it look in use.
    *

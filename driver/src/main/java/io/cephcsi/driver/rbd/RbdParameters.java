@@ -1,8 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -18,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param namePrefix begins the image's name
  * @param options how the image is made
  * @param owner who owns the volume, where the CO says it
+ * @param labels Kubernetes names for the image's metadata
  * @param context what the volume's context repeats of the parameters
  */
 public record RbdParameters(
@@ -26,6 +30,7 @@ public record RbdParameters(
     String namePrefix,
     ImageOptions options,
     Optional<String> owner,
+    Map<String, String> labels,
     Map<String, String> context) {
   /** Begins the name of an image unless the StorageClass says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-";
@@ -60,8 +65,9 @@ public record RbdParameters(
           ImageFeature.FAST_DIFF, ImageFeature.OBJECT_MAP,
           ImageFeature.JOURNALING, ImageFeature.EXCLUSIVE_LOCK);
 
-  /** Copies the context. */
+  /** Copies the maps. */
   public RbdParameters {
+    labels = Map.copyOf(labels);
     context = Map.copyOf(context);
   }
 
@@ -73,21 +79,12 @@ public record RbdParameters(
    */
   public static RbdParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
+    VolumeId.requireClusterId(clusterId);
     String pool = required(parameters, "pool");
     if (Boolean.parseBoolean(parameters.get("encrypted"))) {
       throw VolumeException.invalid(
           "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
               + " another driver for this StorageClass");
-    }
-    String prefix = parameters.getOrDefault("volumeNamePrefix", "");
-    prefix = prefix.isEmpty() ? DEFAULT_PREFIX : prefix;
-    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME
-        || prefix.contains("/")
-        || prefix.contains("@")) {
-      throw VolumeException.invalid(
-          "parameters: volumeNamePrefix must have at most "
-              + (MAX_IMAGE_NAME - UUID_LENGTH)
-              + " characters, without / and @");
     }
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
@@ -99,10 +96,28 @@ public record RbdParameters(
     return new RbdParameters(
         clusterId,
         pool,
-        prefix,
+        namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         options(parameters),
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
+        ImageLabels.of(parameters),
         context);
+  }
+
+  /** What begins the names of images: a parameter, or what is usual. */
+  static String namePrefix(Map<String, String> parameters, String key, String usual) {
+    String given = parameters.getOrDefault(key, "");
+    String prefix = given.isEmpty() ? usual : given;
+    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > MAX_IMAGE_NAME
+        || prefix.contains("/")
+        || prefix.contains("@")) {
+      throw VolumeException.invalid(
+          "parameters: "
+              + key
+              + " must have at most "
+              + (MAX_IMAGE_NAME - UUID_LENGTH)
+              + " bytes, without / and @");
+    }
+    return prefix;
   }
 
   private static ImageOptions options(Map<String, String> parameters) {

@@ -16,45 +16,48 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
-import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Volumes as RBD images. All calls block on the cluster and may be repeated after a crash at any
  * point; the caller holds the lock of the name or the id. Safe for several threads.
  */
 public final class RbdVolumes implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(RbdVolumes.class);
-
   private final ClusterDirectory clusters;
   private final ConnectionPool connections;
   private final OperationRegistry operations;
   private final String instanceId;
-  private final TrashPurger purger = new TrashPurger();
+  private final MgrTasks tasks = new MgrTasks();
+  private final CloneBounds bounds;
+  private final TrashPurger purger;
+  private final VolumeMaker maker;
 
   /**
    * @param clusters the configured clusters
    * @param connections connections to them
    * @param operations where the names of volumes that are deleted by id are locked
-   * @param instanceId tells several drivers on one pool apart
+   * @param settings how volumes are treated
    */
   public RbdVolumes(
       ClusterDirectory clusters,
       ConnectionPool connections,
       OperationRegistry operations,
-      String instanceId) {
+      RbdSettings settings) {
     this.clusters = clusters;
     this.connections = connections;
     this.operations = operations;
-    this.instanceId = instanceId;
+    this.instanceId = settings.instanceId();
+    this.bounds = new CloneBounds(settings.limits(), tasks);
+    this.purger = new TrashPurger(connections, new TrashReaper(tasks, instanceId));
+    this.maker = new VolumeMaker(new Cloner(instanceId, bounds, operations), settings.labels());
   }
 
   /** The key that operations on a request name lock. */
@@ -63,29 +66,45 @@ public final class RbdVolumes implements AutoCloseable {
   }
 
   /**
-   * Makes an empty volume, or gives the one that the name has.
+   * Makes a volume, or gives the one that the name has.
    *
    * @param requestName the name that the CO chose
    * @param parameters of the StorageClass
    * @param capacity how large
+   * @param source where its content comes from; empty for none
    */
   public CreatedVolume create(
       String requestName,
       RbdParameters parameters,
       CapacityRange capacity,
+      Optional<ContentSource> source,
       Credentials credentials) {
-    long size = capacity.sizeToCreate();
+    if (source.isEmpty()) {
+      capacity.sizeToCreate(); // refuses a range that nothing fits, before anything is touched
+    }
+    ClusterConfig cluster = clusters.require(parameters.clusterId());
     return connected(
-        clusters.require(parameters.clusterId()),
+        cluster,
         credentials,
         lease -> {
           IoContext io = poolOf(lease, parameters.pool());
           parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
+          purger.visit(cluster, credentials, io);
           Journal journal = new Journal(JournalKind.VOLUME, instanceId, io, io);
           JournalEntry entry = reserve(journal, requestName, parameters);
-          RbdPool pool = new RbdPool(io);
-          long actual = createImage(pool, journal, entry, parameters, capacity, size);
-          return created(parameters, io, entry, actual);
+          long size =
+              maker.make(
+                  new VolumeMaking(
+                      lease,
+                      () -> connections.lease(cluster, credentials),
+                      new RbdPool(io),
+                      journal,
+                      entry,
+                      parameters,
+                      capacity,
+                      source,
+                      imageId -> purger.purge(cluster, credentials, io, imageId)));
+          return created(parameters, io, entry, size);
         });
   }
 
@@ -97,101 +116,6 @@ public final class RbdVolumes implements AutoCloseable {
       return journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
-    }
-  }
-
-  /**
-   * Makes the image of a reservation unless it is there: the image, one read for its id, one write
-   * to record it.
-   *
-   * @return the size of the image
-   */
-  private static long createImage(
-      RbdPool pool,
-      Journal journal,
-      JournalEntry entry,
-      RbdParameters parameters,
-      CapacityRange capacity,
-      long size) {
-    Optional<Long> existing =
-        entry.imageId().isPresent() ? existingSize(pool, entry, capacity) : Optional.empty();
-    if (existing.isPresent()) {
-      return existing.get();
-    }
-    long actual;
-    try {
-      actual = makeImage(pool, entry, parameters, capacity, size);
-    } catch (CephException e) {
-      undo(journal, entry, e);
-      throw e;
-    }
-    String imageId =
-        pool.imageId(entry.name())
-            .orElseThrow(
-                () ->
-                    new VolumeException(
-                        Reason.ABORTED, "image " + entry.name() + " was deleted meanwhile"));
-    if (!entry.imageId().equals(Optional.of(imageId))) {
-      journal.setImageId(entry.uuid(), imageId);
-    }
-    return actual;
-  }
-
-  private static long makeImage(
-      RbdPool pool,
-      JournalEntry entry,
-      RbdParameters parameters,
-      CapacityRange capacity,
-      long size) {
-    try {
-      pool.create(entry.name(), size, parameters.options());
-      return size;
-    } catch (CephException.AlreadyExists e) {
-      Optional<Long> existing = existingSize(pool, entry, capacity);
-      if (existing.isPresent()) {
-        return existing.get();
-      }
-      // A process died while it made the image: its name is taken, but there is no header, so there
-      // cannot be any data. What is there is swept away and made anew.
-      LOG.info("image {} was left half made; making it anew", entry.name());
-      pool.remove(entry.name(), Progress.NONE);
-      pool.create(entry.name(), size, parameters.options());
-      return size;
-    }
-  }
-
-  private static Optional<Long> existingSize(
-      RbdPool pool, JournalEntry entry, CapacityRange capacity) {
-    try (RbdImage image = pool.openReadOnly(entry.name())) {
-      long size = image.size();
-      if (!capacity.contains(size)) {
-        throw new VolumeException(
-            Reason.ALREADY_EXISTS,
-            "volume "
-                + entry.requestName()
-                + " exists with "
-                + size
-                + " bytes, which is not between "
-                + capacity.required()
-                + " and "
-                + (capacity.limit() == 0 ? "unlimited" : capacity.limit()));
-      }
-      return Optional.of(size);
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
-  }
-
-  /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
-  private static void undo(Journal journal, JournalEntry entry, CephException because) {
-    if (because instanceof CephException.TimedOut || because instanceof CephException.Blocklisted) {
-      return; // it may have been made all the same: the retry finds out
-    }
-    try {
-      journal.undo(entry);
-    } catch (RuntimeException e) {
-      LOG.warn(
-          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
     }
   }
 
@@ -220,13 +144,12 @@ public final class RbdVolumes implements AutoCloseable {
         cluster,
         credentials,
         lease -> {
-          Optional<OpenVolume> volume = find(id, lease);
-          volume.ifPresent(this::deleteLocked);
+          find(id, lease).ifPresent(volume -> deleteLocked(volume, cluster, credentials));
           return null;
         });
   }
 
-  private void deleteLocked(OpenVolume volume) {
+  private void deleteLocked(OpenVolume volume, ClusterConfig cluster, Credentials credentials) {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
         operations.hold(nameKey(entry.requestName()), "DeleteVolume")) {
@@ -238,43 +161,10 @@ public final class RbdVolumes implements AutoCloseable {
                     Reason.FAILED_PRECONDITION,
                     "volume " + volume.id() + " is a member of group " + group);
               });
-      RbdPool pool = volume.pool();
-      Optional<String> imageId = pool.imageId(entry.name());
-      if (imageId.isPresent()) {
-        requireUnused(volume);
-        moveToTrash(volume);
-        purger.purge(pool, imageId.get());
-      } else if (entry.imageId().flatMap(pool::trashEntry).isPresent()) {
-        purger.purge(pool, entry.imageId().get());
-      }
+      List<String> images = new ImageDisposal(volume).dispose();
       journalOf(volume).remove(entry);
+      images.forEach(id -> purger.purge(cluster, credentials, volume.pool().io(), id));
     }
-  }
-
-  private static void requireUnused(OpenVolume volume) {
-    try (RbdImage image = volume.openReadOnly()) {
-      image.watchers().stream()
-          .findAny()
-          .ifPresent(
-              watcher -> {
-                throw inUse(volume, "by " + watcher.address());
-              });
-    }
-  }
-
-  private static void moveToTrash(OpenVolume volume) {
-    try {
-      volume.pool().moveToTrash(volume.entry().name(), Duration.ZERO);
-    } catch (CephException.Busy e) {
-      throw inUse(volume, "(" + e.getMessage() + ")");
-    } catch (CephException.NotFound e) {
-      LOG.debug("{} was deleted meanwhile", volume.entry().name());
-    }
-  }
-
-  private static VolumeException inUse(OpenVolume volume, String how) {
-    return new VolumeException(
-        Reason.FAILED_PRECONDITION, "volume " + volume.id() + " is in use " + how);
   }
 
   private Journal journalOf(OpenVolume volume) {
@@ -353,6 +243,16 @@ public final class RbdVolumes implements AutoCloseable {
                         () -> VolumeException.notFound("volume " + id + " does not exist"))));
   }
 
+  /** What snapshots share with volumes: the background work on trash and chains of clones. */
+  TrashPurger purger() {
+    return purger;
+  }
+
+  /** As {@link #purger}. */
+  CloneBounds bounds() {
+    return bounds;
+  }
+
   private Optional<OpenVolume> find(VolumeId id, Lease lease) {
     IoContext io;
     try {
@@ -366,7 +266,7 @@ public final class RbdVolumes implements AutoCloseable {
   }
 
   /** Runs work on a leased connection; one that turns out blocklisted is replaced. */
-  private <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
+  <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
     try (Lease lease = connections.lease(cluster, credentials)) {
       try {
         return work.apply(lease);
@@ -377,7 +277,7 @@ public final class RbdVolumes implements AutoCloseable {
     }
   }
 
-  private static IoContext poolOf(Lease lease, String pool) {
+  static IoContext poolOf(Lease lease, String pool) {
     try {
       return lease.rbdPool(pool);
     } catch (CephException.NotFound e) {
@@ -390,6 +290,8 @@ public final class RbdVolumes implements AutoCloseable {
 
   @Override
   public void close() {
+    bounds.close();
     purger.close();
+    tasks.close();
   }
 }

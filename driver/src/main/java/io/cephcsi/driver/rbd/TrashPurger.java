@@ -1,105 +1,98 @@
 package io.cephcsi.driver.rbd;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.Progress;
-import io.cephcsi.bindings.rbd.RbdPool;
-import java.time.Duration;
-import java.util.Map;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Empties the trash of deleted images: by a task of the manager, which survives the driver, or
- * itself where the manager cannot.
+ * Empties the trash of deleted images in the background.
  *
- * <p>Commands to the manager have no timeout in librados; they run on threads of their own, and
- * after one that was not answered the manager is left alone for a while.
+ * <p>The deleting call ends when its image is in the trash and the journal has forgotten it: no
+ * more is lost by a crash than time, as everything in the trash that no journal entry claims is
+ * found again when a driver first works with the pool after its start. Removals are decided one
+ * after the other, so that of the last two clones of an image one sees that the other goes.
  */
 final class TrashPurger implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TrashPurger.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
-  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
-  private static final Duration SILENCE = Duration.ofMinutes(1);
+  private static final int QUEUE = 10_000;
+  private static final long LAST_MOMENTS_SECONDS = 5;
 
-  private final ThreadPoolExecutor commands =
+  private final ConnectionPool connections;
+  private final TrashReaper reaper;
+  private final Set<Place> visited = ConcurrentHashMap.newKeySet();
+  private final ThreadPoolExecutor worker =
       new ThreadPoolExecutor(
-          4, 4, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(100), TrashPurger::thread);
-  private volatile long silentUntilNanos = System.nanoTime();
+          1, 1, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), TrashPurger::thread);
 
-  TrashPurger() {
-    commands.allowCoreThreadTimeOut(true);
+  TrashPurger(ConnectionPool connections, TrashReaper reaper) {
+    this.connections = connections;
+    this.reaper = reaper;
+    worker.allowCoreThreadTimeOut(true);
   }
 
   private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "mgr-command");
+    Thread thread = new Thread(task, "trash");
     thread.setDaemon(true);
     return thread;
   }
 
-  /**
-   * Removes an image from the trash, now or soon. When this returns, the removal is done or
-   * recorded on the cluster.
-   */
-  void purge(RbdPool pool, String imageId) {
-    if (!addTask(pool.io(), imageId)) {
-      try {
-        pool.removeFromTrash(imageId, true, Progress.NONE);
-      } catch (CephException.NotFound e) {
-        LOG.debug("image {} is out of the trash already", imageId);
-      }
+  /** Looks, at the first call for a pool, what a driver that died left in its trash. */
+  void visit(ClusterConfig cluster, Credentials credentials, IoContext io) {
+    Place place = new Place(cluster.monitors().toString(), io.pool(), io.namespace());
+    if (visited.add(place)) {
+      submit(cluster, credentials, io.pool(), reaper::sweep);
     }
   }
 
-  private boolean addTask(IoContext io, String imageId) {
-    if (System.nanoTime() - silentUntilNanos < 0) {
-      return false;
-    }
+  /** Removes an image from the trash soon. */
+  void purge(ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
+    visit(cluster, credentials, io);
+    submit(cluster, credentials, io.pool(), pool -> reaper.reap(pool, imageId));
+  }
+
+  private void submit(
+      ClusterConfig cluster, Credentials credentials, String pool, Consumer<IoContext> work) {
     try {
-      Future<?> command = commands.submit(() -> io.cluster().mgrCommand(command(io, imageId)));
-      command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
-      return true;
-    } catch (TimeoutException | RejectedExecutionException e) {
-      silentUntilNanos = System.nanoTime() + SILENCE.toNanos();
-      LOG.warn("the manager does not answer; images are removed by the driver for {}", SILENCE);
-      return false;
-    } catch (ExecutionException e) {
-      // Not allowed, or a manager without the module rbd_support.
-      LOG.info("no manager task for image {}: {}", imageId, String.valueOf(e.getCause()));
-      return false;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
+      worker.execute(
+          () -> {
+            try (Lease lease = connections.lease(cluster, credentials)) {
+              work.accept(lease.rbdPool(pool));
+            } catch (RuntimeException e) {
+              LOG.warn("the trash of {} is emptied later: {}", pool, e.toString());
+              visited.clear(); // the next call looks again
+            }
+          });
+    } catch (RejectedExecutionException e) {
+      LOG.warn("too much in the trash of {} at once; the rest is removed later", pool);
+      visited.clear();
     }
   }
 
-  private static String command(IoContext io, String imageId) {
-    String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
-    try {
-      return JSON.writeValueAsString(
-          Map.of(
-              "prefix",
-              "rbd task add trash remove",
-              "image_id_spec",
-              io.pool() + "/" + space + imageId,
-              "format",
-              "json"));
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("a map of strings is always JSON", e);
-    }
-  }
-
+  /** Ends what was begun if that does not take long; the rest waits for the next start. */
   @Override
   public void close() {
-    commands.shutdownNow();
+    worker.shutdown();
+    try {
+      if (!worker.awaitTermination(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS)) {
+        worker.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      worker.shutdownNow();
+      Thread.currentThread().interrupt();
+    }
   }
+
+  /** A namespace of a pool of a cluster. */
+  private record Place(String monitors, String pool, String namespace) {}
 }

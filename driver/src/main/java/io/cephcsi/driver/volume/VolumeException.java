@@ -57,6 +57,8 @@ public final class VolumeException extends RuntimeException {
     RESOURCE_EXHAUSTED,
     /** No credentials, or wrong ones. */
     UNAUTHENTICATED,
+    /** No result in time; the work goes on. */
+    DEADLINE_EXCEEDED,
     /** The cluster does not answer; try again later. */
     UNAVAILABLE,
     /** This kind of volume cannot do it; do not try again. */

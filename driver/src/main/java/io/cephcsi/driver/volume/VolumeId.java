@@ -30,6 +30,15 @@ public record VolumeId(String clusterId, long location, UUID uuid) {
 
   /** Refuses a clusterID that no identifier can hold. */
   public VolumeId {
+    requireClusterId(clusterId);
+  }
+
+  /**
+   * Checks that identifiers can hold a clusterID, before anything is made that needs one.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when it is empty or too long
+   */
+  public static void requireClusterId(String clusterId) {
     int bytes = clusterId.getBytes(StandardCharsets.UTF_8).length;
     if (bytes == 0 || bytes > MAX_CLUSTER_ID_BYTES) {
       throw VolumeException.invalid(

@@ -13,6 +13,7 @@ import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.testing.TestCluster;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
@@ -39,7 +40,7 @@ abstract class ReclaimCase {
   static IoContext io;
   static RbdPool pool;
 
-  final OperationRegistry operations = new OperationRegistry();
+  final OperationRegistry operations = new OperationRegistry(Duration.ofHours(1));
   final SpaceReclaimer reclaimer = new SpaceReclaimer(new DriverMetrics(), new Admission(0));
   String name;
 

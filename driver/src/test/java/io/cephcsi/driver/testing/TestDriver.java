@@ -3,14 +3,20 @@ package io.cephcsi.driver.testing;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.rbd.CloneLimits;
+import io.cephcsi.driver.rbd.ImageLabels;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
+import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
+import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
@@ -47,6 +53,15 @@ public final class TestDriver implements AutoCloseable {
 
   /** Starts a driver with its own instance id and timeout for the cluster's operations. */
   public static TestDriver start(TestCluster cluster, String instanceId, Duration timeout) {
+    return start(cluster, instanceId, timeout, CloneLimits.DEFAULT, ImageLabels.NONE);
+  }
+
+  private static TestDriver start(
+      TestCluster cluster,
+      String instanceId,
+      Duration timeout,
+      CloneLimits limits,
+      ImageLabels labels) {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
@@ -59,6 +74,7 @@ public final class TestDriver implements AutoCloseable {
                   timeout,
                   Duration.ofSeconds(20),
                   2,
+                  4,
                   List.of(
                       new DriverConfig.Driver(
                           DriverConfig.Type.RBD,
@@ -68,11 +84,18 @@ public final class TestDriver implements AutoCloseable {
                           "node-1",
                           instanceId,
                           true,
-                          true))));
+                          true)),
+                  limits,
+                  labels));
       return new TestDriver(cluster, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** Starts a driver with its own limits on clones and labels on images. */
+  public static TestDriver start(TestCluster cluster, CloneLimits limits, ImageLabels labels) {
+    return start(cluster, "default", Duration.ofSeconds(30), limits, labels);
   }
 
   /** Writes a config.json that names the cluster. */
@@ -151,6 +174,58 @@ public final class TestDriver implements AutoCloseable {
                 .setVolumeId(volumeId)
                 .putAllSecrets(secrets())
                 .build());
+  }
+
+  /** A request for a snapshot. */
+  public CreateSnapshotRequest.Builder snapshotRequest(String name, String volumeId) {
+    return CreateSnapshotRequest.newBuilder()
+        .setName(name)
+        .setSourceVolumeId(volumeId)
+        .putParameters("clusterID", CLUSTER_ID)
+        .putAllSecrets(secrets());
+  }
+
+  /** Takes a snapshot. */
+  public Snapshot snapshot(String name, String volumeId) {
+    return controller().createSnapshot(snapshotRequest(name, volumeId).build()).getSnapshot();
+  }
+
+  /** Deletes a snapshot. */
+  @SuppressWarnings("CheckReturnValue")
+  public void deleteSnapshot(String snapshotId) {
+    controller()
+        .deleteSnapshot(
+            DeleteSnapshotRequest.newBuilder()
+                .setSnapshotId(snapshotId)
+                .putAllSecrets(secrets())
+                .build());
+  }
+
+  /** A request for a volume with the content of a snapshot. */
+  public CreateVolumeRequest.Builder restoreRequest(String name, long bytes, String snapshotId) {
+    return createRequest(name, bytes)
+        .setVolumeContentSource(
+            VolumeContentSource.newBuilder()
+                .setSnapshot(
+                    VolumeContentSource.SnapshotSource.newBuilder().setSnapshotId(snapshotId)));
+  }
+
+  /** Makes a volume from a snapshot. */
+  public Volume restore(String name, long bytes, String snapshotId) {
+    return controller().createVolume(restoreRequest(name, bytes, snapshotId).build()).getVolume();
+  }
+
+  /** A request for a volume with the content of another. */
+  public CreateVolumeRequest.Builder cloneRequest(String name, long bytes, String volumeId) {
+    return createRequest(name, bytes)
+        .setVolumeContentSource(
+            VolumeContentSource.newBuilder()
+                .setVolume(VolumeContentSource.VolumeSource.newBuilder().setVolumeId(volumeId)));
+  }
+
+  /** Makes a volume from a volume. */
+  public Volume copy(String name, long bytes, String volumeId) {
+    return controller().createVolume(cloneRequest(name, bytes, volumeId).build()).getVolume();
   }
 
   /** The image of a volume. */

@@ -9,12 +9,17 @@ import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import org.jspecify.annotations.Nullable;
 
 /**
  * rados-java's cluster handle, used to create, configure, connect and shut down and for nothing
  * else. Its finalizer, which would shut down a handle behind our back, is switched off.
  */
 final class RadosHandle extends Rados {
+  private static final long STACK_BYTES = 8 << 20;
+
   private RadosHandle(String userId) {
     super(userId);
   }
@@ -34,7 +39,43 @@ final class RadosHandle extends Rados {
     return connect(settings, Map.of("rados_mon_op_timeout", "0"));
   }
 
+  /**
+   * Connects on a thread with room: setting up the table of options, libceph-common has a frame of
+   * nearly 1 MB, which is all that a thread of the JVM has by default.
+   */
   private static RadosHandle connect(ConnectionSettings settings, Map<String, String> last) {
+    FutureTask<RadosHandle> task = new FutureTask<>(() -> connectHere(settings, last));
+    Thread thread = new Thread(null, task, "ceph-connect", STACK_BYTES);
+    thread.setDaemon(true);
+    thread.start();
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          return task.get();
+        } catch (InterruptedException e) {
+          interrupted = true; // connecting cannot be interrupted, and its handle must not be lost
+        } catch (ExecutionException e) {
+          throw rethrown(e.getCause());
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static RuntimeException rethrown(@Nullable Throwable cause) {
+    if (cause instanceof Error error) {
+      throw error;
+    }
+    return cause instanceof RuntimeException exception
+        ? exception
+        : new IllegalStateException("connecting failed", cause);
+  }
+
+  private static RadosHandle connectHere(ConnectionSettings settings, Map<String, String> last) {
     RadosHandle handle = new RadosHandle(settings.userId());
     if (handle.clusterPtr == null) {
       throw ReturnCode.exception(

@@ -27,8 +27,8 @@ public final class UsageMeter {
    * @return empty when a map is missing, not valid or damaged, or there is no such image
    */
   public Optional<ImageUsage> byObjectMap(String imageId) {
-    return ImageHeader.read(pool.io(), imageId)
-        .filter(ImageHeader::mapsAreValid)
+    return UsageHeader.read(pool.io(), imageId)
+        .filter(UsageHeader::mapsAreValid)
         .flatMap(header -> byObjectMap(imageId, header));
   }
 
@@ -38,15 +38,15 @@ public final class UsageMeter {
    * @param imageId the image's id
    */
   public Optional<ObjectMap> objectMap(String imageId) {
-    return ImageHeader.read(pool.io(), imageId)
-        .filter(ImageHeader::mapsAreValid)
+    return UsageHeader.read(pool.io(), imageId)
+        .filter(UsageHeader::mapsAreValid)
         .flatMap(header -> ObjectMap.read(pool.io(), imageId, 0, header.layout().objects()));
   }
 
-  private Optional<ImageUsage> byObjectMap(String imageId, ImageHeader header) {
+  private Optional<ImageUsage> byObjectMap(String imageId, UsageHeader header) {
     List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
     MapDiff diff = MapDiff.fromNothing();
-    for (ImageHeader.Snapshot snapshot : header.snapshots()) {
+    for (UsageHeader.Snapshot snapshot : header.snapshots()) {
       ImageSnapshot info = snapshot.info();
       ImageLayout layout = header.layout().resized(info.size());
       Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, info.id(), layout.objects());

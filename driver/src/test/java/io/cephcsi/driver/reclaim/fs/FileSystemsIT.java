@@ -45,7 +45,7 @@ class FileSystemsIT {
   Stream<DynamicTest> listsWhatTheToolsListWithRandomOptions() {
     Random seeds = new Random(Campaign.SEED);
     return Stream.generate(seeds::nextLong)
-        .limit(Campaign.full() ? 250 : 8)
+        .limit(Campaign.full() ? 250 : 4)
         .map(seed -> test(Samples.random(new Random(seed)), seed));
   }
 

@@ -15,6 +15,8 @@ import java.util.Random;
  */
 record Sample(List<String> mkfs, long megabytes, Fill fill, String after) {
 
+  private static final int NO_MOUNT = 42;
+
   /** How a file system gets its files. */
   enum Fill {
     /** It stays as mkfs made it. */
@@ -55,22 +57,24 @@ record Sample(List<String> mkfs, long megabytes, Fill fill, String after) {
   }
 
   private void fillMounted(Path image, Path mountPoint, Random random) {
-    String mount = "mount -o loop " + image + " " + mountPoint;
-    if (Shell.stream(List.of("bash", "-c", mount), line -> {}) != 0) {
-      if (xfs()) {
-        throw new AssertionError("this kernel does not mount it");
-      }
+    String script =
+        String.join(
+            "\n",
+            "mount -o loop " + image + " " + mountPoint + " || exit " + NO_MOUNT,
+            files(mountPoint, random),
+            "umount " + mountPoint);
+    int code = Shell.tryScript(script);
+    if (code == NO_MOUNT && !xfs()) {
       System.out.println("this kernel does not mount it, debugfs fills it: " + this);
       fillByDebugfs(image, random);
-      return;
+    } else if (code != 0) {
+      throw new AssertionError("mounting and filling ended with " + code + ":\n" + script);
     }
-    Shell.script(
-        String.join("\n", "trap 'umount " + mountPoint + "' EXIT", files(mountPoint, random)));
   }
 
   /** Bash lines that write files of random sizes and delete a random part of them. */
   String files(Path directory, Random random) {
-    long budget = Math.min(megabytes / 2, 40) << 10;
+    long budget = Math.min(megabytes / 2, 24) << 10;
     int files = 20 + random.nextInt(megabytes < 100 ? 100 : 400);
     long most = Math.max(1, 2 * budget / files);
     return String.join(

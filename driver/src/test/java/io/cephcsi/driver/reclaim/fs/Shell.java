@@ -41,9 +41,24 @@ final class Shell {
     run(List.of(command));
   }
 
-  /** Runs a shell script. */
+  /** Runs a shell script as {@link #tryScript}; fails with its output unless it succeeds. */
   static void script(String script) {
-    run("bash", "-euc", script);
+    run(inPrivateMounts(script));
+  }
+
+  /**
+   * Runs a shell script and answers its exit code.
+   *
+   * <p>What it mounts is in a mount namespace of its own: it goes when the script ends, however it
+   * ends, and no other process of this machine that makes a namespace meanwhile takes a copy of the
+   * mount, which would keep the file system mounted after umount.
+   */
+  static int tryScript(String script) {
+    return stream(inPrivateMounts(script), line -> {});
+  }
+
+  private static List<String> inPrivateMounts(String script) {
+    return List.of("unshare", "-m", "--propagation", "private", "bash", "-euc", script);
   }
 
   /** Runs a command and hands over its output and errors line by line; answers the exit code. */

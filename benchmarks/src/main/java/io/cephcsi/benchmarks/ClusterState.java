@@ -1,0 +1,39 @@
+package io.cephcsi.benchmarks;
+
+import io.cephcsi.bindings.rados.ConnectionSettings;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import java.nio.file.Path;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** The cluster of the ceph.conf that {@code CEPH_CONF} names, and its pool {@code rbd}. */
+@State(Scope.Benchmark)
+@SuppressWarnings("NullAway.Init") // JMH calls connect first
+public class ClusterState {
+  RadosCluster cluster;
+  IoContext io;
+
+  /** Connects. */
+  @Setup(Level.Trial)
+  public void connect() {
+    String conf = System.getenv("CEPH_CONF");
+    if (conf == null) {
+      throw new IllegalStateException(
+          "CEPH_CONF is not set: start a cluster by 'ci/ceph up' and eval \"$(ci/ceph env)\"");
+    }
+    cluster =
+        RadosCluster.connect(ConnectionSettings.user("admin").configFile(Path.of(conf)).build());
+    io = cluster.openPool("rbd", "benchmarks");
+  }
+
+  /** Disconnects. */
+  @TearDown(Level.Trial)
+  public void disconnect() {
+    io.close();
+    cluster.close();
+  }
+}

@@ -1,0 +1,185 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps chains of clones short, and snapshots on an image few, by flattening: by a task of the
+ * manager, or in the background by the driver where the manager cannot.
+ *
+ * <p>The length of a chain costs one round trip for each ancestor, and no open.
+ */
+final class CloneBounds implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(CloneBounds.class);
+  private static final int QUEUE = 1000;
+
+  private final CloneLimits limits;
+  private final MgrTasks tasks;
+  private final ThreadPoolExecutor worker =
+      new ThreadPoolExecutor(
+          1, 1, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), CloneBounds::thread);
+
+  CloneBounds(CloneLimits limits, MgrTasks tasks) {
+    this.limits = limits;
+    this.tasks = tasks;
+    worker.allowCoreThreadTimeOut(true);
+  }
+
+  private static Thread thread(Runnable task) {
+    Thread thread = new Thread(task, "flatten");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /** How many ancestors an image has, counted no further than needed to know the hard limit. */
+  int depth(IoContext io, ImageHeader header) {
+    int depth = 0;
+    Optional<ImageLink> parent = header.parent();
+    while (parent.isPresent() && depth <= limits.hardDepth()) {
+      depth++;
+      ImageLink link = parent.get();
+      parent = read(io, link).flatMap(ImageHeader::parent);
+    }
+    return depth;
+  }
+
+  private static Optional<ImageHeader> read(IoContext io, ImageLink link) {
+    if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
+      return ImageHeader.read(io, link.imageId());
+    }
+    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
+      return ImageHeader.read(other, link.imageId());
+    }
+  }
+
+  /**
+   * Refuses clones of an image whose chain is at the hard limit.
+   *
+   * @param image the name of the image that is flattened then
+   * @param depth how deep the clone would be
+   * @throws VolumeException ABORTED; the retry after the flattening succeeds
+   */
+  void requireDepth(Supplier<Lease> leases, IoContext io, String image, int depth) {
+    if (depth > limits.hardDepth()) {
+      flatten(leases, io, image);
+      throw new VolumeException(
+          Reason.ABORTED,
+          "image "
+              + image
+              + " is at the end of a chain of clones as long as the limit of "
+              + limits.hardDepth()
+              + " allows; it is being flattened: try again later");
+    }
+  }
+
+  /** Whether a clone this deep needs an ancestor flattened in the background. */
+  boolean isDeep(int depth) {
+    return depth > limits.softDepth();
+  }
+
+  /**
+   * Refuses more snapshots on an image that has as many as it may have; one that has rather many
+   * loses its oldest in the background, by the flattening of the clones that hold them.
+   *
+   * @throws VolumeException ABORTED; the retry after the flattening succeeds
+   */
+  void requireRoomForSnapshot(
+      Supplier<Lease> leases, IoContext io, String image, String imageId, ImageHeader header) {
+    int count = header.snapshotIds().size();
+    if (count < limits.minSnapshots()) {
+      return;
+    }
+    // The header has the newest first.
+    List<Long> oldest = header.snapshotIds().subList(limits.minSnapshots() - 1, count);
+    inBackground(leases, io.pool(), place -> flattenClones(place, imageId, oldest));
+    if (count >= limits.maxSnapshots()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "image "
+              + image
+              + " has "
+              + count
+              + " snapshots, and at most "
+              + limits.maxSnapshots()
+              + " are allowed; clones of the oldest are being flattened: try again later");
+    }
+  }
+
+  private void flattenClones(IoContext io, String imageId, List<Long> snapshots) {
+    for (long snapshot : snapshots) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        boolean here = child.poolId() == io.poolId() && child.namespace().equals(io.namespace());
+        if (here) {
+          flattenById(io, child.imageId());
+        } else {
+          try (IoContext other = io.cluster().openPool(child.poolId(), child.namespace())) {
+            flattenById(other, child.imageId());
+          }
+        }
+      }
+    }
+  }
+
+  private void flattenById(IoContext io, String imageId) {
+    ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
+  }
+
+  private void flattenNow(IoContext io, String name) {
+    if (!tasks.flatten(io, name)) {
+      flattenHere(io, name);
+    }
+  }
+
+  /** Has an image flattened, soon. */
+  void flatten(Supplier<Lease> leases, IoContext io, String image) {
+    inBackground(leases, io.pool(), place -> flattenNow(place, image));
+  }
+
+  private static void flattenHere(IoContext io, String name) {
+    try (RbdImage image = new RbdPool(io).open(name)) {
+      if (image.parent().isPresent()) {
+        image.flatten(Progress.NONE);
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} was deleted before it was flattened", name);
+    }
+  }
+
+  private void inBackground(Supplier<Lease> leases, String pool, Consumer<IoContext> work) {
+    try {
+      worker.execute(
+          () -> {
+            try (Lease lease = leases.get()) {
+              work.accept(lease.rbdPool(pool));
+            } catch (RuntimeException e) {
+              LOG.warn("flattening in pool {} failed: {}", pool, e.toString());
+            }
+          });
+    } catch (RejectedExecutionException e) {
+      LOG.warn("too much to flatten in pool {}; the next clone tries again", pool);
+    }
+  }
+
+  @Override
+  public void close() {
+    worker.shutdownNow();
+  }
+}

@@ -1,0 +1,259 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.Optional;
+
+/**
+ * Makes volumes with content.
+ *
+ * <pre>
+ *   from a snapshot:  csi-snap-S@csi-snap-S ← csi-vol-N
+ *   from a volume:    csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N
+ * </pre>
+ */
+final class Cloner {
+  private final String instanceId;
+  private final CloneBounds bounds;
+  private final OperationRegistry operations;
+
+  Cloner(String instanceId, CloneBounds bounds, OperationRegistry operations) {
+    this.instanceId = instanceId;
+    this.bounds = bounds;
+    this.operations = operations;
+  }
+
+  /** An image that content comes from. */
+  private record Source(RbdPool pool, JournalEntry entry, String imageId, ImageHeader header) {
+    String image() {
+      return entry.name();
+    }
+  }
+
+  /**
+   * Makes the image of a volume with content.
+   *
+   * @return its size
+   */
+  long make(VolumeMaking making, ContentSource from) {
+    requireSameCluster(making, from.id());
+    try (OperationRegistry.Hold hold = operations.share(from.id().toString(), "CreateVolume")) {
+      Source source = find(making, from);
+      long content = source.header().size();
+      long size = size(making.capacity(), content);
+      try {
+        if (from instanceof ContentSource.OfSnapshot) {
+          cloneSnapshot(making, source);
+        } else {
+          cloneVolume(making, source);
+        }
+      } catch (CephException.NotFound e) {
+        throw new VolumeException(
+            Reason.NOT_FOUND, "the source " + from.id() + " is gone: " + e.getMessage(), e);
+      }
+      if (size > content) {
+        try (RbdImage image = making.pool().open(making.image())) {
+          image.resize(size, false, Progress.NONE);
+        }
+      }
+      return size;
+    }
+  }
+
+  private static void requireSameCluster(VolumeMaking making, VolumeId source) {
+    if (!source.clusterId().equals(making.parameters().clusterId())) {
+      throw VolumeException.invalid(
+          "volume_content_source: "
+              + source
+              + " is on the cluster \""
+              + source.clusterId()
+              + "\", the volume is to be made on \""
+              + making.parameters().clusterId()
+              + "\"");
+    }
+  }
+
+  /** The content's size, or the larger one that is asked for. */
+  static long size(CapacityRange capacity, long content) {
+    if (capacity.limit() > 0 && content > capacity.limit()) {
+      throw new VolumeException(
+          Reason.OUT_OF_RANGE,
+          "the source has " + content + " bytes, more than limit_bytes " + capacity.limit());
+    }
+    return capacity.required() <= content ? content : capacity.sizeToCreate();
+  }
+
+  private Source find(VolumeMaking making, ContentSource from) {
+    return entry(making, from)
+        .flatMap(
+            found -> {
+              Optional<String> id =
+                  found.entry().imageId().or(() -> found.pool().imageId(found.entry().name()));
+              return id.flatMap(imageId -> ImageHeader.read(found.pool().io(), imageId))
+                  .map(header -> new Source(found.pool(), found.entry(), id.get(), header));
+            })
+        .orElseThrow(
+            () ->
+                VolumeException.notFound(
+                    (from instanceof ContentSource.OfSnapshot ? "snapshot " : "volume ")
+                        + from.id()
+                        + " does not exist"));
+  }
+
+  private Optional<Found> entry(VolumeMaking making, ContentSource from) {
+    JournalKind kind =
+        from instanceof ContentSource.OfSnapshot ? JournalKind.SNAPSHOT : JournalKind.VOLUME;
+    IoContext io;
+    try {
+      io = making.lease().rbdPool(from.id().location());
+    } catch (CephException.NotFound e) {
+      return Optional.empty(); // the pool is gone
+    }
+    return new Journal(kind, instanceId, io, io)
+        .byUuid(from.id().uuid())
+        .map(entry -> new Found(new RbdPool(io), entry));
+  }
+
+  /** A source that the journal knows. */
+  private record Found(RbdPool pool, JournalEntry entry) {}
+
+  private void cloneSnapshot(VolumeMaking making, Source source) {
+    int depth = bounds.depth(source.pool().io(), source.header()) + 1;
+    bounds.requireDepth(making.leases(), source.pool().io(), source.image(), depth);
+    CloneWorkshop.makeClone(
+        source.pool(),
+        source.image(),
+        source.image(),
+        making.pool(),
+        making.image(),
+        CloneWorkshop.cloneOptions(making.parameters().options()),
+        making.discarded());
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(making.leases(), source.pool().io(), source.image());
+    }
+  }
+
+  private void cloneVolume(VolumeMaking making, Source source) {
+    IoContext io = source.pool().io();
+    int depth = bounds.depth(io, source.header()) + 2;
+    bounds.requireDepth(making.leases(), io, source.image(), depth);
+    bounds.requireRoomForSnapshot(
+        making.leases(), io, source.image(), source.imageId(), source.header());
+    String temporary = VolumeMaking.temporary(making.image());
+    try (RbdImage image = source.pool().open(source.image())) {
+      CloneWorkshop.takeSnapshot(image, temporary);
+      CloneWorkshop.makeClone(
+          source.pool(),
+          source.image(),
+          temporary,
+          making.pool(),
+          temporary,
+          CloneWorkshop.INTERMEDIATE,
+          making.discarded());
+      CloneWorkshop.removeSnapshot(image, temporary);
+    }
+    cloneTemporary(making, temporary);
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(making.leases(), making.pool().io(), temporary);
+    }
+  }
+
+  private static void cloneTemporary(VolumeMaking making, String temporary) {
+    ImageOptions options = CloneWorkshop.cloneOptions(making.parameters().options());
+    try (RbdImage image = making.pool().open(temporary)) {
+      CloneWorkshop.takeSnapshot(image, making.image());
+      CloneWorkshop.makeClone(
+          making.pool(),
+          temporary,
+          making.image(),
+          making.pool(),
+          making.image(),
+          options,
+          making.discarded());
+      CloneWorkshop.removeSnapshot(image, making.image());
+    }
+  }
+
+  /** Removes what an attempt left on the cluster; nobody has been given it. */
+  void undo(VolumeMaking making) {
+    CloneWorkshop.discard(making.pool(), making.image(), making.discarded());
+    Optional<ContentSource> source = making.source();
+    if (source.isPresent() && source.get() instanceof ContentSource.OfVolume volume) {
+      String temporary = VolumeMaking.temporary(making.image());
+      CloneWorkshop.discard(making.pool(), temporary, making.discarded());
+      Optional<Found> found = entry(making, volume);
+      if (found.isPresent()) {
+        CloneWorkshop.removeSnapshot(found.get().pool(), found.get().entry().name(), temporary);
+      }
+    }
+  }
+
+  /**
+   * Requires that an existing volume was made from the source that is asked for. Its parents tell;
+   * no key of its own records it.
+   *
+   * @throws VolumeException ALREADY_EXISTS if it was not, or if it has been flattened since, and
+   *     nobody can tell
+   */
+  void requireSameSource(VolumeMaking making, ImageHeader header) {
+    Optional<ContentSource> wanted = making.source();
+    boolean same =
+        wanted.isEmpty()
+            ? header.parent().isEmpty()
+            : header.parent().isPresent() && isFrom(making, header.parent().get(), wanted.get());
+    if (!same) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume "
+              + making.entry().requestName()
+              + " exists and was not made from "
+              + wanted.map(source -> source.id().toString()).orElse("nothing"));
+    }
+  }
+
+  private boolean isFrom(VolumeMaking making, ImageLink parent, ContentSource wanted) {
+    if (wanted instanceof ContentSource.OfSnapshot) {
+      return parent.poolId() == wanted.id().location() && isImageOf(making, parent, wanted);
+    }
+    String temporary = VolumeMaking.temporary(making.image());
+    IoContext io = making.pool().io();
+    if (!making.pool().imageId(temporary).equals(Optional.of(parent.imageId()))) {
+      return false;
+    }
+    Optional<ImageLink> origin =
+        ImageHeader.read(io, parent.imageId()).flatMap(ImageHeader::parent);
+    // The temporary image is ours to flatten; then it stands for its source.
+    return origin.isEmpty()
+        || (origin.get().poolId() == wanted.id().location()
+            && isImageOf(making, origin.get(), wanted));
+  }
+
+  /** Whether an image is that of a source, which may be deleted and in the trash by now. */
+  private boolean isImageOf(VolumeMaking making, ImageLink image, ContentSource source) {
+    Optional<Found> found = entry(making, source);
+    if (found.isPresent()) {
+      return found.get().entry().imageId().equals(Optional.of(image.imageId()));
+    }
+    return new RbdPool(making.lease().rbdPool(source.id().location()))
+        .trashEntry(image.imageId())
+        .map(TrashEntry::name)
+        .filter(name -> name.endsWith(source.id().uuid().toString()))
+        .isPresent();
+  }
+}

@@ -1,0 +1,104 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.ImageSnapshot;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Puts the images of a deleted volume into the trash: its own, and the one between it and the
+ * volume that it was cloned from. Snapshots of the volume, and clones of it, live on: the image
+ * stays in the trash until they are gone.
+ */
+final class ImageDisposal {
+  private static final Logger LOG = LoggerFactory.getLogger(ImageDisposal.class);
+
+  private final OpenVolume volume;
+  private final RbdPool pool;
+  private final String image;
+  private final List<String> inTrash = new ArrayList<>();
+
+  ImageDisposal(OpenVolume volume) {
+    this.volume = volume;
+    this.pool = volume.pool();
+    this.image = volume.entry().name();
+  }
+
+  /**
+   * Moves the images to the trash.
+   *
+   * @return the ids of those that are there now
+   * @throws VolumeException FAILED_PRECONDITION if the volume is in use or has snapshots that no
+   *     driver took
+   */
+  List<String> dispose() {
+    Optional<String> imageId = pool.imageId(image);
+    if (imageId.isPresent()) {
+      requireFree();
+      moveToTrash(image, imageId.get());
+    } else {
+      // A process died between the trash and the journal.
+      volume
+          .entry()
+          .imageId()
+          .filter(id -> pool.trashEntry(id).isPresent())
+          .ifPresent(inTrash::add);
+    }
+    String temporary = VolumeMaking.temporary(image);
+    pool.imageId(temporary).ifPresent(id -> moveToTrash(temporary, id));
+    return inTrash;
+  }
+
+  private void moveToTrash(String name, String imageId) {
+    try {
+      pool.moveToTrash(name, Duration.ZERO);
+      inTrash.add(imageId);
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + volume.id() + " is in use (" + e.getMessage() + ")",
+          e);
+    } catch (CephException.NotFound e) {
+      LOG.info("image {} is gone or was never whole; sweeping its name away", name);
+      CloneWorkshop.discard(pool, name, inTrash::add);
+    }
+  }
+
+  /**
+   * Nobody may have the image open: the trash itself would take it all the same.
+   *
+   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user that has
+   * a name of ours was left by a process that died over it and goes with the image; any other was
+   * made by hand, and is not for us to delete.
+   */
+  private void requireFree() {
+    try (RbdImage open = pool.openReadOnly(image)) {
+      ImageUse.requireUnused(open, "volume " + volume.id());
+      List<String> foreign =
+          open.snapshots().list().stream()
+              .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
+              .map(ImageSnapshot::name)
+              .filter(name -> !TrashReaper.isOurs(name))
+              .toList();
+      if (!foreign.isEmpty()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + volume.id()
+                + " has snapshots that were not taken through CSI; remove them first: "
+                + String.join(", ", foreign));
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} has no header", image);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package io.cephcsi.driver.rbd;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.rados.IoContext;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Long work that the manager does: recorded on the cluster, it survives the driver. The manager
+ * does the tasks one by one in the order of their making; one that fails it repeats after 30 s, and
+ * then ever more rarely.
+ *
+ * <p>Commands to the manager have no timeout in librados; they run on threads of their own, and
+ * after one that was not answered the manager is left alone for a while.
+ */
+final class MgrTasks implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration SILENCE = Duration.ofMinutes(1);
+
+  private final ThreadPoolExecutor commands =
+      new ThreadPoolExecutor(
+          4, 4, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(100), MgrTasks::thread);
+  private volatile long silentUntilNanos = System.nanoTime();
+
+  MgrTasks() {
+    commands.allowCoreThreadTimeOut(true);
+  }
+
+  private static Thread thread(Runnable task) {
+    Thread thread = new Thread(task, "mgr-command");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /**
+   * Has an image in the trash removed.
+   *
+   * @return false when the manager cannot
+   */
+  boolean removeFromTrash(IoContext io, String imageId) {
+    return add(io, "rbd task add trash remove", "image_id_spec", imageId);
+  }
+
+  /**
+   * Has an image flattened.
+   *
+   * @return false when the manager cannot
+   */
+  boolean flatten(IoContext io, String image) {
+    return add(io, "rbd task add flatten", "image_spec", image);
+  }
+
+  private boolean add(IoContext io, String prefix, String specKey, String image) {
+    if (System.nanoTime() - silentUntilNanos < 0) {
+      return false;
+    }
+    try {
+      String json = command(io, prefix, specKey, image);
+      Future<?> command = commands.submit(() -> io.cluster().mgrCommand(json));
+      command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException | RejectedExecutionException e) {
+      silentUntilNanos = System.nanoTime() + SILENCE.toNanos();
+      LOG.warn("the manager does not answer; the driver does its tasks for {}", SILENCE);
+      return false;
+    } catch (ExecutionException e) {
+      // Not allowed, or a manager without the module rbd_support.
+      LOG.info("no \"{}\" for image {}: {}", prefix, image, String.valueOf(e.getCause()));
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private static String command(IoContext io, String prefix, String specKey, String image) {
+    String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
+    try {
+      return JSON.writeValueAsString(
+          Map.of("prefix", prefix, specKey, io.pool() + "/" + space + image, "format", "json"));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a map of strings is always JSON", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    commands.shutdownNow();
+  }
+}

@@ -1,0 +1,235 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderSnapshot;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.PoolMismatchException;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Snapshots of RBD volumes, as images of their own:
+ *
+ * <pre>
+ *   csi-vol-V@(trash: csi-snap-S) ← csi-snap-S@csi-snap-S
+ * </pre>
+ *
+ * <p>All calls block on the cluster and may be repeated after a crash at any point. Locks: the
+ * caller has that of the name (create) or the id (delete); create shares the source's id, delete
+ * takes the name.
+ */
+public final class RbdSnapshots {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdSnapshots.class);
+
+  private final RbdVolumes volumes;
+  private final ClusterDirectory clusters;
+  private final ConnectionPool connections;
+  private final OperationRegistry operations;
+  private final RbdSettings settings;
+
+  /**
+   * @param volumes the volumes that are snapshotted
+   * @param clusters the configured clusters
+   * @param connections connections to them
+   * @param operations where sources and names are locked
+   * @param settings how snapshots are treated
+   */
+  public RbdSnapshots(
+      RbdVolumes volumes,
+      ClusterDirectory clusters,
+      ConnectionPool connections,
+      OperationRegistry operations,
+      RbdSettings settings) {
+    this.volumes = volumes;
+    this.clusters = clusters;
+    this.connections = connections;
+    this.operations = operations;
+    this.settings = settings;
+  }
+
+  /** The key that operations on a request name lock. */
+  public static String nameKey(String requestName) {
+    return "snapshot name " + requestName;
+  }
+
+  /**
+   * Takes a snapshot, or gives the one that the name has.
+   *
+   * @param requestName the name that the CO chose
+   * @param source the volume
+   * @param parameters of the VolumeSnapshotClass
+   * @throws VolumeException NOT_FOUND if the source does not exist; ALREADY_EXISTS if the name is
+   *     that of another source's snapshot
+   */
+  public CreatedSnapshot create(
+      String requestName, VolumeId source, SnapshotParameters parameters, Credentials credentials) {
+    parameters
+        .clusterId()
+        .filter(cluster -> !cluster.equals(source.clusterId()))
+        .ifPresent(
+            cluster -> {
+              throw VolumeException.invalid(
+                  "parameters: clusterID is \"" + cluster + "\", but that of volume " + source);
+            });
+    return volumes.with(
+        source,
+        credentials,
+        volume -> {
+          try (OperationRegistry.Hold hold =
+              operations.share(source.toString(), "CreateSnapshot")) {
+            return create(requestName, volume, parameters, credentials);
+          }
+        });
+  }
+
+  private CreatedSnapshot create(
+      String requestName,
+      OpenVolume source,
+      SnapshotParameters parameters,
+      Credentials credentials) {
+    Lease lease = source.lease();
+    ClusterConfig cluster = lease.config();
+    IoContext io =
+        parameters.pool().map(name -> RbdVolumes.poolOf(lease, name)).orElse(source.pool().io());
+    volumes.purger().visit(cluster, credentials, io);
+    Journal journal = new Journal(JournalKind.SNAPSHOT, settings.instanceId(), io, io);
+    JournalEntry entry = reserve(journal, requestName, source, parameters);
+    SnapshotMaker maker =
+        new SnapshotMaker(
+            source,
+            new RbdPool(io),
+            journal,
+            entry,
+            () -> connections.lease(cluster, credentials),
+            imageId -> volumes.purger().purge(cluster, credentials, io, imageId));
+    HeaderSnapshot snapshot =
+        finished(io, entry).orElseGet(() -> maker.make(volumes.bounds(), settings, parameters));
+    return new CreatedSnapshot(
+        new VolumeId(source.id().clusterId(), io.poolId(), entry.uuid()),
+        source.id(),
+        snapshot.size(),
+        snapshot.createdAt());
+  }
+
+  private static JournalEntry reserve(
+      Journal journal, String requestName, OpenVolume source, SnapshotParameters parameters) {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    attributes.put(JournalEntry.SOURCE, source.entry().name());
+    source.entry().owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
+    JournalEntry entry;
+    try {
+      entry = journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
+    } catch (PoolMismatchException e) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
+    }
+    if (!entry.source().equals(Optional.of(source.entry().name()))) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "snapshot " + requestName + " exists, of " + entry.source().orElse("another volume"));
+    }
+    return entry;
+  }
+
+  /** The snapshot of an entry whose image was recorded: that is the last step. */
+  private static Optional<HeaderSnapshot> finished(IoContext io, JournalEntry entry) {
+    return entry
+        .imageId()
+        .filter(id -> new RbdPool(io).imageId(entry.name()).equals(Optional.of(id)))
+        .flatMap(id -> snapshotOn(io, id, entry.name()));
+  }
+
+  /** The snapshot that carries the name of its image; two round trips. */
+  static Optional<HeaderSnapshot> snapshotOn(IoContext io, String imageId, String name) {
+    return ImageHeader.read(io, imageId)
+        .map(header -> ImageHeader.snapshots(io, imageId, header.snapshotIds()))
+        .flatMap(
+            snapshots ->
+                snapshots.stream()
+                    .filter(s -> s.namespace() == SnapshotNamespace.USER && s.name().equals(name))
+                    .findFirst());
+  }
+
+  /**
+   * Deletes a snapshot: its image goes to the trash, then the journal entry goes. Volumes made from
+   * it live on. One that does not exist is deleted already.
+   */
+  public void delete(VolumeId id, Credentials credentials) {
+    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
+    if (cluster == null) {
+      // Not proof that the snapshot is gone: the configuration may be wrong.
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "cluster \"" + id.clusterId() + "\" of snapshot " + id + " is not configured");
+    }
+    volumes.connected(
+        cluster,
+        credentials,
+        lease -> {
+          IoContext io;
+          try {
+            io = lease.rbdPool(id.location());
+          } catch (CephException.NotFound e) {
+            return null; // the pool is gone, and everything in it
+          }
+          Journal journal = new Journal(JournalKind.SNAPSHOT, settings.instanceId(), io, io);
+          Optional<JournalEntry> entry = journal.byUuid(id.uuid());
+          if (entry.isPresent()) {
+            try (OperationRegistry.Hold hold =
+                operations.hold(nameKey(entry.get().requestName()), "DeleteSnapshot")) {
+              Optional<String> imageId = moveToTrash(id, new RbdPool(io), entry.get());
+              journal.remove(entry.get());
+              imageId.ifPresent(image -> volumes.purger().purge(cluster, credentials, io, image));
+            }
+          }
+          return null;
+        });
+  }
+
+  /**
+   * The image goes to the trash with its snapshot, which is removed there in the background: if no
+   * clone needs it, its removal waits for the monitors' next map.
+   *
+   * @return the id of the image, if there is one
+   */
+  private static Optional<String> moveToTrash(VolumeId id, RbdPool pool, JournalEntry entry) {
+    Optional<String> imageId = pool.imageId(entry.name());
+    if (imageId.isEmpty()) {
+      return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
+    }
+    try {
+      try (RbdImage open = pool.openReadOnly(entry.name())) {
+        ImageUse.requireUnused(open, "the image of snapshot " + id);
+      }
+      pool.moveToTrash(entry.name(), Duration.ZERO);
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot " + id + ": its image is in use (" + e.getMessage() + ")",
+          e);
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} was never whole", entry.name());
+      CloneWorkshop.discard(pool, entry.name(), left -> {});
+    }
+    return imageId;
+  }
+}

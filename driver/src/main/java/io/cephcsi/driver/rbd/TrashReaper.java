@@ -1,0 +1,237 @@
+package io.cephcsi.driver.rbd;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderSnapshot;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.bindings.rbd.TrashSource;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Decides what in the trash can go, and has it removed.
+ *
+ * <p>An image that clones still need stays. When the last of its clones goes to the trash, it is
+ * that clone's turn that takes its ancestors along: librbd removes a snapshot in the trash
+ * namespace with the last clone of it, so the manager, which works in order, can remove the clone,
+ * then its parent, and so on. No task is made for an image that cannot go yet: the manager would
+ * try it for ever.
+ */
+final class TrashReaper {
+  private static final Logger LOG = LoggerFactory.getLogger(TrashReaper.class);
+  private static final Pattern OURS =
+      Pattern.compile(
+          ".*?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(-temp)?",
+          Pattern.DOTALL);
+  private static final int MAX_GENERATIONS = 64;
+
+  private final MgrTasks tasks;
+  private final String instanceId;
+  private final Cache<String, Boolean> requested =
+      Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
+
+  TrashReaper(MgrTasks tasks, String instanceId) {
+    this.tasks = tasks;
+    this.instanceId = instanceId;
+  }
+
+  /** Removes an image in the trash, and those of its ancestors in the trash that then can go. */
+  void reap(IoContext io, String imageId) {
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.isPresent()) {
+      removeOwnSnapshots(io, imageId, header.get());
+      if (!childrenAreDoomed(io, imageId, header.get(), 0)) {
+        LOG.debug("image {} stays in the trash: clones need it", imageId);
+        return;
+      }
+    }
+    removeWithClones(io, imageId, header);
+    header
+        .flatMap(ImageHeader::parent)
+        .ifPresent(
+            parent ->
+                at(
+                    io,
+                    parent,
+                    place -> {
+                      if (isDoomed(place, parent.imageId())) {
+                        reap(place, parent.imageId());
+                      }
+                      return null;
+                    }));
+  }
+
+  /** Removes whatever in the trash a driver that died left there. */
+  void sweep(IoContext io) {
+    for (TrashEntry entry : new RbdPool(io).trash()) {
+      if (isDoomed(io, entry)) {
+        LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
+        reap(io, entry.id());
+      }
+    }
+  }
+
+  /**
+   * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
+   * their removal yet, and a task before theirs would fail and be repeated much later.
+   */
+  private void removeWithClones(IoContext io, String imageId, Optional<ImageHeader> header) {
+    if (requested.getIfPresent(imageId) != null) {
+      return;
+    }
+    for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        at(
+            io,
+            child,
+            place -> {
+              ImageHeader.read(place, child.imageId())
+                  .ifPresent(
+                      clone -> {
+                        removeOwnSnapshots(place, child.imageId(), clone);
+                        removeWithClones(place, child.imageId(), Optional.of(clone));
+                      });
+              return null;
+            });
+      }
+    }
+    remove(io, imageId);
+  }
+
+  private void remove(IoContext io, String imageId) {
+    if (tasks.removeFromTrash(io, imageId)) {
+      requested.put(imageId, true);
+      return;
+    }
+    try {
+      new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} is out of the trash already", imageId);
+    } catch (CephException e) {
+      if (e.errno() != Errno.ENOTEMPTY && !(e instanceof CephException.Busy)) {
+        throw e;
+      }
+      LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
+    }
+  }
+
+  /**
+   * Snapshots on an image that was deleted: that of a CSI snapshot, or one that a driver died over.
+   * One that clones need moves to the trash namespace.
+   */
+  private static void removeOwnSnapshots(IoContext io, String imageId, ImageHeader header) {
+    if (header.snapshotIds().isEmpty()) {
+      return;
+    }
+    List<HeaderSnapshot> own =
+        ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
+            .filter(snapshot -> snapshot.namespace() == SnapshotNamespace.USER)
+            .filter(snapshot -> isOurs(snapshot.name()))
+            .toList();
+    if (own.isEmpty()) {
+      return;
+    }
+    try (RbdImage image = new RbdPool(io).openById(imageId)) {
+      for (HeaderSnapshot snapshot : own) {
+        removeSnapshot(image, snapshot.name());
+      }
+    }
+  }
+
+  private static void removeSnapshot(RbdImage image, String name) {
+    try {
+      image.snapshots().remove(name);
+    } catch (CephException.NotFound e) {
+      LOG.debug("snapshot {} was removed meanwhile", name);
+    }
+  }
+
+  /** Whether a name was given by a driver of this format. */
+  static boolean isOurs(String name) {
+    return OURS.matcher(name).matches();
+  }
+
+  private boolean childrenAreDoomed(
+      IoContext io, String imageId, ImageHeader header, int generation) {
+    for (long snapshot : header.snapshotIds()) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        if (!at(io, child, place -> goes(place, child.imageId(), generation + 1))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /** Whether a clone is gone, or will be. */
+  private boolean goes(IoContext io, String imageId, int generation) {
+    if (generation > MAX_GENERATIONS) {
+      return false;
+    }
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.isEmpty()) {
+      return true;
+    }
+    return isDoomed(io, imageId) && childrenAreDoomed(io, imageId, header.get(), generation);
+  }
+
+  private boolean isDoomed(IoContext io, String imageId) {
+    return new RbdPool(io).trashEntry(imageId).filter(entry -> isDoomed(io, entry)).isPresent();
+  }
+
+  /** Whether an image in the trash was deleted through a driver, and not put there by hand. */
+  private boolean isDoomed(IoContext io, TrashEntry entry) {
+    Matcher name = OURS.matcher(entry.name());
+    if (!name.matches()
+        || entry.source() != TrashSource.USER
+        || entry.deferredUntil().isAfter(Instant.now())) {
+      return false;
+    }
+    if (name.group(2) != null) {
+      return true; // only a half-made clone's temporary image, or a deleted one's, gets there
+    }
+    UUID uuid = UUID.fromString(name.group(1));
+    return unclaimed(io, JournalKind.VOLUME, uuid, entry)
+        && unclaimed(io, JournalKind.SNAPSHOT, uuid, entry);
+  }
+
+  /** Whether the journal does not know an image, or has another one in its place. */
+  private boolean unclaimed(IoContext io, JournalKind kind, UUID uuid, TrashEntry entry) {
+    return new Journal(kind, instanceId, io, io)
+        .byUuid(uuid)
+        .filter(e -> e.imageId().isEmpty() || e.imageId().equals(Optional.of(entry.id())))
+        .filter(e -> e.name().equals(entry.name()))
+        .map(JournalEntry::uuid)
+        .isEmpty();
+  }
+
+  /** Works where a link points to. */
+  private static <T> T at(IoContext io, ImageLink link, Function<IoContext, T> work) {
+    if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
+      return work.apply(io);
+    }
+    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
+      return work.apply(other);
+    }
+  }
+}

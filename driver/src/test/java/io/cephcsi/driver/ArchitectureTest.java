@@ -1,0 +1,239 @@
+package io.cephcsi.driver;
+
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.lang.ArchRule;
+import io.cephcsi.testing.LocalCluster;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The import rules of the design: down only. */
+class ArchitectureTest {
+  private static final String ROOT = "io.cephcsi.driver";
+  private static final int MAX_LINES = 400;
+
+  /** From the top down; a package imports its own layer's and lower ones. */
+  private static final List<Set<String>> LAYERS =
+      List.of(
+          Set.of("app"),
+          Set.of("csi", "csiaddons", "grpc"),
+          Set.of("rbd", "cephfs", "reclaim", "node", "fsck"),
+          Set.of("journal", "tracker", "operation", "cluster"),
+          Set.of("metrics"),
+          Set.of("volume"));
+
+  private static final JavaClasses DRIVER =
+      new ClassFileImporter()
+          .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+          .importPackages(ROOT);
+
+  @Test
+  void everyPackageHasItsLayer() {
+    Set<String> known = LAYERS.stream().flatMap(Set::stream).collect(Collectors.toSet());
+    Set<String> found =
+        DRIVER.stream().map(ArchitectureTest::top).collect(Collectors.toCollection(TreeSet::new));
+    assertThat(found).contains("app", "csi", "grpc", "rbd", "journal", "volume"); // not vacuous
+    assertThat(known).as("a new package: say here which layer it belongs to").containsAll(found);
+  }
+
+  /** The first package below the root; reclaim for io.cephcsi.driver.reclaim.fs. */
+  private static String top(JavaClass type) {
+    return type.getPackageName().substring(ROOT.length() + 1).split("\\.", -1)[0];
+  }
+
+  @Test
+  void importsGoDownOnly() {
+    for (int layer = 1; layer < LAYERS.size(); layer++) {
+      String[] higher =
+          LAYERS.subList(0, layer).stream()
+              .flatMap(Set::stream)
+              .map(ArchitectureTest::packages)
+              .toArray(String[]::new);
+      String[] these =
+          LAYERS.get(layer).stream().map(ArchitectureTest::packages).toArray(String[]::new);
+      check(
+          noClasses()
+              .that()
+              .resideInAnyPackage(these)
+              .should()
+              .dependOnClassesThat()
+              .resideInAnyPackage(higher));
+    }
+  }
+
+  private static String packages(String name) {
+    return ROOT + "." + name + "..";
+  }
+
+  @Test
+  void volumeImportsNothingOfTheProject() {
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("volume"))
+            .should()
+            .dependOnClassesThat(
+                resideInAPackage("io.cephcsi..")
+                    .and(DescribedPredicate.not(resideInAPackage(packages("volume"))))));
+  }
+
+  @Test
+  void theServerUnderTheServicesDoesNotKnowThem() {
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("grpc"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(packages("csi"), packages("csiaddons")));
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("csi"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage(packages("csiaddons")));
+  }
+
+  @Test
+  void rbdAndCephFsNeverImportEachOther() {
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("rbd"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(packages("cephfs"), "io.cephcsi.bindings.cephfs.."));
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("cephfs"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(packages("rbd"), "io.cephcsi.bindings.rbd.."));
+  }
+
+  @Test
+  void protobufStopsInTheServices() {
+    check(
+        noClasses()
+            .that()
+            .resideOutsideOfPackages(
+                packages("csi"), packages("csiaddons"), packages("grpc"), packages("app"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.cephcsi.proto..", "com.google.protobuf.."));
+  }
+
+  @Test
+  void grpcStopsInTheServicesAndItsStatusInTheServer() {
+    check(
+        noClasses()
+            .that()
+            .resideOutsideOfPackages(
+                packages("csi"), packages("csiaddons"), packages("grpc"), packages("app"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.grpc..", "io.netty.."));
+    check(
+        noClasses()
+            .that()
+            .resideOutsideOfPackage(packages("grpc"))
+            .should()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("io.grpc.Status"));
+  }
+
+  @Test
+  void nativeAccessStaysInTheBindings() {
+    check(
+        noClasses()
+            .should()
+            .dependOnClassesThat(
+                resideInAnyPackage(
+                    "com.sun.jna..", "com.ceph..", "io.cephcsi.bindings.internal..")));
+  }
+
+  @Test
+  void servicesDoNotKnowTheJournal() {
+    check(
+        noClasses()
+            .that()
+            .resideInAnyPackage(packages("csi"), packages("csiaddons"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(packages("journal"), packages("tracker")));
+  }
+
+  @Test
+  void noPackageIsADrawerForEverything() {
+    check(
+        classes()
+            .should()
+            .resideOutsideOfPackages(
+                "..util..", "..utils..", "..common..", "..helper..", "..misc.."));
+  }
+
+  @Test
+  void nobodyPrintsToTheStandardStreams() {
+    check(
+        noClasses()
+            .that(DescribedPredicate.not(resideInAPackage(packages("app"))).or(notMain()))
+            .should(ACCESS_STANDARD_STREAMS));
+  }
+
+  /** The program itself says on stderr why it ends. */
+  private static DescribedPredicate<JavaClass> notMain() {
+    return DescribedPredicate.describe(
+        "are not the program itself", type -> !type.getSimpleName().equals("DriverMain"));
+  }
+
+  @Test
+  void theRulesSeeTheCode() {
+    assertThat(DRIVER.size()).isGreaterThan(40);
+  }
+
+  @Test
+  void noSourceFileHasMoreThan400Lines() throws IOException {
+    Path sources = LocalCluster.root().resolve("driver/src/main/java");
+    try (Stream<Path> files = Files.walk(sources)) {
+      List<String> tooLong =
+          files
+              .filter(file -> file.toString().endsWith(".java"))
+              .filter(file -> lines(file) > MAX_LINES)
+              .map(file -> sources.relativize(file) + " has " + lines(file) + " lines")
+              .sorted()
+              .toList();
+      assertThat(tooLong).isEmpty();
+    }
+  }
+
+  private static long lines(Path file) {
+    try (Stream<String> lines = Files.lines(file)) {
+      return lines.count();
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
+  private static void check(ArchRule rule) {
+    rule.allowEmptyShould(true).check(DRIVER);
+  }
+}

@@ -1,0 +1,163 @@
+package io.cephcsi.driver.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ClusterDirectoryTest {
+  @TempDir private Path folder;
+  private Path file;
+  private ClusterDirectory directory;
+
+  @BeforeEach
+  void directory() {
+    file = folder.resolve("config.json");
+    directory = new ClusterDirectory(file);
+  }
+
+  @Test
+  void allSettingsOfAClusterAreRead() throws IOException {
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "c1", "monitors": ["10.0.0.1:6789", "10.0.0.2:6789"],
+          "rbd": {"radosNamespace": "ns", "mirrorDaemonCount": 2},
+          "cephFS": {"radosNamespace": "fsns", "subvolumeGroup": "group"},
+          "readAffinity": {"enabled": true}},
+         {"clusterID": "c2", "monitors": ["[v2:10.0.0.3:3300,v1:10.0.0.3:6789]"],
+          "rbd": {}, "cephFS": {"subvolumeGroup": ""}}]
+        """);
+    ClusterConfig c1 = directory.require("c1");
+    assertThat(c1.monitors()).containsExactly("10.0.0.1:6789", "10.0.0.2:6789");
+    assertThat(c1.rbdNamespace()).isEqualTo("ns");
+    assertThat(c1.cephFsNamespace()).isEqualTo("fsns");
+    assertThat(c1.subvolumeGroup()).isEqualTo("group");
+    ClusterConfig c2 = directory.require("c2");
+    assertThat(c2.rbdNamespace()).isEmpty();
+    assertThat(c2.cephFsNamespace()).isEqualTo("csi");
+    assertThat(c2.subvolumeGroup()).isEqualTo("csi");
+    assertThat(directory.clusters()).containsOnlyKeys("c1", "c2");
+  }
+
+  @Test
+  void aClusterThatIsNotNamedIsTheCallersMistake() throws IOException {
+    Files.writeString(file, clusters("c1"));
+    assertThatThrownBy(() -> directory.require("c2"))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+        .hasMessageContaining("\"c2\"")
+        .hasMessageContaining("config.json");
+  }
+
+  @Test
+  void aChangeIsSeenWithoutARestart() throws IOException {
+    Files.writeString(file, clusters("c1"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    Files.writeString(file, clusters("c1", "c2"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1", "c2");
+    // Same size, another time.
+    Files.writeString(file, clusters("c1", "c3"));
+    Files.setLastModifiedTime(file, FileTime.from(Instant.ofEpochSecond(1_000_000)));
+    assertThat(directory.clusters()).containsOnlyKeys("c1", "c3");
+  }
+
+  @Test
+  void aFileThatReplacesAnotherOfTheSameSizeAndTimeIsSeen() throws IOException {
+    FileTime time = FileTime.from(Instant.ofEpochSecond(1_000_000));
+    Files.writeString(file, clusters("c1"));
+    Files.setLastModifiedTime(file, time);
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    Path next = Files.writeString(folder.resolve("next"), clusters("c2"));
+    Files.setLastModifiedTime(next, time);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    assertThat(directory.clusters()).containsOnlyKeys("c2");
+  }
+
+  @Test
+  void theSwapOfLinksByWhichAConfigMapChangesIsSeen() throws IOException {
+    // config.json -> ..data/config.json, ..data -> ..2026_1
+    Path one = Files.createDirectory(folder.resolve("..2026_1"));
+    Path two = Files.createDirectory(folder.resolve("..2026_2"));
+    FileTime time = FileTime.from(Instant.ofEpochSecond(1_000_000));
+    Files.writeString(one.resolve("config.json"), clusters("c1"));
+    Files.writeString(two.resolve("config.json"), clusters("c2"));
+    Files.setLastModifiedTime(one.resolve("config.json"), time);
+    Files.setLastModifiedTime(two.resolve("config.json"), time);
+    Path data = folder.resolve("..data");
+    Files.createSymbolicLink(data, one.getFileName());
+    Files.createSymbolicLink(file, Path.of("..data", "config.json"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+
+    Path swap = Files.createSymbolicLink(folder.resolve("..data_tmp"), two.getFileName());
+    Files.move(swap, data, StandardCopyOption.ATOMIC_MOVE);
+    assertThat(directory.clusters()).containsOnlyKeys("c2");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "[",
+        "{}",
+        "null",
+        "\"text\"",
+        "[{\"monitors\": [\"m\"]}]",
+        "[{\"clusterID\": \"\", \"monitors\": [\"m\"]}]",
+        "[{\"clusterID\": \"c2\"}]",
+        "[{\"clusterID\": \"c2\", \"monitors\": []}]",
+        "[{\"clusterID\": \"c2\", \"monitors\": \"m\"}]",
+        "[7]",
+        "[{\"clusterID\":\"c2\",\"monitors\":[\"m\"]},{\"clusterID\":\"c2\",\"monitors\":[\"m\"]}]"
+      })
+  void aFileThatIsBrokenByAnEditKeepsTheLastGoodClusters(String broken) throws IOException {
+    Files.writeString(file, broken);
+    assertUnavailable();
+
+    Files.writeString(file, clusters("c1"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    Files.writeString(file, broken);
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    assertThat(directory.require("c1").monitors()).containsExactly("m1");
+    Files.writeString(file, clusters("c1", "c4"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1", "c4");
+  }
+
+  @Test
+  void aMissingFileIsUnavailableUntilItIsThereAndThenKept() throws IOException {
+    assertUnavailable();
+    assertThatThrownBy(() -> directory.require("c1")).hasMessageContaining("does not exist");
+    Files.writeString(file, clusters("c1"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    Files.delete(file);
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+  }
+
+  private void assertUnavailable() {
+    assertThatThrownBy(() -> directory.require("c1"))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+        .hasMessageContaining("config.json");
+  }
+
+  private static String clusters(String... ids) {
+    StringBuilder json = new StringBuilder("[");
+    for (String id : ids) {
+      json.append(json.length() > 1 ? "," : "")
+          .append("{\"clusterID\": \"%s\", \"monitors\": [\"m1\"]}".formatted(id));
+    }
+    return json.append("]").toString();
+  }
+}

@@ -1,0 +1,67 @@
+package io.cephcsi.driver.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class CredentialsTest {
+  private static final String KEY = "AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg==";
+
+  @Test
+  void userAndKeyComeFromTheSecrets() {
+    assertThat(Credentials.fromSecrets(Map.of("userID", "csi", "userKey", KEY, "other", "x")))
+        .isEqualTo(new Credentials("csi", KEY));
+  }
+
+  @Test
+  void theNameThatCephShowsIsTakenToo() {
+    assertThat(Credentials.fromSecrets(Map.of("userID", "client.csi", "userKey", KEY)))
+        .isEqualTo(new Credentials("csi", KEY));
+  }
+
+  @Test
+  void theNewlineOfABase64EncodedFileDoesNotMatter() {
+    assertThat(Credentials.fromSecrets(Map.of("userID", "csi\n", "userKey", KEY + "\n")))
+        .isEqualTo(new Credentials("csi", KEY));
+  }
+
+  @Test
+  void keysMayHaveAnyLength() {
+    String longer = "A".repeat(60);
+    assertThat(Credentials.fromSecrets(Map.of("userID", "csi", "userKey", longer)).key())
+        .isEqualTo(longer);
+  }
+
+  @Test
+  void withoutBothTheCallerIsUnauthenticated() {
+    for (Map<String, String> secrets :
+        List.of(
+            Map.<String, String>of(),
+            Map.of("userID", "csi"),
+            Map.of("userKey", KEY),
+            Map.of("userID", "", "userKey", KEY),
+            Map.of("userID", " ", "userKey", KEY),
+            Map.of("userID", "client.", "userKey", KEY),
+            Map.of("userID", "csi", "userKey", ""),
+            Map.of("userID", "csi", "userKey", "\n"),
+            Map.of("adminID", "csi", "adminKey", KEY))) {
+      assertThatThrownBy(() -> Credentials.fromSecrets(secrets))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAUTHENTICATED))
+          .hasMessageContaining("userID")
+          .hasMessageContaining("userKey")
+          .hasMessageNotContaining(KEY);
+    }
+  }
+
+  @Test
+  void theKeyIsNotShown() {
+    assertThat(new Credentials("csi", KEY)).hasToString("client.csi");
+    assertThat(String.valueOf(List.of(new Credentials("csi", KEY)))).doesNotContain(KEY);
+  }
+}

@@ -1,0 +1,83 @@
+package io.cephcsi.driver.csi;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.ProcessState;
+import io.cephcsi.testing.TestCluster;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+
+/** A thousand calls: what they made is gone, and so is what they held. */
+class NothingIsLeftIT {
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final long MIB = 1L << 20;
+  private static final int VOLUMES = 250; // four calls each
+  private static final int CLIENTS = 4;
+
+  @Test
+  void aThousandCallsLeaveNoImageNoJournalNoWatcherAndNoConnection() throws Exception {
+    String instance = "leak-" + UUID.randomUUID();
+    int sockets = ProcessState.sockets();
+    int threads = ProcessState.cephThreads();
+    int descriptors;
+    try (TestDriver driver = TestDriver.start(CLUSTER, instance, Duration.ofSeconds(30))) {
+      lifeOfAVolume(driver);
+      int connected = ProcessState.sockets();
+      descriptors = ProcessState.descriptors();
+      ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
+      List<Future<?>> lives =
+          IntStream.range(0, VOLUMES)
+              .<Future<?>>mapToObj(i -> clients.submit(() -> lifeOfAVolume(driver)))
+              .toList();
+      for (Future<?> life : lives) {
+        life.get();
+      }
+      clients.shutdown();
+      // One connection serves all calls; librados may hold a session or two more to the cluster.
+      assertThat(ProcessState.sockets()).isLessThanOrEqualTo(connected + 6);
+      assertThat(ProcessState.descriptors()).isLessThanOrEqualTo(descriptors + 12);
+    }
+    assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "csi.volumes." + instance)).isBlank();
+    Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).isBlank());
+    assertThat(ProcessState.sockets()).isLessThanOrEqualTo(sockets);
+    assertThat(ProcessState.cephThreads()).isLessThanOrEqualTo(threads);
+  }
+
+  @SuppressWarnings("CheckReturnValue")
+  private static void lifeOfAVolume(TestDriver driver) {
+    Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
+    driver
+        .controller()
+        .controllerExpandVolume(
+            ControllerExpandVolumeRequest.newBuilder()
+                .setVolumeId(volume.getVolumeId())
+                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(32 * MIB))
+                .putAllSecrets(driver.secrets())
+                .build());
+    assertThat(
+            driver
+                .reclaim()
+                .controllerReclaimSpace(
+                    ControllerReclaimSpaceRequest.newBuilder()
+                        .setVolumeId(volume.getVolumeId())
+                        .putAllSecrets(driver.secrets())
+                        .build())
+                .hasPostUsage())
+        .isTrue();
+    driver.delete(volume.getVolumeId());
+  }
+}

@@ -1,0 +1,332 @@
+package io.cephcsi.driver.rbd;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class RbdClonesIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
+  private static final ImageContent CONTENT = new ImageContent(CLUSTER);
+  private static TestDriver driver;
+  private String name;
+  private Volume source;
+  private Snapshot snapshot;
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.start(CLUSTER);
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void source() {
+    name = "pvc-" + UUID.randomUUID();
+    source = driver.create(name + "-source", 64 * MIB);
+    CONTENT.write(rbd(source), 7);
+    snapshot = driver.snapshot(name + "-snap", source.getVolumeId());
+  }
+
+  private static String rbd(Volume volume) {
+    return "rbd/" + TestDriver.image(volume);
+  }
+
+  private static String image(Snapshot snapshot) {
+    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+  }
+
+  private void deleteSourceAndAwaitNothing(Volume... volumes) {
+    for (Volume volume : volumes) {
+      driver.delete(volume.getVolumeId());
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(source.getVolumeId());
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(POOL.trash()).isEmpty());
+  }
+
+  @Test
+  void aVolumeFromASnapshotHasItsContentAndSaysSo() {
+    Volume volume = driver.restore(name, 0, snapshot.getSnapshotId());
+
+    assertThat(volume.getCapacityBytes()).isEqualTo(64 * MIB);
+    assertThat(volume.getContentSource().getSnapshot().getSnapshotId())
+        .isEqualTo(snapshot.getSnapshotId());
+    assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(CONTENT.checksum(rbd(source)));
+    assertThat(driver.restore(name, 0, snapshot.getSnapshotId())).isEqualTo(volume);
+
+    deleteSourceAndAwaitNothing(volume);
+  }
+
+  @Test
+  void aVolumeFromAVolumeHasItsContentOfThatTimeAndSaysSo() {
+    int before = CONTENT.checksum(rbd(source));
+    Volume volume = driver.copy(name, 0, source.getVolumeId());
+    CONTENT.write(rbd(source), 8);
+
+    assertThat(volume.getContentSource().getVolume().getVolumeId()).isEqualTo(source.getVolumeId());
+    assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(before);
+    assertThat(driver.copy(name, 0, source.getVolumeId())).isEqualTo(volume);
+
+    deleteSourceAndAwaitNothing(volume);
+  }
+
+  @Test
+  void isAsLargeAsAskedForOrAsItsContent() {
+    Volume larger = driver.restore(name, 96 * MIB, snapshot.getSnapshotId());
+    assertThat(larger.getCapacityBytes()).isEqualTo(96 * MIB);
+    assertThat(POOL.info(TestDriver.image(larger)).path("size").asLong()).isEqualTo(96 * MIB);
+    Volume smaller = driver.copy(name + "-2", 32 * MIB, source.getVolumeId());
+    assertThat(smaller.getCapacityBytes()).isEqualTo(64 * MIB);
+    assertStatus(
+        Code.OUT_OF_RANGE,
+        "limit_bytes",
+        () ->
+            driver
+                .controller()
+                .createVolume(
+                    driver
+                        .restoreRequest(name + "-3", 0, snapshot.getSnapshotId())
+                        .setCapacityRange(CapacityRange.newBuilder().setLimitBytes(32 * MIB))
+                        .build()));
+    assertThat(POOL.keys("csi.volumes.default")).doesNotContain("csi.volume." + name + "-3");
+    deleteSourceAndAwaitNothing(larger, smaller);
+  }
+
+  @Test
+  void theSameNameFromAnotherSourceIsRefused() {
+    Volume restored = driver.restore(name, 0, snapshot.getSnapshotId());
+    Volume copied = driver.copy(name + "-2", 0, source.getVolumeId());
+    Volume empty = driver.create(name + "-3", 64 * MIB);
+    Snapshot other = driver.snapshot(name + "-other", source.getVolumeId());
+
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.restore(name, 0, other.getSnapshotId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name, 0, source.getVolumeId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.create(name, 64 * MIB));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name + "-2", 0, empty.getVolumeId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.restore(name + "-2", 0, other.getSnapshotId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.restore(name + "-3", 0, other.getSnapshotId()));
+
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertThat(driver.restore(name, 0, snapshot.getSnapshotId()))
+        .as("a retry after the source is gone")
+        .isEqualTo(restored);
+    driver.deleteSnapshot(other.getSnapshotId());
+    deleteSourceAndAwaitNothing(restored, copied, empty);
+  }
+
+  @Test
+  void aMissingSourceIsNotFoundAndLeavesNothing() {
+    Volume gone = driver.create(name + "-gone", 64 * MIB);
+    Snapshot goneSnapshot = driver.snapshot(name + "-gone", gone.getVolumeId());
+    driver.deleteSnapshot(goneSnapshot.getSnapshotId());
+    driver.delete(gone.getVolumeId());
+
+    assertStatus(Code.NOT_FOUND, () -> driver.copy(name, 0, gone.getVolumeId()));
+    assertStatus(Code.NOT_FOUND, () -> driver.restore(name, 0, goneSnapshot.getSnapshotId()));
+    assertStatus(Code.NOT_FOUND, () -> driver.restore(name, 0, "not-an-id"));
+    assertThat(POOL.keys("csi.volumes.default")).doesNotContain("csi.volume." + name);
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "cluster",
+        () -> driver.restore(name, 0, snapshot.getSnapshotId().replace("000c-test", "000c-TEST")));
+    deleteSourceAndAwaitNothing();
+  }
+
+  @Test
+  void aVolumeInAnotherPoolCanComeFromASourceHere() {
+    Volume restored =
+        driver
+            .controller()
+            .createVolume(
+                driver
+                    .restoreRequest(name, 0, snapshot.getSnapshotId())
+                    .putParameters("pool", CLUSTER.otherPool())
+                    .build())
+            .getVolume();
+    Volume copied =
+        driver
+            .controller()
+            .createVolume(
+                driver
+                    .cloneRequest(name + "-2", 0, source.getVolumeId())
+                    .putParameters("pool", CLUSTER.otherPool())
+                    .build())
+            .getVolume();
+    int content = CONTENT.checksum(rbd(source));
+    assertThat(CONTENT.checksum(CLUSTER.otherPool() + "/" + TestDriver.image(restored)))
+        .isEqualTo(content);
+    assertThat(CONTENT.checksum(CLUSTER.otherPool() + "/" + TestDriver.image(copied)))
+        .isEqualTo(content);
+    deleteSourceAndAwaitNothing(restored, copied);
+    PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(other.trash()).isEmpty());
+  }
+
+  @Test
+  void aCloneOutlivesItsSourceAndEverythingGoesWithTheLast() {
+    Volume restored = driver.restore(name, 0, snapshot.getSnapshotId());
+    Volume copied = driver.copy(name + "-2", 0, source.getVolumeId());
+    int content = CONTENT.checksum(rbd(source));
+
+    driver.delete(source.getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+
+    assertThat(CONTENT.checksum(rbd(restored))).isEqualTo(content);
+    assertThat(CONTENT.checksum(rbd(copied))).isEqualTo(content);
+    Awaitility.await()
+        .untilAsserted(
+            () ->
+                assertThat(POOL.trash())
+                    .containsExactlyInAnyOrder(TestDriver.image(source), image(snapshot)));
+    deleteSourceAndAwaitNothing(restored, copied);
+  }
+
+  @Test
+  void severalNodesMayMountAVolumeWithContentForReading() {
+    VolumeCapability readers =
+        VolumeCapability.newBuilder()
+            .setMount(VolumeCapability.MountVolume.getDefaultInstance())
+            .setAccessMode(
+                VolumeCapability.AccessMode.newBuilder().setMode(Mode.MULTI_NODE_READER_ONLY))
+            .build();
+    Volume volume =
+        driver
+            .controller()
+            .createVolume(
+                driver
+                    .restoreRequest(name, 0, snapshot.getSnapshotId())
+                    .setVolumeCapabilities(0, readers)
+                    .build())
+            .getVolume();
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "MULTI_NODE_READER_ONLY",
+        () ->
+            driver
+                .controller()
+                .createVolume(
+                    driver
+                        .createRequest(name + "-2", MIB)
+                        .setVolumeCapabilities(0, readers)
+                        .build()));
+    deleteSourceAndAwaitNothing(volume);
+  }
+
+  @Test
+  void saysThatItCanCloneAndSnapshot() {
+    assertThat(
+            driver
+                .controller()
+                .controllerGetCapabilities(ControllerGetCapabilitiesRequest.getDefaultInstance())
+                .getCapabilitiesList())
+        .extracting(capability -> capability.getRpc().getType())
+        .contains(RPC.Type.CREATE_DELETE_SNAPSHOT, RPC.Type.CLONE_VOLUME);
+    deleteSourceAndAwaitNothing();
+  }
+
+  @Test
+  void chainsOfClonesStayShort() {
+    try (TestDriver bounded =
+        TestDriver.start(CLUSTER, new CloneLimits(4, 3, 450, 250), ImageLabels.NONE)) {
+      List<Volume> volumes = new ArrayList<>();
+      String last = source.getVolumeId();
+      for (int i = 0; i < 5; i++) {
+        String step = name + "-" + i;
+        String from = last;
+        Volume volume =
+            Awaitility.await()
+                .atMost(Duration.ofSeconds(60))
+                .ignoreExceptionsMatching(
+                    e ->
+                        e instanceof StatusRuntimeException status
+                            && status.getStatus().getCode() == Code.ABORTED)
+                .until(() -> bounded.copy(step, 0, from), v -> true);
+        assertThat(depth(TestDriver.image(volume))).isLessThanOrEqualTo(4);
+        volumes.add(volume);
+        last = volume.getVolumeId();
+      }
+      assertThat(CONTENT.checksum(rbd(volumes.get(4)))).isEqualTo(CONTENT.checksum(rbd(source)));
+      Collections.reverse(volumes);
+      deleteSourceAndAwaitNothing(volumes.toArray(new Volume[0]));
+    }
+  }
+
+  private static int depth(String image) {
+    int depth = 0;
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd")) {
+      var id = new RbdPool(io).imageId(image);
+      while (id.isPresent()) {
+        id = ImageHeader.read(io, id.get()).flatMap(ImageHeader::parent).map(ImageLink::imageId);
+        depth += id.isPresent() ? 1 : 0;
+      }
+    }
+    return depth;
+  }
+
+  @Test
+  void snapshotsOfAnImageStayFew() {
+    try (TestDriver bounded =
+        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 4, 3), ImageLabels.NONE)) {
+      List<Snapshot> snapshots = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        String step = name + "-" + i;
+        snapshots.add(
+            Awaitility.await()
+                .atMost(Duration.ofSeconds(60))
+                .ignoreExceptionsMatching(
+                    e ->
+                        e instanceof StatusRuntimeException status
+                            && status.getStatus().getCode() == Code.ABORTED)
+                .until(() -> bounded.snapshot(step, source.getVolumeId()), s -> true));
+        assertThat(POOL.snapshots(TestDriver.image(source)).size()).isLessThanOrEqualTo(4);
+      }
+      int content = CONTENT.checksum(rbd(source));
+      for (Snapshot taken : snapshots) {
+        assertThat(CONTENT.checksum("rbd/" + image(taken) + "@" + image(taken))).isEqualTo(content);
+        // An image that is being flattened is in use.
+        Awaitility.await()
+            .atMost(Duration.ofSeconds(60))
+            .ignoreExceptions()
+            .untilAsserted(() -> bounded.deleteSnapshot(taken.getSnapshotId()));
+      }
+    }
+    deleteSourceAndAwaitNothing();
+  }
+}

@@ -1,0 +1,264 @@
+package io.cephcsi.driver.rbd;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class RbdSnapshotsIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
+  private static final ImageContent CONTENT = new ImageContent(CLUSTER);
+  private static TestDriver driver;
+  private String name;
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.start(CLUSTER);
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void name() {
+    name = "snap-" + UUID.randomUUID();
+  }
+
+  private static String image(Snapshot snapshot) {
+    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+  }
+
+  private static void awaitNothingOf(String... images) {
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(images));
+    assertThat(POOL.images()).doesNotContain(images);
+  }
+
+  @Test
+  void holdsTheContentOfItsTime() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String source = "rbd/" + TestDriver.image(volume);
+    CONTENT.write(source, 1);
+    int before = CONTENT.checksum(source);
+    Instant asked = Instant.now();
+
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    CONTENT.write(source, 2);
+
+    assertThat(snapshot.getReadyToUse()).isTrue();
+    assertThat(snapshot.getSizeBytes()).isEqualTo(64 * MIB);
+    assertThat(snapshot.getSourceVolumeId()).isEqualTo(volume.getVolumeId());
+    assertThat(Instant.ofEpochSecond(snapshot.getCreationTime().getSeconds()))
+        .isBetween(asked.minusSeconds(2), Instant.now().plusSeconds(2));
+    String image = image(snapshot);
+    assertThat(CONTENT.checksum("rbd/" + image + "@" + image)).isEqualTo(before);
+    assertThat(CONTENT.checksum(source)).isNotEqualTo(before);
+
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+    awaitNothingOf(image, TestDriver.image(volume));
+    assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
+  }
+
+  @Test
+  void theSameNameGivesTheSameSnapshotAndAnotherSourceIsRefused() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Volume other = driver.create(name + "-other", 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+
+    assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(snapshot);
+    assertStatus(Code.ALREADY_EXISTS, name, () -> driver.snapshot(name, other.getVolumeId()));
+
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    Snapshot again = driver.snapshot(name, other.getVolumeId());
+    assertThat(again.getSnapshotId()).isNotEqualTo(snapshot.getSnapshotId());
+    driver.deleteSnapshot(again.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+    driver.delete(other.getVolumeId());
+  }
+
+  @Test
+  void outlivesItsSource() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String source = "rbd/" + TestDriver.image(volume);
+    CONTENT.write(source, 3);
+    int content = CONTENT.checksum(source);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+
+    driver.delete(volume.getVolumeId());
+
+    assertThat(POOL.images()).doesNotContain(TestDriver.image(volume));
+    Volume restored = driver.restore(name + "-restored", 0, snapshot.getSnapshotId());
+    assertThat(CONTENT.checksum("rbd/" + TestDriver.image(restored))).isEqualTo(content);
+    driver.delete(restored.getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    awaitNothingOf(TestDriver.image(volume), TestDriver.image(restored), image(snapshot));
+  }
+
+  @Test
+  void livesInThePoolAndUnderThePrefixOfItsClass() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot =
+        driver
+            .controller()
+            .createSnapshot(
+                driver
+                    .snapshotRequest(name, volume.getVolumeId())
+                    .putParameters("pool", CLUSTER.otherPool())
+                    .putParameters("snapshotNamePrefix", "nightly-")
+                    .build())
+            .getSnapshot();
+    String image = "nightly-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+    PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
+    assertThat(other.images()).contains(image);
+
+    Volume restored = driver.restore(name + "-restored", 0, snapshot.getSnapshotId());
+    assertThat(POOL.info(TestDriver.image(restored)).path("parent").path("pool").asText())
+        .isEqualTo(CLUSTER.otherPool());
+
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+    driver.delete(restored.getVolumeId());
+    awaitNothingOf(TestDriver.image(volume), TestDriver.image(restored));
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(other.trash()).doesNotContain(image));
+  }
+
+  @Test
+  void namesAndOwnersAreWrittenOnImagesWhenAskedFor() {
+    try (TestDriver labelling =
+        TestDriver.start(CLUSTER, CloneLimits.DEFAULT, new ImageLabels(true, "k8s-1"))) {
+      Volume volume =
+          labelling
+              .controller()
+              .createVolume(
+                  labelling
+                      .createRequest(name, 64 * MIB)
+                      .putParameters("csi.storage.k8s.io/pvc/name", "claim")
+                      .putParameters("csi.storage.k8s.io/pvc/namespace", "shop")
+                      .putParameters("csi.storage.k8s.io/pv/name", name)
+                      .build())
+              .getVolume();
+      Snapshot snapshot =
+          labelling
+              .controller()
+              .createSnapshot(
+                  labelling
+                      .snapshotRequest(name, volume.getVolumeId())
+                      .putParameters("csi.storage.k8s.io/volumesnapshot/name", "vs")
+                      .putParameters("csi.storage.k8s.io/volumesnapshot/namespace", "shop")
+                      .putParameters("csi.storage.k8s.io/volumesnapshotcontent/name", name)
+                      .build())
+              .getSnapshot();
+      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
+          .contains("csi.storage.k8s.io/pvc/name")
+          .contains("claim")
+          .contains("csi.storage.k8s.io/pvc/namespace")
+          .contains("csi.storage.k8s.io/pv/name")
+          .contains("csi.ceph.com/cluster/name")
+          .contains("k8s-1");
+      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + image(snapshot)))
+          .contains("csi.storage.k8s.io/volumesnapshot/name")
+          .contains("csi.storage.k8s.io/volumesnapshotcontent/name")
+          .contains("k8s-1")
+          .doesNotContain("pvc/name")
+          .doesNotContain("pv/name");
+      String uuid = image(snapshot).substring("csi-snap-".length());
+      assertThat(POOL.omap("csi.snap." + uuid)).containsEntry("csi.volume.owner", "shop");
+      labelling.deleteSnapshot(snapshot.getSnapshotId());
+      labelling.delete(volume.getVolumeId());
+    }
+  }
+
+  @Test
+  void aSnapshotWhoseImageIsInUseIsNotDeleted() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd");
+        var image = new RbdPool(io).open(image(snapshot))) {
+      assertThat(image.size()).isEqualTo(64 * MIB);
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "in use",
+          () -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void aVolumeWithSnapshotsMadeByHandIsNotDeleted() {
+    Volume volume = driver.create(name, 64 * MIB);
+    CLUSTER.rbd("snap", "create", "rbd/" + TestDriver.image(volume) + "@before-upgrade");
+    assertStatus(
+        Code.FAILED_PRECONDITION, "before-upgrade", () -> driver.delete(volume.getVolumeId()));
+    CLUSTER.rbd(
+        "snap", "rm", "rbd/" + TestDriver.image(volume) + "@before-upgrade", "--no-progress");
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void whatIsMissingOrCannotBeIsRefusedClearly() {
+    var controller = driver.controller();
+    Volume volume = driver.create(name, 64 * MIB);
+    CreateSnapshotRequest request = driver.snapshotRequest(name, volume.getVolumeId()).build();
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "name",
+        () -> controller.createSnapshot(request.toBuilder().clearName().build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "source_volume_id",
+        () -> controller.createSnapshot(request.toBuilder().clearSourceVolumeId().build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "snapshot_id",
+        () -> controller.deleteSnapshot(DeleteSnapshotRequest.getDefaultInstance()));
+    assertStatus(
+        Code.UNAUTHENTICATED,
+        () -> controller.createSnapshot(request.toBuilder().clearSecrets().build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "clusterID",
+        () ->
+            controller.createSnapshot(
+                request.toBuilder().putParameters("clusterID", "nobody-there").build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "no-such-pool",
+        () ->
+            controller.createSnapshot(
+                request.toBuilder().putParameters("pool", "no-such-pool").build()));
+    driver.deleteSnapshot("not-an-id");
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, "not-an-id"));
+    driver.delete(volume.getVolumeId());
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
+    assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
+  }
+}

@@ -1,0 +1,59 @@
+package io.cephcsi.driver.testing;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.StreamSupport;
+
+/** What a real ceph-csi left on a real cluster after each of a dozen calls. */
+public final class Golden {
+  private static final JsonNode ROOT = read();
+
+  private Golden() {}
+
+  private static JsonNode read() {
+    try (InputStream in = Golden.class.getResourceAsStream("/golden-ceph-csi.json")) {
+      return new ObjectMapper().readTree(in);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The state after a call. */
+  public static JsonNode after(String call) {
+    return StreamSupport.stream(ROOT.get("steps").spliterator(), false)
+        .filter(step -> step.get("after").asText().equals(call))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** All values of a field, wherever it is. */
+  public static List<String> values(String field) {
+    return ROOT.findValuesAsText(field);
+  }
+
+  /** The omaps of the journal's objects after a call: object, key, value. */
+  public static Map<String, Map<String, String>> journal(String call) {
+    Map<String, Map<String, String>> objects = new LinkedHashMap<>();
+    after(call)
+        .get("journal")
+        .properties()
+        .forEach(
+            object -> {
+              Map<String, String> omap = new TreeMap<>();
+              object
+                  .getValue()
+                  .get("omap")
+                  .properties()
+                  .forEach(entry -> omap.put(entry.getKey(), entry.getValue().asText()));
+              objects.put(object.getKey(), omap);
+            });
+    return objects;
+  }
+}

@@ -1,0 +1,94 @@
+package io.cephcsi.driver.testing;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Reads and writes omaps of one namespace with the {@code rados} program. */
+public final class Omaps {
+  private final TestCluster cluster;
+  private final String pool;
+  private final String namespace;
+
+  /** The omaps of a namespace of a pool. */
+  public Omaps(TestCluster cluster, String pool, String namespace) {
+    this.cluster = cluster;
+    this.pool = pool;
+    this.namespace = namespace;
+  }
+
+  private String rados(String... args) {
+    return cluster.rados(
+        java.util.stream.Stream.concat(
+                java.util.stream.Stream.of("-p", pool, "-N", namespace),
+                java.util.Arrays.stream(args))
+            .toArray(String[]::new));
+  }
+
+  /** The names of all objects. */
+  public List<String> objects() {
+    return rados("ls").lines().sorted().toList();
+  }
+
+  /** Makes objects with their omaps. */
+  public void put(Map<String, Map<String, String>> objects) {
+    objects.forEach(
+        (object, omap) -> {
+          create(object);
+          omap.forEach((key, value) -> set(object, key, value));
+        });
+  }
+
+  /** Makes an object without an omap. */
+  public void create(String object) {
+    rados("create", object);
+  }
+
+  /** Removes an object. */
+  public void remove(String object) {
+    rados("rm", object);
+  }
+
+  /** Sets a key. */
+  public void set(String object, String key, String value) {
+    rados("setomapval", object, key, value);
+  }
+
+  /** Removes a key. */
+  public void removeKey(String object, String key) {
+    rados("rmomapkey", object, key);
+  }
+
+  /** All keys of an object with the bytes of their values, each as a character. */
+  public Map<String, String> of(String object) {
+    try {
+      Path file = Files.createTempFile("omap", "");
+      try {
+        Map<String, String> omap = new TreeMap<>();
+        for (String key : rados("listomapkeys", object).lines().toList()) {
+          rados("getomapval", object, key, file.toString());
+          omap.put(key, new String(Files.readAllBytes(file), UTF_8));
+        }
+        return omap;
+      } finally {
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** All objects with their omaps. */
+  public Map<String, Map<String, String>> all() {
+    Map<String, Map<String, String>> all = new TreeMap<>();
+    objects().forEach(object -> all.put(object, of(object)));
+    return all;
+  }
+}

@@ -1,0 +1,110 @@
+package io.cephcsi.driver.testing;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** What is in a pool, asked through the command line, the independent client. */
+public final class PoolState {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final TestCluster cluster;
+  private final String pool;
+
+  /** Looks at a pool. */
+  public PoolState(TestCluster cluster, String pool) {
+    this.cluster = cluster;
+    this.pool = pool;
+  }
+
+  /** Parses what a command printed. */
+  public static JsonNode json(String text) {
+    try {
+      return JSON.readTree(text);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(text, e);
+    }
+  }
+
+  /** The names of all images. */
+  public List<String> images() {
+    return texts(json(cluster.rbd("ls", pool, "--format", "json")));
+  }
+
+  /** The names of the images in the trash. */
+  public List<String> trash() {
+    List<String> names = new ArrayList<>();
+    json(cluster.rbd("trash", "ls", pool, "--all", "--format", "json"))
+        .forEach(entry -> names.add(entry.path("name").asText()));
+    return names;
+  }
+
+  /** What {@code rbd info} says of an image. */
+  public JsonNode info(String image) {
+    return json(cluster.rbd("info", pool + "/" + image, "--format", "json"));
+  }
+
+  /** The snapshots of an image, of all kinds. */
+  public JsonNode snapshots(String image) {
+    return json(cluster.rbd("snap", "ls", "--all", pool + "/" + image, "--format", "json"));
+  }
+
+  /** The names of all objects but those that a pool has once it held an image. */
+  public Set<String> objects() {
+    Set<String> objects = new TreeSet<>();
+    cluster.rados("-p", pool, "ls").lines().forEach(objects::add);
+    objects.removeIf(
+        name ->
+            name.matches("rbd_(directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
+                || name.matches("csi\\.(volumes|snaps|groups)\\..*"));
+    return objects;
+  }
+
+  /** The omap of an object, as text. */
+  public Map<String, String> omap(String object) {
+    Map<String, String> values = new TreeMap<>();
+    for (String key : cluster.rados("-p", pool, "listomapkeys", object).split("\n", -1)) {
+      if (!key.isEmpty()) {
+        values.put(key, value(object, key));
+      }
+    }
+    return values;
+  }
+
+  private String value(String object, String key) {
+    try {
+      Path file = Files.createTempFile("omap", "");
+      cluster.rados("-p", pool, "getomapval", object, key, file.toString());
+      String value = Files.readString(file);
+      Files.delete(file);
+      return value;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The keys of a directory of the journal; none if it does not exist. */
+  public List<String> keys(String directory) {
+    if (cluster.rados("-p", pool, "ls").lines().noneMatch(directory::equals)) {
+      return List.of();
+    }
+    return cluster.rados("-p", pool, "listomapkeys", directory).lines().toList();
+  }
+
+  private static List<String> texts(JsonNode list) {
+    List<String> texts = new ArrayList<>();
+    list.forEach(node -> texts.add(node.asText()));
+    return texts;
+  }
+}
