@@ -94,6 +94,7 @@ final class ConfigFile {
       @JsonProperty("operationTimeoutSeconds") @Nullable Integer operationTimeoutSeconds,
       @JsonProperty("gracePeriodSeconds") @Nullable Integer gracePeriodSeconds,
       @JsonProperty("reclaims") @Nullable Integer reclaims,
+      @JsonProperty("reclaimsPerCluster") @Nullable Integer reclaimsPerCluster,
       @JsonProperty("drivers") @Nullable List<Entry> drivers,
       @JsonProperty("rbdHardMaxCloneDepth") @Nullable Integer hardDepth,
       @JsonProperty("rbdSoftMaxCloneDepth") @Nullable Integer softDepth,
@@ -109,6 +110,7 @@ final class ConfigFile {
           Duration.ofSeconds(or(operationTimeoutSeconds, ServeCommand.OPERATION_SECONDS)),
           Duration.ofSeconds(or(gracePeriodSeconds, ServeCommand.GRACE_SECONDS)),
           or(reclaims, ServeCommand.RECLAIMS),
+          or(reclaimsPerCluster, DriverConfig.RECLAIMS_PER_CLUSTER),
           drivers == null ? List.of() : drivers.stream().map(Root::driver).toList(),
           limits(),
           new ImageLabels(

@@ -19,6 +19,8 @@ import java.util.regex.Pattern;
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
  * @param reclaims how many volumes of one cluster are reclaimed at once
+ * @param reclaimsPerCluster how many images of a pool are reclaimed at once by all drivers
+ *     together; 0 for no bound
  * @param drivers what is served, one socket each
  * @param cloneLimits how long chains of RBD clones may get
  * @param imageLabels what is written into the metadata of RBD images
@@ -30,15 +32,22 @@ public record DriverConfig(
     Duration operationTimeout,
     Duration gracePeriod,
     int reclaims,
+    int reclaimsPerCluster,
     List<Driver> drivers,
     CloneLimits cloneLimits,
     ImageLabels imageLabels) {
+  /** How many images of a pool are reclaimed at once unless it is configured. */
+  static final int RECLAIMS_PER_CLUSTER = 4;
+
   /** Checks what the fields cannot say alone. */
   public DriverConfig {
     drivers = List.copyOf(drivers);
     require(!drivers.isEmpty(), "no driver is configured");
     require(metricsPort >= 0 && metricsPort <= 65535, "metricsPort must be 0 to 65535");
     require(reclaims >= 1 && reclaims <= 64, "reclaims must be 1 to 64");
+    require(
+        reclaimsPerCluster >= 0 && reclaimsPerCluster <= 1000,
+        "reclaimsPerCluster must be 0 to 1000");
     require(atLeastOneSecond(connectTimeout), "connectTimeout must be at least 1 s");
     require(atLeastOneSecond(operationTimeout), "operationTimeout must be at least 1 s");
     require(!gracePeriod.isNegative(), "gracePeriod must not be negative");
@@ -59,7 +68,7 @@ public record DriverConfig(
     return path.toAbsolutePath().normalize();
   }
 
-  /** With the usual limits on clones, and no labels. */
+  /** With the usual bounds and limits, and no labels. */
   public DriverConfig(
       Path clustersFile,
       int metricsPort,
@@ -75,6 +84,7 @@ public record DriverConfig(
         operationTimeout,
         gracePeriod,
         reclaims,
+        RECLAIMS_PER_CLUSTER,
         drivers,
         CloneLimits.DEFAULT,
         ImageLabels.NONE);

@@ -18,7 +18,13 @@ import picocli.CommandLine.Spec;
     description = "A CSI driver for Ceph that talks to the cluster through librados and librbd.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
-    subcommands = {ServeCommand.class, CallCommand.class, CommandLine.HelpCommand.class},
+    subcommands = {
+      ServeCommand.class,
+      CallCommand.class,
+      UsageCommand.class,
+      ReclaimCommand.class,
+      CommandLine.HelpCommand.class
+    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:done", "1:failed", "2:wrong command line or configuration"},
     footer = {
@@ -46,11 +52,15 @@ public final class DriverMain implements Runnable {
   }
 
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    CommandLine program = new CommandLine(new DriverMain());
+    CommandLine program = withErrors(new CommandLine(new DriverMain()));
     program.setOut(out);
     program.setErr(err);
-    program.setExecutionExceptionHandler(DriverMain::failed);
     return program.execute(GoFlags.normalize(args).toArray(new String[0]));
+  }
+
+  /** Lets a program say what went wrong in one line. */
+  static CommandLine withErrors(CommandLine program) {
+    return program.setExecutionExceptionHandler(DriverMain::failed);
   }
 
   private static int failed(

@@ -24,6 +24,7 @@ import io.cephcsi.driver.rbd.RbdInventory;
 import io.cephcsi.driver.rbd.RbdSettings;
 import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.grpc.BindableService;
@@ -109,7 +110,11 @@ public final class DriverProcess implements AutoCloseable {
           new RbdControllerService(
               ownAccess(driver, volumes), volumes, snapshots, operations, executors));
       addons.add(
-          new RbdReclaimService(volumes, new SpaceReclaimer(metrics), operations, executors));
+          new RbdReclaimService(
+              volumes,
+              new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
+              operations,
+              executors));
       abilities.add(AddonsIdentityService.controllerService());
       abilities.add(AddonsIdentityService.offlineReclaim());
     } else if (driver.controller()) {

@@ -149,6 +149,12 @@ final class ServeCommand implements Callable<Integer> {
   private int reclaims = RECLAIMS;
 
   @Option(
+      names = "--reclaims-per-cluster",
+      paramLabel = "N",
+      description = "how many images of a pool all drivers together reclaim at once; 0: no bound")
+  private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
+
+  @Option(
       names = {"-v", "--v"},
       paramLabel = "LEVEL",
       description = "how much is logged: from 4 on requests too, without their secrets")
@@ -196,6 +202,7 @@ final class ServeCommand implements Callable<Integer> {
         Duration.ofSeconds(operationSeconds),
         Duration.ofSeconds(graceSeconds),
         reclaims,
+        reclaimsPerCluster,
         List.of(
             new DriverConfig.Driver(
                 kind,

@@ -26,9 +26,7 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
 
   @Override
   public Writable open(Map<String, String> options) {
-    if (options.isEmpty()) {
-      return new Shared(volume.open(), volume.lease().cluster().instanceId());
-    }
+    // A connection of its own: who breaks the image's lock shuts out this work and no other.
     RadosCluster cluster = volume.lease().connectApart(options);
     IoContext io = null;
     try {
@@ -40,14 +38,6 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
       }
       cluster.close();
       throw e;
-    }
-  }
-
-  /** An image opened through the volume's own lease. */
-  private record Shared(RbdImage image, long clientId) implements Writable {
-    @Override
-    public void close() {
-      image.close();
     }
   }
 

@@ -15,6 +15,8 @@ public final class DriverMetrics {
   private final Histogram calls;
   private final Counter reclaims;
   private final Counter reclaimedBytes;
+  private final Counter trims;
+  private final Counter discardedBytes;
 
   /** Metrics in a registry of their own. */
   public DriverMetrics() {
@@ -36,6 +38,17 @@ public final class DriverMetrics {
         Counter.builder()
             .name("ceph_csi_reclaimed_bytes")
             .help("Bytes that reclaims freed, by usage before and after")
+            .register(registry);
+    trims =
+        Counter.builder()
+            .name("ceph_csi_trims")
+            .help("Offline trims by the reason for which nothing was discarded; none if it was")
+            .labelNames("skipped")
+            .register(registry);
+    discardedBytes =
+        Counter.builder()
+            .name("ceph_csi_discarded_bytes")
+            .help("Bytes that offline trims discarded because file systems do not use them")
             .register(registry);
   }
 
@@ -62,6 +75,16 @@ public final class DriverMetrics {
   public void reclaim(String outcome, long freedBytes) {
     reclaims.labelValues(outcome).inc();
     reclaimedBytes.inc(freedBytes);
+  }
+
+  /**
+   * Counts an offline trim.
+   *
+   * @param skipped why nothing was discarded; none if it was
+   */
+  public void trim(String skipped, long bytes) {
+    trims.labelValues(skipped).inc();
+    discardedBytes.inc(bytes);
   }
 
   /** Serves the metrics over HTTP on all addresses at {@code /metrics}. */

@@ -36,6 +36,16 @@ public final class Operation {
     return key;
   }
 
+  /** What is being done now. */
+  public String phase() {
+    return phase;
+  }
+
+  /** How much of the phase is done, 0 to 100. */
+  public double percent() {
+    return percent;
+  }
+
   /** Begins a phase; the percentage starts at 0 again. */
   public void phase(String name) {
     percent = 0;

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 
@@ -15,6 +16,11 @@ import java.util.Map;
  * @param maxBytesPerSecond how many allocated bytes are worked on in a second at most; 0 for no
  *     limit
  * @param failInUse whether a volume in use is an error instead of being skipped
+ * @param method by which means
+ * @param enableLock whether an image without the feature exclusive-lock gets it, so that it can be
+ *     trimmed
+ * @param trimGranularity the shortest range that a trim discards inside an object, in bytes, and
+ *     what its ends are multiples of; a power of two from 4 KiB
  */
 public record ReclaimPlan(
     boolean dryRun,
@@ -22,7 +28,13 @@ public record ReclaimPlan(
     boolean exactUsage,
     int concurrency,
     long maxBytesPerSecond,
-    boolean failInUse) {
+    boolean failInUse,
+    ReclaimMethod method,
+    boolean enableLock,
+    long trimGranularity) {
+  /** What librbd rounds discards to unless it is told otherwise. */
+  public static final long DEFAULT_TRIM_GRANULARITY = 64 << 10;
+
   /** Plain zeroes of one block are enough. */
   public static final long MIN_SPARSE_SIZE = 4096;
 
@@ -32,20 +44,35 @@ public record ReclaimPlan(
   private static final int SLOW_CONCURRENCY = 2; // few in flight, so that the rate is smooth
   private static final String PREFIX = "reclaim.";
 
-  /**
-   * Options that the connection needs for this plan; with any, it must not be a shared one: they
-   * hold for all of it, and the rate is kept by holding up its threads.
-   */
+  /** Options that the connection needs for this plan. */
   public Map<String, String> connectionOptions() {
-    int atOnce = concurrency > 0 ? concurrency : maxBytesPerSecond > 0 ? SLOW_CONCURRENCY : 0;
-    return atOnce == 0
-        ? Map.of()
-        : Map.of("rbd_concurrent_management_ops", Integer.toString(atOnce));
+    Map<String, String> options = new HashMap<>();
+    if (concurrency > 0 || maxBytesPerSecond > 0) {
+      options.put("rbd_concurrent_management_ops", Integer.toString(atOnce(0)));
+    }
+    if (trimGranularity != DEFAULT_TRIM_GRANULARITY) {
+      options.put("rbd_discard_granularity_bytes", Long.toString(trimGranularity));
+    }
+    return options;
+  }
+
+  /** How many objects are worked on at once, if the plan does not leave it open. */
+  int atOnce(int otherwise) {
+    return concurrency > 0 ? concurrency : maxBytesPerSecond > 0 ? SLOW_CONCURRENCY : otherwise;
   }
 
   /** What is done when the request says nothing. */
   public static final ReclaimPlan DEFAULT =
-      new ReclaimPlan(false, MIN_SPARSE_SIZE, false, 0, 0, false);
+      new ReclaimPlan(
+          false,
+          MIN_SPARSE_SIZE,
+          false,
+          0,
+          0,
+          false,
+          ReclaimMethod.BOTH,
+          false,
+          DEFAULT_TRIM_GRANULARITY);
 
   /**
    * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.
@@ -66,22 +93,28 @@ public record ReclaimPlan(
     Builder plan = new Builder(this);
     switch (key.substring(PREFIX.length())) {
       case "dryRun" -> plan.dryRun = bool(key, value);
-      case "sparseSize" -> plan.sparseSize = sparseSize(key, value);
+      case "sparseSize" -> plan.sparseSize = powerOfTwo(key, value);
       case "exactUsage" -> plan.exactUsage = bool(key, value);
       case "concurrency" -> plan.concurrency = concurrency(key, value);
       case "maxBytesPerSecond" -> plan.maxBytesPerSecond = rate(key, value);
       case "inUse" -> plan.failInUse = failInUse(key, value);
-      case "method" -> requireSparsify(key, value);
+      case "method" -> plan.method = method(key, value);
+      case "enableLock" -> plan.enableLock = bool(key, value);
+      case "trimGranularity" -> plan.trimGranularity = powerOfTwo(key, value);
       default -> throw VolumeException.invalid("parameters: " + key + " is not known");
     }
     return plan.build();
   }
 
-  private static void requireSparsify(String key, String value) {
-    if (!value.equals("sparsify") && !value.equals("both")) {
-      throw VolumeException.invalid(
-          "parameters: " + key + " must be sparsify or both, not " + value);
-    }
+  private static ReclaimMethod method(String key, String value) {
+    return switch (value) {
+      case "trim" -> ReclaimMethod.TRIM;
+      case "sparsify" -> ReclaimMethod.SPARSIFY;
+      case "both" -> ReclaimMethod.BOTH;
+      default ->
+          throw VolumeException.invalid(
+              "parameters: " + key + " must be trim, sparsify or both, not " + value);
+    };
   }
 
   private static long rate(String key, String value) {
@@ -122,7 +155,7 @@ public record ReclaimPlan(
     return (int) number;
   }
 
-  private static long sparseSize(String key, String value) {
+  private static long powerOfTwo(String key, String value) {
     long size = number(key, value);
     if (size < MIN_SPARSE_SIZE || size > MAX_SPARSE_SIZE || Long.bitCount(size) != 1) {
       throw VolumeException.invalid(
@@ -154,6 +187,9 @@ public record ReclaimPlan(
     private int concurrency;
     private long maxBytesPerSecond;
     private boolean failInUse;
+    private ReclaimMethod method;
+    private boolean enableLock;
+    private long trimGranularity;
 
     Builder(ReclaimPlan plan) {
       dryRun = plan.dryRun;
@@ -162,11 +198,22 @@ public record ReclaimPlan(
       concurrency = plan.concurrency;
       maxBytesPerSecond = plan.maxBytesPerSecond;
       failInUse = plan.failInUse;
+      method = plan.method;
+      enableLock = plan.enableLock;
+      trimGranularity = plan.trimGranularity;
     }
 
     ReclaimPlan build() {
       return new ReclaimPlan(
-          dryRun, sparseSize, exactUsage, concurrency, maxBytesPerSecond, failInUse);
+          dryRun,
+          sparseSize,
+          exactUsage,
+          concurrency,
+          maxBytesPerSecond,
+          failInUse,
+          method,
+          enableLock,
+          trimGranularity);
     }
   }
 }

@@ -6,12 +6,13 @@ import java.util.OptionalLong;
  * What a reclaim came to.
  *
  * @param outcome how it ended
- * @param reason why nothing was touched; empty otherwise
+ * @param reason why nothing was touched, or not all; empty otherwise
  * @param before allocated bytes before; empty when they could not be measured
  * @param after allocated bytes after; empty when they could not be measured
+ * @param trim what became of the trim
  */
 public record ReclaimResult(
-    Outcome outcome, String reason, OptionalLong before, OptionalLong after) {
+    Outcome outcome, String reason, OptionalLong before, OptionalLong after, TrimReport trim) {
   /** Bytes that were freed; 0 when that could not be measured. */
   public long freed() {
     return before.isPresent() && after.isPresent()

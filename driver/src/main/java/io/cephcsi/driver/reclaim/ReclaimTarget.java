@@ -12,9 +12,10 @@ public interface ReclaimTarget {
   RbdImage openReadOnly();
 
   /**
-   * Opens the image for writing.
+   * Opens the image for writing, over a connection of its own: whoever breaks its lock shuts out
+   * all of the connection, and options hold for all of it.
    *
-   * @param options options for its connection; if there are any, the connection is its own
+   * @param options options for the connection
    */
   Writable open(Map<String, String> options);
 

@@ -1,18 +1,20 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.UsageMeter;
+import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,15 +25,24 @@ import org.slf4j.LoggerFactory;
 public final class SpaceReclaimer {
   private static final Logger LOG = LoggerFactory.getLogger(SpaceReclaimer.class);
 
-  private static final String IN_USE = "in use";
+  private static final String IN_USE = "in_use";
+
+  // Without fast-diff every object is asked for: about 18,000 a second.
+  private static final long MAX_OBJECTS_WALKED = 200_000;
+
+  private static final Duration PATIENCE = Duration.ofMinutes(5);
 
   private final DriverMetrics metrics;
+  private final Admission admission;
+  private final ClusterLoad load = new ClusterLoad(PATIENCE);
 
   /**
    * @param metrics where reclaims are counted
+   * @param admission how many images are reclaimed at once in the cluster
    */
-  public SpaceReclaimer(DriverMetrics metrics) {
+  public SpaceReclaimer(DriverMetrics metrics, Admission admission) {
     this.metrics = metrics;
+    this.admission = admission;
   }
 
   /**
@@ -43,15 +54,17 @@ public final class SpaceReclaimer {
     operation.phase("measure");
     ReclaimResult result = reclaimUnlessUsed(target, plan, operation);
     metrics.reclaim(result.outcome().name().toLowerCase(Locale.ROOT), result.freed());
+    metrics.trim(result.trim().reason(), plan.dryRun() ? 0 : result.trim().discardedBytes());
     LOG.info(
-        "reclaim of {}: {}, {} bytes before, {} after, {} freed",
+        "reclaim of {}: {}, {} bytes before, {} after, {} freed, {}",
         target.name(),
         result.reason().isEmpty()
             ? described(result.outcome())
             : described(result.outcome()) + ": " + result.reason(),
         shown(result.before()),
         shown(result.after()),
-        result.freed());
+        result.freed(),
+        result.trim());
     return result;
   }
 
@@ -68,99 +81,105 @@ public final class SpaceReclaimer {
     return bytes.isPresent() ? bytes.getAsLong() : "unknown";
   }
 
-  private static ReclaimResult reclaimUnlessUsed(
+  private ReclaimResult reclaimUnlessUsed(
       ReclaimTarget target, ReclaimPlan plan, Operation operation) {
     // Read-only first: this leaves no watcher, so a volume in use is not even brushed against.
     try (RbdImage image = target.openReadOnly()) {
-      String hindrance = hindrance(image);
-      if (hindrance.startsWith(IN_USE) && plan.failInUse()) {
+      Hindrance hindrance = hindrance(image);
+      if (hindrance.reason().equals(IN_USE) && plan.failInUse()) {
         throw new VolumeException(
-            Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + hindrance);
+            Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + hindrance.detail());
       }
-      if (!hindrance.isEmpty()) {
-        OptionalLong usage = ImageUsage.measure(image, plan.exactUsage());
-        return new ReclaimResult(Outcome.SKIPPED, hindrance, usage, usage);
+      if (hindrance.isPresent()) {
+        return skipped(hindrance, usage(image, plan));
       }
       if (plan.dryRun()) {
-        return new ReclaimResult(
-            Outcome.DRY_RUN,
-            "",
-            ImageUsage.measure(image, plan.exactUsage()),
-            ZeroScan.usageAfter(image, plan, operation));
+        return dryRun(image, plan, operation);
+      }
+      load.awaitCalm(image.pool().io().cluster(), operation);
+      Optional<Admission.Place> place =
+          admission.enter(image.pool().io(), target.name(), operation);
+      if (place.isEmpty()) {
+        OptionalLong usage = usage(image, plan);
+        return skipped(new Hindrance("cancelled", "the driver stops"), usage);
+      }
+      try (Admission.Place held = place.get()) {
+        return reclaim(target, plan, operation, held);
       }
     }
+  }
+
+  private static ReclaimResult skipped(Hindrance hindrance, OptionalLong usage) {
+    TrimReport trim = TrimReport.skipped(hindrance.reason(), hindrance.detail(), "");
+    return new ReclaimResult(Outcome.SKIPPED, hindrance.detail(), usage, usage, trim);
+  }
+
+  private static ReclaimResult dryRun(RbdImage image, ReclaimPlan plan, Operation operation) {
+    OfflineTrim.Planned trim =
+        plan.method().trims()
+            ? OfflineTrim.plan(image, plan.trimGranularity())
+            : new OfflineTrim.Planned(
+                TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty());
+    return new ReclaimResult(
+        Outcome.DRY_RUN,
+        "",
+        usage(image, plan),
+        ZeroScan.usageAfter(image, plan, trim.plan(), operation),
+        trim.report());
+  }
+
+  private static ReclaimResult reclaim(
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, Admission.Place place) {
+    operation.phase("measure");
+    OptionalLong before;
+    ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
-      RbdImage image = open.image();
-      OptionalLong before = ImageUsage.measure(image, plan.exactUsage());
-      Outcome outcome = sparsify(image, open.clientId(), plan, operation);
-      operation.phase("measure");
-      OptionalLong after = ImageUsage.measure(image, plan.exactUsage());
-      return new ReclaimResult(outcome, "", before, after);
+      before = usage(open.image(), plan);
+      work = new ReclaimWork(open.image(), open.clientId(), plan, operation, place::isLost);
+      work.run();
     }
+    operation.phase("measure");
+    // Opened anew: a client that was shut out could not tell, and nobody is kept out meanwhile.
+    try (RbdImage image = target.openReadOnly()) {
+      return new ReclaimResult(
+          work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
+          work.stopped(),
+          before,
+          usage(image, plan),
+          work.trim());
+    }
+  }
+
+  /** The allocated bytes of the image itself; empty when only too long a walk could tell. */
+  static OptionalLong usage(RbdImage image, ReclaimPlan plan) {
+    return new UsageMeter(image.pool())
+        .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
+        .map(usage -> OptionalLong.of(usage.headBytes()))
+        .orElse(OptionalLong.empty());
   }
 
   /** Why an image must be left alone; empty when it need not. */
-  private static String hindrance(RbdImage image) {
+  private static Hindrance hindrance(RbdImage image) {
     List<Watcher> users = image.watchers();
     if (!users.isEmpty()) {
-      return IN_USE + " by " + users.get(0).address();
+      return new Hindrance(IN_USE, "in use by " + users.get(0).address());
     }
     if (image.features().contains(ImageFeature.MIGRATING)) {
-      return "the image is being migrated";
+      return new Hindrance("migrating", "the image is being migrated");
     }
     if (image.mirroring().filter(mirror -> !mirror.primary()).isPresent()) {
-      return "the image is a mirror secondary, written by mirroring only";
+      return new Hindrance(
+          "mirror_secondary", "the image is a mirror secondary, written by mirroring only");
     }
-    return "";
+    return Hindrance.NONE;
   }
 
-  /**
-   * Frees zeroed ranges while nobody else uses the image. The managed lock keeps librbd from
-   * handing the rest of the work to a newcomer who asks for the lock, where it could not be stopped
-   * any more; it is given back as soon as one is seen.
-   */
-  private static Outcome sparsify(
-      RbdImage image, long ourClientId, ReclaimPlan plan, Operation operation) {
-    operation.phase("sparsify");
-    boolean lock = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
-    try {
-      if (lock) {
-        image.lock().acquire();
-      }
-      try (UseWatch watch = UseWatch.start(image, ourClientId)) {
-        return sparsify(image, plan, operation, watch);
-      } finally {
-        if (lock) {
-          release(image);
-        }
-      }
-    } catch (CephException.Canceled | CephException.Busy e) {
-      return Outcome.GAVE_WAY;
-    }
-  }
+  /** A reason to leave an image alone, as a short word and as a sentence. */
+  private record Hindrance(String reason, String detail) {
+    static final Hindrance NONE = new Hindrance("", "");
 
-  private static Outcome sparsify(
-      RbdImage image, ReclaimPlan plan, Operation operation, UseWatch watch) {
-    BooleanSupplier stop = () -> watch.somebodyCame() || operation.isCancelled();
-    if (stop.getAsBoolean()) {
-      return Outcome.GAVE_WAY;
-    }
-    Pace pace = Pace.of(image, plan.maxBytesPerSecond());
-    image.sparsify(
-        Math.min(plan.sparseSize(), image.info().objectSize()),
-        (done, total) -> {
-          operation.progress(done, total);
-          pace.await(done, stop);
-          return !stop.getAsBoolean();
-        });
-    return Outcome.DONE;
-  }
-
-  private static void release(RbdImage image) {
-    try {
-      image.lock().release();
-    } catch (CephException e) {
-      LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
+    boolean isPresent() {
+      return !reason.isEmpty();
     }
   }
 }

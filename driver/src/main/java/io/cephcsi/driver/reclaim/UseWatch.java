@@ -10,8 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks again and again whether somebody else opened an image that is being worked on. The cluster
- * is asked on a thread of its own; the work asks {@link #somebodyCame()}.
+ * Looks again and again whether somebody else opened an image that is being worked on, and whether
+ * its lock is still ours. The cluster is asked on a thread of its own, so that the work, which asks
+ * {@link #somebodyCame()} and {@link #lockIsLost()}, never waits for the answer.
  */
 final class UseWatch implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(UseWatch.class);
@@ -21,11 +22,14 @@ final class UseWatch implements AutoCloseable {
   private final long ourClientId;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread;
+  private final boolean locked;
   private volatile boolean somebodyCame;
+  private volatile boolean lockIsLost;
 
-  private UseWatch(RbdImage image, long ourClientId) {
+  private UseWatch(RbdImage image, long ourClientId, boolean locked) {
     this.image = image;
     this.ourClientId = ourClientId;
+    this.locked = locked;
     this.thread = new Thread(this::watch, "reclaim-watch");
     thread.setDaemon(true);
   }
@@ -34,9 +38,10 @@ final class UseWatch implements AutoCloseable {
    * Starts watching.
    *
    * @param ourClientId the id of the connection that the image was opened by
+   * @param locked whether this open image holds the managed lock
    */
-  static UseWatch start(RbdImage image, long ourClientId) {
-    UseWatch watch = new UseWatch(image, ourClientId);
+  static UseWatch start(RbdImage image, long ourClientId, boolean locked) {
+    UseWatch watch = new UseWatch(image, ourClientId, locked);
     watch.somebodyCame = watch.othersWatch();
     watch.thread.start();
     return watch;
@@ -52,10 +57,18 @@ final class UseWatch implements AutoCloseable {
     return somebodyCame;
   }
 
+  /** Whether the lock was taken away, or the cluster does not say: does not block. */
+  boolean lockIsLost() {
+    return lockIsLost;
+  }
+
   private void watch() {
     try {
-      while (!somebodyCame && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+      while (!somebodyCame
+          && !lockIsLost
+          && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
         somebodyCame = othersWatch();
+        lockIsLost = locked && !isOwner();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -73,6 +86,15 @@ final class UseWatch implements AutoCloseable {
     } catch (RuntimeException e) {
       LOG.warn("{}: its watchers cannot be listed: {}", image, e.toString());
       return true;
+    }
+  }
+
+  private boolean isOwner() {
+    try {
+      return image.lock().isOwner();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: whose its lock is cannot be told: {}", image, e.toString());
+      return false;
     }
   }
 

@@ -20,12 +20,14 @@ final class ZeroScan {
   private ZeroScan() {}
 
   /**
-   * The usage after sparsify.
+   * The usage after trim and sparsify.
    *
+   * @param trim what the trim would discard before, if anything
    * @return empty when the image is striped, so that its objects are not ranges of it, or when the
    *     driver stops
    */
-  static OptionalLong usageAfter(RbdImage image, ReclaimPlan plan, Operation operation) {
+  static OptionalLong usageAfter(
+      RbdImage image, ReclaimPlan plan, Optional<TrimPlan> trim, Operation operation) {
     operation.phase("dry run");
     if (image.stripeCount() > 1) {
       return OptionalLong.empty();
@@ -34,24 +36,60 @@ final class ZeroScan {
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit =
         plan.exactUsage() ? Math.min(plan.sparseSize(), info.objectSize()) : info.objectSize();
+    Discards discards = Discards.of(trim);
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
     long total = extents.stream().mapToLong(Extent::length).sum();
     long kept = 0;
     long done = 0;
     for (Extent extent : extents) {
-      UnitCounter counter = new UnitCounter(extent.offset(), unit);
+      UnitCounter counter = new UnitCounter(extent.offset(), unit, info.objectSize());
       for (long at = extent.offset(); at < extent.end(); at += READ_BYTES) {
         if (operation.isCancelled()) {
           return OptionalLong.empty();
         }
-        byte[] data = image.read(at, (int) Math.min(READ_BYTES, extent.end() - at));
+        int length = (int) Math.min(READ_BYTES, extent.end() - at);
+        Extent part = new Extent(at, length);
+        byte[] data = data(image, part, plan.method(), discards);
         counter.count(data);
-        done += data.length;
+        done += length;
         operation.progress(done, total);
       }
       kept += counter.finish();
     }
     return OptionalLong.of(kept);
+  }
+
+  /** A part as it would be after the trim; what is kept anyway has any data but zeroes. */
+  private static byte[] data(RbdImage image, Extent part, ReclaimMethod method, Discards discards) {
+    int length = (int) part.length();
+    if (cut(part, discards) == length) {
+      return new byte[length]; // need not be read
+    }
+    byte[] data;
+    if (method.sparsifies()) {
+      data = image.read(part.offset(), length);
+    } else {
+      data = new byte[length];
+      Arrays.fill(data, (byte) 1);
+    }
+    discard(data, part, discards);
+    return data;
+  }
+
+  /** How much of an extent is discarded. */
+  private static long cut(Extent extent, Discards discards) {
+    long[] bytes = {0};
+    discards.within(extent.offset(), extent.end(), (from, to) -> bytes[0] += to - from);
+    return bytes[0];
+  }
+
+  private static void discard(byte[] data, Extent extent, Discards discards) {
+    discards.within(
+        extent.offset(),
+        extent.end(),
+        (from, to) ->
+            Arrays.fill(
+                data, (int) (from - extent.offset()), (int) (to - extent.offset()), (byte) 0));
   }
 
   private static List<Extent> allocated(RbdImage image, long size, boolean wholeObjects) {
@@ -82,18 +120,24 @@ final class ZeroScan {
     }
   }
 
-  /** Counts the bytes of units, aligned ranges of the image, that are not all zero. */
+  /**
+   * Counts what a diff shows of objects: each from its beginning to the end of the last of its
+   * units, aligned ranges of the image, that is not all zero.
+   */
   private static final class UnitCounter {
     private final long unit;
+    private final long objectSize;
     private long at;
-    private long unitStart;
+    private long objectStart;
     private boolean nonZero;
+    private long keptOfObject;
     private long kept;
 
-    UnitCounter(long offset, long unit) {
+    UnitCounter(long offset, long unit, long objectSize) {
       this.unit = unit;
+      this.objectSize = objectSize;
       this.at = offset;
-      this.unitStart = offset;
+      this.objectStart = offset;
     }
 
     /** Takes the bytes that follow. */
@@ -107,17 +151,26 @@ final class ZeroScan {
         if (at % unit == 0) {
           closeUnit();
         }
+        if (at % objectSize == 0) {
+          closeObject();
+        }
       }
     }
 
     private void closeUnit() {
-      kept += nonZero ? at - unitStart : 0;
-      unitStart = at;
+      keptOfObject = nonZero ? at - objectStart : keptOfObject;
       nonZero = false;
+    }
+
+    private void closeObject() {
+      kept += keptOfObject;
+      keptOfObject = 0;
+      objectStart = at;
     }
 
     long finish() {
       closeUnit();
+      closeObject();
       return kept;
     }
   }

@@ -121,6 +121,7 @@ public final class TestDriver implements AutoCloseable {
                   timeout,
                   Duration.ofSeconds(20),
                   2,
+                  4,
                   List.of(
                       new DriverConfig.Driver(
                           DriverConfig.Type.RBD,

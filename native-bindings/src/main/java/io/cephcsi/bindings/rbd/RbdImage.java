@@ -17,8 +17,21 @@ import java.util.Set;
  * <p>Safe for several threads, but {@link ImageSnapshots#setActive} changes what all of them see.
  */
 public final class RbdImage extends ImageProperties {
+  private final RbdPool pool;
+
   private RbdImage(String path, RbdPool pool, long pointer) {
     super(path, pool.io(), pointer);
+    this.pool = pool;
+  }
+
+  /** The pool that it was opened in. */
+  public RbdPool pool() {
+    return pool;
+  }
+
+  /** How its bytes lie in its objects; of the active snapshot if any. */
+  public ImageLayout layout() {
+    return new ImageLayout(size(), info().objectSize(), stripeUnit(), stripeCount());
   }
 
   static RbdImage open(RbdPool pool, OpenCall call, String operation, String key, String snapshot) {

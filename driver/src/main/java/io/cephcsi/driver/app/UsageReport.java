@@ -1,0 +1,148 @@
+package io.cephcsi.driver.app;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.bindings.rbd.ImageUsage;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Prints usages. */
+final class UsageReport {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private UsageReport() {}
+
+  /** Forms of output, as the command line spells them. */
+  enum Format {
+    table,
+    json
+  }
+
+  /**
+   * An image.
+   *
+   * @param usage empty when it could not be measured
+   * @param reclaimable what a trim would free; empty when nobody looked or none is possible
+   * @param problem why there is no usage
+   */
+  record Row(String name, Optional<ImageUsage> usage, OptionalLong reclaimable, String problem) {
+    static Row failed(String name, String problem) {
+      return new Row(name, Optional.empty(), OptionalLong.empty(), problem);
+    }
+
+    long rank() {
+      return reclaimable.orElse(-1);
+    }
+  }
+
+  static void print(PrintWriter out, Format format, List<Row> rows, boolean reclaimable) {
+    if (format == Format.json) {
+      json(out, rows);
+    } else {
+      table(out, rows, reclaimable);
+    }
+    out.flush();
+  }
+
+  private static void table(PrintWriter out, List<Row> rows, boolean reclaimable) {
+    int width = rows.stream().mapToInt(row -> row.name().length()).max().orElse(0);
+    width = Math.max(width, "IMAGE".length());
+    String line = "%-" + width + "s %11s %11s %11s %11s  %s%n";
+    out.printf(
+        line, "IMAGE", "SIZE", "USED", "SNAPSHOTS", reclaimable ? "RECLAIMABLE" : "", "METHOD");
+    long size = 0;
+    long used = 0;
+    long snapshots = 0;
+    long gain = 0;
+    for (Row row : rows) {
+      if (row.usage().isEmpty()) {
+        continue;
+      }
+      ImageUsage usage = row.usage().get();
+      size += usage.sizeBytes();
+      used += usage.headBytes();
+      snapshots += usage.snapshotBytes();
+      gain += row.reclaimable().orElse(0);
+      out.printf(
+          line,
+          row.name(),
+          bytes(usage.sizeBytes()),
+          bytes(usage.headBytes()),
+          bytes(usage.snapshotBytes()),
+          !reclaimable ? "" : row.reclaimable().isPresent() ? bytes(row.rank()) : "-",
+          method(usage));
+    }
+    out.printf(
+        line,
+        "TOTAL",
+        bytes(size),
+        bytes(used),
+        bytes(snapshots),
+        reclaimable ? bytes(gain) : "",
+        "");
+  }
+
+  private static String method(ImageUsage usage) {
+    return usage.method().name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  /** A number of bytes for people. */
+  static String bytes(long bytes) {
+    String[] units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < units.length - 1) {
+      value /= 1024;
+      unit++;
+    }
+    return String.format(Locale.ROOT, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  }
+
+  private static void json(PrintWriter out, List<Row> rows) {
+    ObjectNode root = JSON.createObjectNode();
+    ArrayNode images = root.putArray("images");
+    long size = 0;
+    long total = 0;
+    for (Row row : rows) {
+      ObjectNode image = images.addObject().put("name", row.name());
+      if (row.usage().isEmpty()) {
+        image.put("error", row.problem());
+        continue;
+      }
+      ImageUsage usage = row.usage().get();
+      size += usage.sizeBytes();
+      total += usage.totalBytes();
+      image
+          .put("sizeBytes", usage.sizeBytes())
+          .put("usedBytes", usage.headBytes())
+          .put("sinceSnapshotBytes", usage.sinceSnapshotBytes())
+          .put("snapshotBytes", usage.snapshotBytes())
+          .put("totalBytes", usage.totalBytes())
+          .put("method", method(usage));
+      row.reclaimable().ifPresent(bytes -> image.put("reclaimableBytes", bytes));
+      ArrayNode snapshots = image.putArray("snapshots");
+      for (ImageUsage.OfSnapshot snapshot : usage.snapshots()) {
+        snapshots
+            .addObject()
+            .put("name", snapshot.name())
+            .put("sizeBytes", snapshot.sizeBytes())
+            .put("usedBytes", snapshot.bytes());
+      }
+    }
+    root.put("sizeBytes", size).put("totalBytes", total);
+    print(out, root);
+  }
+
+  static void print(PrintWriter out, ObjectNode root) {
+    try {
+      out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(root));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e); // a tree can always be written
+    }
+  }
+}

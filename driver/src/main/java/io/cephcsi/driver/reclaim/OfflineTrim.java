@@ -1,0 +1,130 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.DiscardPipeline;
+import io.cephcsi.bindings.rbd.ImageLayout;
+import io.cephcsi.bindings.rbd.ObjectMap;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.UsageMeter;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.reclaim.fs.FileSystems;
+import io.cephcsi.driver.reclaim.fs.Inspection;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.BitSet;
+import java.util.Optional;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Discards what the file system in an image does not use. The caller holds the image's managed lock
+ * since before {@link #plan}, and has seen after taking it that nobody else has the image open:
+ * only then the free ranges stay free until they are discarded.
+ */
+final class OfflineTrim {
+  static final int DEFAULT_CONCURRENCY = 16;
+
+  private OfflineTrim() {}
+
+  /** What may be discarded, or why nothing may be. */
+  record Planned(TrimReport report, Optional<TrimPlan> plan) {}
+
+  /**
+   * Looks for a file system and computes what it does not use; changes nothing.
+   *
+   * @param granularity the shortest range that is discarded inside an object
+   */
+  static Planned plan(RbdImage image, long granularity) {
+    Inspection inspection = inspect(image);
+    if (inspection instanceof Inspection.Refused refused) {
+      return new Planned(
+          TrimReport.skipped(refused.reason(), refused.detail(), refused.kind().label()),
+          Optional.empty());
+    }
+    Inspection.Clean clean = (Inspection.Clean) inspection;
+    ImageLayout layout = image.layout();
+    Optional<ObjectMap> stored = new UsageMeter(image.pool()).objectMap(image.id());
+    boolean snapshots = !image.snapshots().list().isEmpty();
+    TrimPlan plan =
+        new TrimPlan(
+            clean::freeRanges,
+            layout,
+            stored.orElseGet(() -> walk(image, layout)),
+            image.parent().isPresent() ? image.overlap() : 0,
+            !snapshots
+                ? TrimPlan.Sharing.NONE
+                : stored.isPresent() ? TrimPlan.Sharing.BY_MAP : TrimPlan.Sharing.UNKNOWN,
+            granularity);
+    return new Planned(TrimReport.done(clean.kind().label(), plan.bytes()), Optional.of(plan));
+  }
+
+  private static Inspection inspect(RbdImage image) {
+    try {
+      return FileSystems.inspect(new ImageReader(image));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A map for an image that has none: librbd asks every object. */
+  private static ObjectMap walk(RbdImage image, ImageLayout layout) {
+    BitSet exists = new BitSet();
+    image.diff(
+        Optional.empty(),
+        0,
+        layout.size(),
+        false,
+        true,
+        (offset, length, data) -> {
+          for (long at = offset; data && at < offset + length; ) {
+            exists.set((int) layout.objectOf(at));
+            at += layout.stripeUnit() - at % layout.stripeUnit();
+          }
+          return true;
+        });
+    return ObjectMap.of(layout.objects(), object -> exists.get((int) object));
+  }
+
+  /**
+   * Discards by a plan; ends early when told to stop, with what is in flight done.
+   *
+   * @param concurrency how many discards are in flight
+   * @param stop asked before each discard; must not block
+   * @return how many bytes were discarded
+   * @throws CephException when a discard fails
+   */
+  static long discard(
+      RbdImage image,
+      TrimPlan plan,
+      int concurrency,
+      Pace pace,
+      Operation operation,
+      BooleanSupplier stop) {
+    long total = plan.bytes();
+    try (DiscardPipeline pipeline = image.discardPipeline(concurrency)) {
+      try {
+        plan.forEach(
+            (offset, length, whole) -> {
+              if (stop.getAsBoolean()) {
+                throw new Stopped();
+              }
+              pipeline.discard(offset, length);
+              operation.progress(pipeline.discardedBytes(), total);
+              pace.worked(length, stop);
+            });
+      } catch (Stopped e) {
+        // what is in flight is finished below, and nothing more is begun
+      }
+      pipeline.drain();
+      return pipeline.discardedBytes();
+    }
+  }
+
+  /** Ends the walk over a plan. */
+  private static final class Stopped extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    Stopped() {
+      super("stopped", null, false, false);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.operation.Operation;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The writing part of a reclaim, under the image's managed lock: trim, then sparsify. Used by one
+ * thread.
+ *
+ * <p>The lock keeps everybody else from writing, so that what the file system does not use stays
+ * unused until it is discarded. It also keeps librbd from handing a running sparsify to a newcomer
+ * who asks for the lock, where it could not be stopped. It is given back as soon as a newcomer is
+ * seen, and not taken again: what was planned under it is not true any more.
+ */
+final class ReclaimWork {
+  private static final Logger LOG = LoggerFactory.getLogger(ReclaimWork.class);
+
+  private final RbdImage image;
+  private final long ourClientId;
+  private final ReclaimPlan plan;
+  private final Operation operation;
+  private final BooleanSupplier mustStop;
+  private TrimReport trim;
+  private String stopped = "";
+
+  /**
+   * @param image the open image
+   * @param ourClientId the id of the connection that it was opened by
+   * @param mustStop asked often; must not block
+   */
+  ReclaimWork(
+      RbdImage image,
+      long ourClientId,
+      ReclaimPlan plan,
+      Operation operation,
+      BooleanSupplier mustStop) {
+    this.image = image;
+    this.ourClientId = ourClientId;
+    this.plan = plan;
+    this.operation = operation;
+    this.mustStop = mustStop;
+    this.trim = TrimReport.skipped("method", "only sparsify was asked for", "");
+  }
+
+  /** What became of the trim. */
+  TrimReport trim() {
+    return trim;
+  }
+
+  /** Why the work ended early; empty when all was done. */
+  String stopped() {
+    return stopped;
+  }
+
+  /** Does the work, or a part of it. */
+  void run() {
+    boolean locked = false;
+    try {
+      // The lock would be taken away from somebody who came since the image was found unused.
+      if (!UseWatch.others(image, ourClientId).isEmpty()) {
+        stopped = "somebody opened the image";
+        return;
+      }
+      locked = lock();
+      try (UseWatch watch = UseWatch.start(image, ourClientId, locked)) {
+        run(locked, watch);
+      }
+    } catch (CephException.Blocklisted e) {
+      stopped = "the cluster has shut this client out";
+    } catch (CephException.Canceled | CephException.Busy e) {
+      stopped = stopped.isEmpty() ? "the image is wanted by somebody else" : stopped;
+    } finally {
+      if (locked) {
+        release();
+      }
+    }
+  }
+
+  private void run(boolean locked, UseWatch watch) {
+    Pace pace = new Pace(plan.maxBytesPerSecond());
+    BooleanSupplier stop = () -> stopNow(watch);
+    if (plan.method().trims() && !stop.getAsBoolean()) {
+      trim(locked, pace, stop);
+    }
+    if (plan.method().sparsifies() && !stop.getAsBoolean()) {
+      sparsify(pace, stop);
+    }
+    stop.getAsBoolean();
+  }
+
+  private boolean stopNow(UseWatch watch) {
+    if (watch.lockIsLost()) {
+      stopped = "the image's lock was taken away";
+    } else if (watch.somebodyCame()) {
+      stopped = "somebody opened the image";
+    } else if (operation.isCancelled()) {
+      stopped = "the driver stops";
+    } else if (mustStop.getAsBoolean()) {
+      stopped = "the place among the cluster's reclaims was lost";
+    }
+    return !stopped.isEmpty();
+  }
+
+  /** Takes the managed lock, if the image can be locked. */
+  private boolean lock() {
+    boolean able = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
+    if (!able && plan.enableLock() && plan.method().trims()) {
+      image.updateFeatures(Set.of(ImageFeature.EXCLUSIVE_LOCK), true);
+      // Asking also makes librbd refresh the open image, without which it knows no lock.
+      able = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
+    }
+    if (able) {
+      image.lock().acquire();
+    }
+    return able;
+  }
+
+  private void release() {
+    try {
+      image.lock().release();
+    } catch (CephException e) {
+      LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
+    }
+  }
+
+  private void trim(boolean locked, Pace pace, BooleanSupplier stop) {
+    operation.phase("trim");
+    if (!locked) {
+      trim =
+          TrimReport.skipped(
+              "no_exclusive_lock",
+              "the image has no feature exclusive-lock; reclaim.enableLock=true turns it on",
+              "");
+      return;
+    }
+    OfflineTrim.Planned planned = OfflineTrim.plan(image, plan.trimGranularity());
+    trim = planned.report();
+    if (planned.plan().isEmpty() || stop.getAsBoolean()) {
+      trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);
+      return;
+    }
+    int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
+    long bytes = OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
+    trim = TrimReport.done(trim.fileSystem(), bytes);
+  }
+
+  private void sparsify(Pace pace, BooleanSupplier stop) {
+    operation.phase("sparsify");
+    WorkedObjects worked = WorkedObjects.of(image, pace);
+    image.sparsify(
+        Math.min(plan.sparseSize(), image.info().objectSize()),
+        (done, total) -> {
+          operation.progress(done, total);
+          worked.done(done, stop);
+          return !stop.getAsBoolean();
+        });
+  }
+}

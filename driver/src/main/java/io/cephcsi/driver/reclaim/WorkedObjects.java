@@ -1,0 +1,42 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rbd.ObjectMap;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.UsageMeter;
+import java.util.Optional;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Keeps the pace of an operation of librbd that goes over the objects one by one and tells the
+ * number of the last: only those that exist cost anything. Used by one thread at a time.
+ */
+final class WorkedObjects {
+  private final Pace pace;
+  private final Optional<ObjectMap> map;
+  private final long objectSize;
+  private long seen;
+
+  private WorkedObjects(Pace pace, Optional<ObjectMap> map, long objectSize) {
+    this.pace = pace;
+    this.map = map;
+    this.objectSize = objectSize;
+  }
+
+  static WorkedObjects of(RbdImage image, Pace pace) {
+    Optional<ObjectMap> map =
+        pace.isLimited() ? new UsageMeter(image.pool()).objectMap(image.id()) : Optional.empty();
+    return new WorkedObjects(pace, map, image.info().objectSize());
+  }
+
+  /** Waits until this many objects may be done, or it is time to stop. */
+  void done(long objects, BooleanSupplier stop) {
+    long existing = 0;
+    for (; seen < objects; seen++) {
+      // Without a map librbd asks every object, too.
+      existing += map.isEmpty() || map.get().exists(seen) ? 1 : 0;
+    }
+    if (existing > 0) {
+      pace.worked(existing * objectSize, stop);
+    }
+  }
+}

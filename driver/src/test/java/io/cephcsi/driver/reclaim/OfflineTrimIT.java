@@ -1,0 +1,313 @@
+package io.cephcsi.driver.reclaim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.UsageMeter;
+import io.cephcsi.bindings.rbd.UsageQuery;
+import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.testing.FileSystemImage;
+import io.cephcsi.testing.Commands;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.assertj.core.data.Percentage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class OfflineTrimIT extends ReclaimCase {
+  private static final Map<String, String> TRIM = Map.of("reclaim.method", "trim");
+  private static final long SIZE = 384L * MIB;
+
+  @TempDir Path folder;
+
+  private FileSystemImage used(String type) {
+    FileSystemImage files = FileSystemImage.make(folder, type, SIZE);
+    files.fillAndEmpty(SIZE);
+    return files;
+  }
+
+  private FileSystemImage inImage(String type, ImageOptions options) {
+    FileSystemImage files = used(type);
+    pool.create(name, SIZE, options);
+    copy(files);
+    return files;
+  }
+
+  private void copy(FileSystemImage files) {
+    try (RbdImage image = open()) {
+      files.writeTo(image);
+    }
+  }
+
+  private void assertComplete(FileSystemImage files, String checksums) {
+    assertThat(checksums).isNotEmpty();
+    try (RbdImage image = pool.openReadOnly(name)) {
+      files.readFrom(image);
+    }
+    files.check();
+    assertThat(files.checksums()).isEqualTo(checksums);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ext4", "xfs"})
+  void freesWhatAnOnlineTrimWouldFreeAndLeavesEveryFile(String type) {
+    FileSystemImage files = inImage(type, options().build());
+    String checksums = files.checksums();
+    long before = used();
+
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+
+    assertThat(result.trim().isSkipped()).as(result.trim().detail()).isFalse();
+    assertThat(result.before()).hasValue(before);
+    assertThat(result.after()).hasValue(used());
+    assertThat(result.freed()).isGreaterThan(60L * MIB);
+    assertComplete(files, checksums);
+    // The same file system trimmed by the kernel, copied into an image without its holes.
+    FileSystemImage online = files;
+    online.onlineTrim();
+    long offline = used();
+    name = name + "-online";
+    pool.create(name, SIZE, options().build());
+    copy(online);
+    assertThat(offline).isCloseTo(used(), Percentage.withPercentage(2));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ext4", "xfs"})
+  void trimmingTwiceFreesNothingMore(String type) {
+    inImage(type, options().build());
+    ReclaimResult first = reclaimed(reclaim(TRIM));
+    ReclaimResult second = reclaimed(reclaim(TRIM));
+    assertThat(second.before()).isEqualTo(first.after());
+    assertThat(second.after()).isEqualTo(first.after());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"4096,0", "65536,0", "1048576,0", "4194304,0", "33554432,0", "1048576,5"})
+  void anyObjectSizeAndStripingWork(int objectSize, int stripes) {
+    ImageOptions.Builder options = options().objectSizeBytes(objectSize);
+    if (stripes > 0) {
+      Set<ImageFeature> features = new HashSet<>(MAPPED);
+      features.add(ImageFeature.STRIPINGV2);
+      options.features(features).stripeUnit(64 << 10).stripeCount(stripes);
+    }
+    FileSystemImage files = inImage("ext4", options.build());
+    String checksums = files.checksums();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().discardedBytes()).isGreaterThan(60L * MIB);
+    // Few objects of 32 MiB are free as a whole.
+    assertThat(result.freed()).isGreaterThan(objectSize > 4 * MIB ? -1 : 60L * MIB);
+    assertComplete(files, checksums);
+  }
+
+  @Test
+  void aDryRunForetellsTheUsageThatIsReached() {
+    inImage("ext4", options().build());
+    ReclaimResult foretold = reclaim(Map.of("reclaim.dryRun", "true"));
+    assertThat(foretold.outcome()).isEqualTo(Outcome.DRY_RUN);
+    ReclaimResult trimOnly = reclaim(Map.of("reclaim.dryRun", "true", "reclaim.method", "trim"));
+    assertThat(trimOnly.trim().discardedBytes()).isEqualTo(foretold.trim().discardedBytes());
+    ReclaimResult exact =
+        reclaim(
+            Map.of(
+                "reclaim.dryRun", "true", "reclaim.method", "trim", "reclaim.exactUsage", "true"));
+    assertThat(reclaimed(reclaim(TRIM)).after()).isEqualTo(trimOnly.after());
+    assertThat(exact.after().getAsLong()).isCloseTo(exactlyUsed(), Percentage.withPercentage(1));
+    assertThat(reclaimed(reclaim(Map.of())).after()).isEqualTo(foretold.after());
+  }
+
+  @Test
+  void snapshotsKeepWhatTheyHadAndTheTotalDoesNotGrow() {
+    FileSystemImage files = inImage("ext4", options().build());
+    String checksums = files.checksums();
+    try (RbdImage image = open()) {
+      image.snapshots().create("s");
+    }
+    long total = total();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.freed()).isGreaterThan(60L * MIB);
+    assertThat(total()).isLessThanOrEqualTo(total);
+    try (RbdImage then = pool.openReadOnly(name, "s")) {
+      assertSameOrZeroWhereFreed(files, then, false);
+    }
+    assertComplete(files, checksums);
+  }
+
+  private long total() {
+    return new UsageMeter(pool)
+        .byObjectMap(pool.imageId(name).orElseThrow())
+        .orElseThrow()
+        .totalBytes();
+  }
+
+  @Test
+  void aCloneNeverShowsItsParentsDataWhereItWasTrimmed() {
+    String parent = name + "-parent";
+    pool.create(parent, SIZE, options().build());
+    try (RbdImage image = pool.open(parent)) {
+      byte[] data = filled(4 * MIB, 0xAA);
+      for (long at = 0; at < SIZE / 2; at += data.length) {
+        image.write(at, data);
+      }
+      image.snapshots().create("s");
+      image.snapshots().protect("s");
+    }
+    pool.cloneImage(parent, "s", pool, name, options().build());
+    FileSystemImage files = used("ext4");
+    try (RbdImage image = open()) {
+      image.writeZeroes(0, SIZE / 2);
+      files.writeTo(image);
+    }
+    String checksums = files.checksums();
+    long exact = exactlyUsed();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().discardedBytes()).isGreaterThan(60L * MIB);
+    assertThat(exactlyUsed()).isLessThan(exact);
+    try (RbdImage image = open()) {
+      assertSameOrZeroWhereFreed(files, image, true);
+    }
+    assertComplete(files, checksums);
+  }
+
+  /** Compares an image with the file that was copied into it. */
+  private static void assertSameOrZeroWhereFreed(
+      FileSystemImage files, RbdImage image, boolean zeroesAllowed) {
+    byte[] expected = new byte[MIB];
+    try (RandomAccessFile in = new RandomAccessFile(files.file().toFile(), "r")) {
+      for (long at = 0; at < SIZE; at += MIB) {
+        in.readFully(expected);
+        byte[] data = image.read(at, MIB);
+        for (int i = 0; i < MIB; i++) {
+          if (data[i] != expected[i] && !(zeroesAllowed && data[i] == 0)) {
+            throw new AssertionError("data of somebody else at " + (at + i));
+          }
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private long exactlyUsed() {
+    return new UsageMeter(pool)
+        .measure(pool.imageId(name).orElseThrow(), new UsageQuery(true, false, Long.MAX_VALUE))
+        .orElseThrow()
+        .headBytes();
+  }
+
+  @Test
+  void aCloneInheritsWhatItNeverWroteAndTrimDoesNotMakeItGrow() {
+    FileSystemImage files = used("ext4");
+    String parent = name;
+    pool.create(parent, SIZE, options().build());
+    copy(files);
+    try (RbdImage image = open()) {
+      image.snapshots().create("s");
+      image.snapshots().protect("s");
+    }
+    name = parent + "-clone";
+    pool.cloneImage(parent, "s", pool, name, options().build());
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.after()).hasValue(0);
+    assertComplete(files, files.checksums());
+  }
+
+  @Test
+  void withoutTheFeatureExclusiveLockNothingIsTrimmedUnlessItMayBeTurnedOn() {
+    FileSystemImage files =
+        inImage("ext4", options().features(Set.of(ImageFeature.LAYERING)).build());
+    String checksums = files.checksums();
+    ReclaimResult untouched = reclaimed(reclaim(TRIM));
+    assertThat(untouched.trim().reason()).isEqualTo("no_exclusive_lock");
+    assertThat(untouched.after()).isEqualTo(untouched.before());
+    ReclaimResult trimmed =
+        reclaimed(reclaim(Map.of("reclaim.method", "trim", "reclaim.enableLock", "true")));
+    assertThat(trimmed.trim().isSkipped()).isFalse();
+    assertThat(trimmed.freed()).isGreaterThan(60L * MIB);
+    try (RbdImage image = pool.openReadOnly(name)) {
+      assertThat(image.features()).contains(ImageFeature.EXCLUSIVE_LOCK);
+    }
+    assertComplete(files, checksums);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ext4", "xfs"})
+  void aFileSystemThatIsMountedIsNotTrimmed(String type) throws IOException {
+    FileSystemImage files = used(type);
+    pool.create(name, SIZE, options().build());
+    Path frozen = folder.resolve("frozen.img");
+    files.mounted("echo data > new; sync -f .; cp --sparse=always " + files.file() + " " + frozen);
+    try (RbdImage image = open();
+        RandomAccessFile in = new RandomAccessFile(frozen.toFile(), "r")) {
+      byte[] data = new byte[4 * MIB];
+      for (long at = 0; at < SIZE; at += data.length) {
+        in.readFully(data);
+        image.write(at, data);
+      }
+    }
+    assertNothingTrimmed("not_clean", "journal_not_empty");
+  }
+
+  private void assertNothingTrimmed(String... reasons) {
+    long before = exactlyUsed();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().reason()).isIn((Object[]) reasons);
+    assertThat(result.trim().discardedBytes()).isZero();
+    assertThat(exactlyUsed()).isEqualTo(before);
+    // Sparsify goes on all the same.
+    assertThat(reclaimed(reclaim(Map.of())).trim().reason()).isIn((Object[]) reasons);
+  }
+
+  @Test
+  void encryptedImagesAreNotTrimmedAndReportedAsSuch() {
+    Path file = folder.resolve("luks.img");
+    Commands.run(
+        List.of(
+            "bash",
+            "-c",
+            "truncate -s 64M "
+                + file
+                + " && echo -n secret | cryptsetup -q luksFormat --pbkdf pbkdf2"
+                + " --pbkdf-force-iterations 1000 "
+                + file
+                + " -"));
+    pool.create(name, 64L * MIB, options().build());
+    try (RbdImage image = open();
+        RandomAccessFile in = new RandomAccessFile(file.toFile(), "r")) {
+      byte[] data = new byte[4 * MIB];
+      in.readFully(data);
+      image.write(0, data);
+      image.write(32L * MIB, filled(MIB, 1));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    assertNothingTrimmed("encrypted");
+  }
+
+  @Test
+  void whatIsNotAFileSystemIsNotTrimmed() {
+    pool.create(name, 64L * MIB, options().build());
+    try (RbdImage image = open()) {
+      image.write(8L * MIB, filled(MIB, 1));
+    }
+    assertNothingTrimmed("no_file_system");
+    try (RbdImage image = open()) {
+      byte[] noise = new byte[MIB];
+      new Random(3).nextBytes(noise);
+      image.write(0, noise);
+    }
+    assertNothingTrimmed("no_file_system");
+  }
+}

@@ -1,0 +1,39 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.testing.TestCluster;
+import java.util.Map;
+
+/** An image of a test, opened each time over a connection of its own. */
+record TestTarget(TestCluster ceph, RbdPool pool, String name) implements ReclaimTarget {
+  @Override
+  public RbdImage openReadOnly() {
+    return pool.openReadOnly(name);
+  }
+
+  @Override
+  public Writable open(Map<String, String> options) {
+    var settings = ceph.settings().option("rbd_cache", "false");
+    options.forEach(settings::option);
+    RadosCluster cluster = RadosCluster.connect(settings.build());
+    IoContext io = cluster.openPool(ceph.pool());
+    return new Open(cluster, io, new RbdPool(io).open(name));
+  }
+
+  private record Open(RadosCluster cluster, IoContext io, RbdImage image) implements Writable {
+    @Override
+    public long clientId() {
+      return cluster.instanceId();
+    }
+
+    @Override
+    public void close() {
+      image.close();
+      io.close();
+      cluster.close();
+    }
+  }
+}

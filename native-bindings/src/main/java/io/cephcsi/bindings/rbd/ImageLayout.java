@@ -1,0 +1,52 @@
+package io.cephcsi.bindings.rbd;
+
+/**
+ * How the bytes of an image lie in its objects.
+ *
+ * @param size in bytes
+ * @param objectSize in bytes
+ * @param stripeUnit in bytes; the object size when the image is not striped
+ * @param stripeCount over how many objects a stripe goes; 1 when the image is not striped
+ */
+public record ImageLayout(long size, long objectSize, long stripeUnit, long stripeCount) {
+  /** Bytes of one set of objects, which holds a contiguous range of the image. */
+  public long setBytes() {
+    return objectSize * stripeCount;
+  }
+
+  /** How many objects the image has when all exist. */
+  public long objects() {
+    long sets = (size + setBytes() - 1) / setBytes();
+    long rest = size % setBytes();
+    long stripe = stripeUnit * stripeCount;
+    long missing =
+        rest > 0 && rest < stripe ? stripeCount - (rest + stripeUnit - 1) / stripeUnit : 0;
+    return sets * stripeCount - missing;
+  }
+
+  /** The first object of the only set that may hold less than its objects could. */
+  public long firstPartialObject() {
+    return size / setBytes() * stripeCount;
+  }
+
+  /** The object that holds a byte. */
+  public long objectOf(long offset) {
+    long unit = offset / stripeUnit;
+    long stripe = unit / stripeCount;
+    return stripe / (objectSize / stripeUnit) * stripeCount + unit % stripeCount;
+  }
+
+  /** How many bytes of the image an object holds. */
+  public long bytesOf(long object) {
+    long before = object / stripeCount * setBytes();
+    long inSet = Math.min(setBytes(), Math.max(0, size - before));
+    long stripe = stripeUnit * stripeCount;
+    long rest = inSet % stripe - object % stripeCount * stripeUnit;
+    return inSet / stripe * stripeUnit + Math.min(stripeUnit, Math.max(0, rest));
+  }
+
+  /** The same layout at another size, such as a snapshot's. */
+  public ImageLayout resized(long newSize) {
+    return new ImageLayout(newSize, objectSize, stripeUnit, stripeCount);
+  }
+}
