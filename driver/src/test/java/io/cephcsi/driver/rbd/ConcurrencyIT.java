@@ -49,7 +49,7 @@ class ConcurrencyIT {
       clients.shutdown();
       driver.delete(shared.getVolumeId());
       Awaitility.await()
-          .atMost(Duration.ofSeconds(120))
+          .atMost(Duration.ofMinutes(2))
           .untilAsserted(
               () -> {
                 Set<String> left = new TreeSet<>(POOL.objects());
@@ -86,7 +86,7 @@ class ConcurrencyIT {
 
   private static <T> T retried(Callable<T> call) {
     return Awaitility.await()
-        .atMost(Duration.ofSeconds(120))
+        .atMost(Duration.ofMinutes(2))
         .ignoreExceptionsMatching(
             e ->
                 e instanceof StatusRuntimeException status
