@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -65,6 +66,15 @@ class ListScaleIT {
                               })
                       .toList()))
           .hasSize(VOLUMES);
+      // Other tests wait for the trash, too: they must not wait for these images.
+      List<String> uuids = ids.stream().map(id -> id.substring(id.length() - 36)).toList();
+      Awaitility.await()
+          .atMost(Duration.ofMinutes(10))
+          .until(
+              () -> {
+                String trash = TestCluster.shared().rbd("trash", "ls", "rbd");
+                return uuids.stream().noneMatch(trash::contains);
+              });
     } finally {
       clients.shutdownNow();
     }
