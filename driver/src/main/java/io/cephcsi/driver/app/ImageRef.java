@@ -3,7 +3,6 @@ package io.cephcsi.driver.app;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -63,11 +62,6 @@ record ImageRef(String pool, String namespace, String image) {
 
   private static VolumeException missing(VolumeId id) {
     return VolumeException.notFound("volume " + id + " does not exist");
-  }
-
-  /** Works on the image's pool. */
-  RbdPool in(IoContext io) {
-    return new RbdPool(io);
   }
 
   @Override

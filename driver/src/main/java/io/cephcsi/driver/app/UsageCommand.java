@@ -10,6 +10,7 @@ import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.reclaim.TrimEstimate;
 import io.cephcsi.driver.volume.VolumeException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -175,7 +176,7 @@ final class UsageCommand implements Callable<Integer> {
         return UsageReport.Row.failed(ref.toString(), "it has no valid object map");
       }
       return new UsageReport.Row(ref.toString(), usage, estimate(images, id), "");
-    } catch (CephException e) {
+    } catch (CephException | UncheckedIOException e) {
       return UsageReport.Row.failed(ref.toString(), String.valueOf(e.getMessage()));
     }
   }

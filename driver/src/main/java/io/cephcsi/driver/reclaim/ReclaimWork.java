@@ -27,7 +27,7 @@ final class ReclaimWork {
   private final Operation operation;
   private final BooleanSupplier mustStop;
   private TrimReport trim;
-  private String stopped = "";
+  private volatile String stopped = ""; // set on threads of librbd, too
 
   /**
    * @param image the open image
@@ -91,7 +91,6 @@ final class ReclaimWork {
     if (plan.method().sparsifies() && !stop.getAsBoolean()) {
       sparsify(pace, stop);
     }
-    stop.getAsBoolean();
   }
 
   private boolean stopNow(UseWatch watch) {

@@ -210,7 +210,9 @@ class ImageCommandsIT {
       long ours = System.nanoTime() - start;
       long total = printed().get("totalBytes").asLong();
       start = System.nanoTime();
-      JsonNode said = JSON.readTree(CEPH.rbd("du", "--format", "json", "-p", CEPH.pool(), "--namespace", namespace));
+      JsonNode said =
+          JSON.readTree(
+              CEPH.rbd("du", "--format", "json", "-p", CEPH.pool(), "--namespace", namespace));
       long theirs = System.nanoTime() - start;
       System.out.printf(
           "usage of %d images: %d ms, rbd du %d ms%n",

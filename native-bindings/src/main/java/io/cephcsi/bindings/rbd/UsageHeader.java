@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What usage needs of the header object of an image, read without opening the image: one round trip, and one more when
- * there are snapshots.
+ * What usage needs of the header object of an image, read without opening the image: one round
+ * trip, and one more when there are snapshots.
  *
  * @param features the features as a mask
  * @param flags the flags of the head as a mask
@@ -43,8 +43,8 @@ record UsageHeader(
       ReadOperation.Result<Map<String, byte[]>> values = read.omapGetByKeys(KEYS);
       ReadOperation.Result<byte[]> context = read.exec("rbd", "get_snapcontext", new byte[0]);
       io.operate(object(imageId), read);
-      List<Snapshot> snapshots = snapshots(io, imageId, ids(context.get()));
-      return decode(values.get(), snapshots);
+      Optional<List<Snapshot>> snapshots = snapshots(io, imageId, ids(context.get()));
+      return snapshots.flatMap(all -> decode(values.get(), all));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -96,9 +96,10 @@ record UsageHeader(
     return ids;
   }
 
-  private static List<Snapshot> snapshots(IoContext io, String imageId, long[] ids) {
+  /** Empty when one has a form that is not known. */
+  private static Optional<List<Snapshot>> snapshots(IoContext io, String imageId, long[] ids) {
     if (ids.length == 0) {
-      return List.of();
+      return Optional.of(List.of());
     }
     try (ReadOperation read = new ReadOperation()) {
       List<ReadOperation.Result<byte[]>> infos = new ArrayList<>();
@@ -112,19 +113,19 @@ record UsageHeader(
       io.operate(object(imageId), read);
       List<Snapshot> snapshots = new ArrayList<>();
       for (int i = 0; i < ids.length; i++) {
-        snapshots.add(snapshot(little(infos.get(i).get()), little(flags.get(i).get()).getLong()));
+        byte[] info = infos.get(i).get();
+        if (info[1] > SNAPSHOT_VERSION) { // the oldest version that can read it
+          return Optional.empty();
+        }
+        snapshots.add(snapshot(little(info), little(flags.get(i).get()).getLong()));
       }
-      return snapshots;
+      return Optional.of(snapshots);
     }
   }
 
   /** Decodes {@code cls::rbd::SnapshotInfo}. */
   private static Snapshot snapshot(ByteBuffer from, long flags) {
-    from.get();
-    if (from.get() > SNAPSHOT_VERSION) { // the oldest version that can read it
-      throw new IllegalStateException("a snapshot of a form that is not known");
-    }
-    from.getInt();
+    from.position(6); // version, oldest reader, length
     long id = from.getLong();
     from.getShort();
     int namespaceBytes = from.getInt();
