@@ -17,6 +17,8 @@ class TrimPlanTest {
   private static final long KIB = 1024;
   private static final long OBJECT = 4096 * KIB;
   private static final long GRANULARITY = 64 * KIB;
+  private static final List<Sharing> SHARINGS =
+      List.of(Sharing.NONE, Sharing.BY_MAP, Sharing.UNKNOWN);
 
   private record Discard(long offset, long length, boolean whole) {}
 
@@ -114,7 +116,7 @@ class TrimPlanTest {
       List<FreeRange> free = freeRanges(random, size, used);
       ObjectMap map = ObjectMap.of(layout.objects(), object -> random.nextBoolean());
       long overlap = random.nextBoolean() ? 0 : random.nextLong(size);
-      Sharing sharing = Sharing.values()[random.nextInt(3)];
+      Sharing sharing = SHARINGS.get(random.nextInt(3));
       long granularity = 4096L << random.nextInt(5);
       long[] last = {0};
       new TrimPlan(
