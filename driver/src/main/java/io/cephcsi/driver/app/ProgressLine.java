@@ -3,7 +3,7 @@ package io.cephcsi.driver.app;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import java.io.IOException;
-import java.io.PrintStream;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -18,18 +18,23 @@ final class ProgressLine implements AutoCloseable {
   private static final long INTERVAL_MILLIS = 200;
 
   private final OperationRegistry operations;
-  private final PrintStream out = System.err;
+  private final PrintWriter out;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread = new Thread(this::show, "progress");
 
-  private ProgressLine(OperationRegistry operations) {
+  private ProgressLine(OperationRegistry operations, PrintWriter out) {
     this.operations = operations;
+    this.out = out;
     thread.setDaemon(true);
   }
 
-  /** Starts showing, if stderr is a terminal. */
-  static ProgressLine start(OperationRegistry operations) {
-    ProgressLine line = new ProgressLine(operations);
+  /**
+   * Starts showing, if stderr is a terminal.
+   *
+   * @param err writes to stderr
+   */
+  static ProgressLine start(OperationRegistry operations, PrintWriter err) {
+    ProgressLine line = new ProgressLine(operations, err);
     String term = System.getenv("TERM");
     if (isTerminal(Path.of("/proc/self/fd/2")) && term != null && !term.equals("dumb")) {
       line.thread.start();

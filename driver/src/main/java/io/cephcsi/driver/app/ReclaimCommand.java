@@ -130,7 +130,7 @@ final class ReclaimCommand implements Callable<Integer> {
     SpaceReclaimer reclaimer =
         new SpaceReclaimer(new DriverMetrics(), new Admission(reclaimsPerCluster));
     try (RadosCluster cluster = connection.connect(Map.of());
-        ProgressLine progress = ProgressLine.start(operations)) {
+        ProgressLine progress = ProgressLine.start(operations, spec.commandLine().getErr())) {
       for (String image : images) {
         lines.add(reclaim(image, plan, cluster, reclaimer));
       }

@@ -212,7 +212,9 @@ final class UsageCommand implements Callable<Integer> {
 
     @Override
     public synchronized void close() {
-      opened.forEach(IoContext::close);
+      for (IoContext io : opened) {
+        io.close();
+      }
     }
   }
 }
