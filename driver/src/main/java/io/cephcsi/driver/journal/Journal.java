@@ -216,6 +216,17 @@ public final class Journal {
     }
   }
 
+  /**
+   * Records the id of the image of a volume, which completes it, and what it was made from; one
+   * round trip.
+   */
+  public void complete(UUID uuid, String imageId, Optional<String> contentSource) {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    attributes.put(JournalEntry.IMAGE_ID, imageId);
+    contentSource.ifPresent(id -> attributes.put(JournalEntry.CONTENT_SOURCE, id));
+    set(uuid, attributes);
+  }
+
   /** Records the id of an entry's RBD image; one round trip. */
   public void setImageId(UUID uuid, String imageId) {
     set(uuid, Map.of(JournalEntry.IMAGE_ID, imageId));

@@ -25,6 +25,7 @@ public record JournalEntry(
   /** What a snapshot was taken of: the name of the volume's image. */
   public static final String SOURCE = "csi.source";
 
+  static final String CONTENT_SOURCE = "csi.java.contentsource";
   static final String GROUP_ID = "csi.groupid";
 
   /** Copies the attributes. */
@@ -35,6 +36,14 @@ public record JournalEntry(
   /** The id of the RBD image, once it was created. */
   public Optional<String> imageId() {
     return Optional.ofNullable(attributes.get(IMAGE_ID)).filter(id -> !id.isEmpty());
+  }
+
+  /**
+   * The identifier of the snapshot or volume that a volume was made from, where this driver made
+   * it: it still tells after the image was flattened. A key of ours, which ceph-csi does not mind.
+   */
+  public Optional<String> contentSource() {
+    return Optional.ofNullable(attributes.get(CONTENT_SOURCE));
   }
 
   /** The pool of the directory, where it is not the image's pool. */

@@ -205,18 +205,21 @@ final class Cloner {
   }
 
   /**
-   * Requires that an existing volume was made from the source that is asked for. Its parents tell;
-   * no key of its own records it.
+   * Requires that an existing volume was made from the source that is asked for. The journal tells;
+   * of a volume that another driver made its parents tell, unless it has been flattened since.
    *
-   * @throws VolumeException ALREADY_EXISTS if it was not, or if it has been flattened since, and
-   *     nobody can tell
+   * @throws VolumeException ALREADY_EXISTS if it was not, or nobody can tell
    */
   void requireSameSource(VolumeMaking making, ImageHeader header) {
     Optional<ContentSource> wanted = making.source();
+    Optional<String> recorded = making.entry().contentSource();
     boolean same =
-        wanted.isEmpty()
-            ? header.parent().isEmpty()
-            : header.parent().isPresent() && isFrom(making, header.parent().get(), wanted.get());
+        recorded.isPresent()
+            ? wanted.map(source -> source.id().toString()).equals(recorded)
+            : wanted.isEmpty()
+                ? header.parent().isEmpty()
+                : header.parent().isPresent()
+                    && isFrom(making, header.parent().get(), wanted.get());
     if (!same) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,

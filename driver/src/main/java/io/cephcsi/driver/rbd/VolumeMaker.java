@@ -120,7 +120,9 @@ final class VolumeMaker {
                         Reason.ABORTED, "image " + entry.name() + " was deleted meanwhile"));
     labels.write(making.pool(), entry.name(), making.parameters().labels());
     if (!entry.imageId().equals(Optional.of(imageId))) {
-      making.journal().setImageId(entry.uuid(), imageId);
+      making
+          .journal()
+          .complete(entry.uuid(), imageId, making.source().map(source -> source.id().toString()));
     }
   }
 

@@ -105,6 +105,18 @@ class RbdClonesIT {
   }
 
   @Test
+  void theSameCallGivesTheSameVolumeAlsoWhenItHasBeenFlattened() {
+    Volume volume = driver.restore(name, 0, snapshot.getSnapshotId());
+    CLUSTER.rbd("flatten", rbd(volume));
+
+    assertThat(driver.restore(name, 0, snapshot.getSnapshotId())).isEqualTo(volume);
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name, 0, source.getVolumeId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.create(name, 0));
+
+    deleteSourceAndAwaitNothing(volume);
+  }
+
+  @Test
   void isAsLargeAsAskedForOrAsItsContent() {
     Volume larger = driver.restore(name, 96 * MIB, snapshot.getSnapshotId());
     assertThat(larger.getCapacityBytes()).isEqualTo(96 * MIB);

@@ -45,7 +45,7 @@ final class RadosHandle extends Rados {
    */
   private static RadosHandle connect(ConnectionSettings settings, Map<String, String> last) {
     FutureTask<RadosHandle> task = new FutureTask<>(() -> connectHere(settings, last));
-    Thread thread = new Thread(null, task, "ceph-connect", STACK_BYTES);
+    Thread thread = new Thread(null, task, "rados-connect", STACK_BYTES);
     thread.setDaemon(true);
     thread.start();
     boolean interrupted = false;
