@@ -1,27 +1,39 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /** Tells whether somebody uses an image. */
 final class ImageUse {
+  // While the manager removes a clone it has the parent open, for a moment.
+  private static final long PATIENCE_MILLIS = 3000;
+  private static final long POLL_MILLIS = 100;
+
   private ImageUse() {}
 
   /**
-   * Requires that nobody has an image open.
+   * Requires that nobody has an image open. Somebody who closes it within three seconds does not
+   * count: deleting a snapshot and then its source would fail on the manager's work otherwise.
    *
    * @param image opened read-only, so that this client is not among those who have it open
    * @param whose for the message, such as {@code volume 0001-...}
    * @throws VolumeException FAILED_PRECONDITION naming who has
    */
   static void requireUnused(RbdImage image, String whose) {
-    image.watchers().stream()
-        .findAny()
-        .ifPresent(
-            watcher -> {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION, whose + " is in use by " + watcher.address());
-            });
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    List<Watcher> users = image.watchers();
+    while (!users.isEmpty() && System.nanoTime() < end) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS));
+      users = image.watchers();
+    }
+    if (!users.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION, whose + " is in use by " + users.get(0).address());
+    }
   }
 }

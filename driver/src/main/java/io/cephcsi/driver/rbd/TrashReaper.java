@@ -43,6 +43,10 @@ final class TrashReaper {
       Pattern.compile(
           ".*?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(-temp)?",
           Pattern.DOTALL);
+  // Other users of a pool have uuids in their names, too: what nobody asked us to delete in this
+  // process must bear the names that only drivers of this format give.
+  private static final Pattern CERTAINLY_OURS =
+      Pattern.compile("csi-(vol|snap)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-temp)?");
   private static final int MAX_GENERATIONS = 64;
 
   private final MgrTasks tasks;
@@ -81,10 +85,13 @@ final class TrashReaper {
                     }));
   }
 
-  /** Removes whatever in the trash a driver that died left there. */
+  /**
+   * Removes what in the trash a driver that died left there: only images with the usual prefixes,
+   * moved there without a deferment, that no journal entry claims.
+   */
   void sweep(IoContext io) {
     for (TrashEntry entry : new RbdPool(io).trash()) {
-      if (isDoomed(io, entry)) {
+      if (CERTAINLY_OURS.matcher(entry.name()).matches() && isDoomed(io, entry)) {
         LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
         reap(io, entry.id());
       }

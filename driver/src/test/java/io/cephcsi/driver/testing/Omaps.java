@@ -48,7 +48,7 @@ public final class Omaps {
 
   /** Makes an object without an omap. */
   public void create(String object) {
-    rados("create", object);
+    rados("touch", object);
   }
 
   /** Removes an object. */

@@ -147,9 +147,11 @@ class RbdSparsifyIT extends RbdCase {
         child.flatten(Progress.NONE);
         Stopping resize = new Stopping();
         resize.stops(() -> child.resize(OBJECT, true, resize));
-        // The size stays, but objects are gone.
-        assertThat(child.size()).isEqualTo((long) OBJECTS * OBJECT);
-        assertThat(child.read(OBJECT, 1)).isEqualTo(new byte[1]);
+        // The size stays, but objects are gone; unless the last of them went before it was stopped.
+        assertThat(child.size()).isIn((long) OBJECTS * OBJECT, (long) OBJECT);
+        if (child.size() > OBJECT) {
+          assertThat(child.read(OBJECT, 1)).isEqualTo(new byte[1]);
+        }
       }
       fill(image, 0, OBJECTS, 2);
       Stopping rollback = new Stopping();
