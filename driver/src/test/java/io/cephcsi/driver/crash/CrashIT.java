@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 class CrashIT {
   private static final long MIB = 1L << 20;
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
-  private static final int SAMPLE = 3;
+  private static final int SAMPLE = 6;
   private static final int MAX_WRITES = 60;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
