@@ -27,7 +27,14 @@ public final class LocalCluster extends TestCluster {
     // However this JVM ends, the cluster ends with it.
     command.addAll(List.of("--while", Long.toString(ProcessHandle.current().pid())));
     command.addAll(List.of(options));
-    Commands.run(command);
+    try {
+      Commands.run(command);
+    } catch (IllegalStateException first) {
+      // Its ports may have been taken between their choice and the monitor's start.
+      System.err.println("starting a cluster again: " + first.getMessage());
+      Commands.run(script("down", full));
+      Commands.run(command);
+    }
     return new LocalCluster(full);
   }
 
