@@ -229,7 +229,7 @@ public final class Journal {
 
   /** Records the id of an entry's RBD image; one round trip. */
   public void setImageId(UUID uuid, String imageId) {
-    set(uuid, Map.of(JournalEntry.IMAGE_ID, imageId));
+    complete(uuid, imageId, Optional.empty());
   }
 
   /**
