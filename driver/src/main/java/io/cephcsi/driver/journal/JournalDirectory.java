@@ -8,8 +8,8 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapPage;
 import io.cephcsi.bindings.rados.ReadOperation;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -58,11 +58,11 @@ public final class JournalDirectory {
     }
     List<Name> names = new ArrayList<>();
     String last = after;
-    for (String key : inOrderOfBytes(omap)) {
-      String name = key.substring(keyPrefix.length());
-      byte[] stored = omap.values().getOrDefault(key, new byte[0]);
+    for (Map.Entry<String, byte[]> entry : omap.values().entrySet()) {
+      String name = entry.getKey().substring(keyPrefix.length());
+      String stored = new String(entry.getValue(), UTF_8);
       try {
-        DirectoryValue value = DirectoryValue.decode(new String(stored, UTF_8), pool.poolId());
+        DirectoryValue value = DirectoryValue.decode(stored, pool.poolId());
         names.add(new Name(name, value.uuid(), value.poolId()));
       } catch (IllegalStateException e) {
         LOG.warn("{} of {}: {}", name, object, e.getMessage()); // one must not hide all others
@@ -70,13 +70,6 @@ public final class JournalDirectory {
       last = name;
     }
     return new Page(names, last, omap.more());
-  }
-
-  /** The cluster's order, which Java's strings do not have: they compare UTF-16. */
-  private static List<String> inOrderOfBytes(OmapPage page) {
-    return page.values().keySet().stream()
-        .sorted((a, b) -> Arrays.compareUnsigned(a.getBytes(UTF_8), b.getBytes(UTF_8)))
-        .toList();
   }
 
   /**

@@ -28,7 +28,8 @@ public final class FaultAgent {
         wrap(
             agent,
             "rados.IoContext",
-            named("operate").and(takesArgument(1, named(BINDINGS + "rados.WriteOperation"))));
+            namedOneOf("operate", "operateVersioned")
+                .and(takesArgument(1, named(BINDINGS + "rados.WriteOperation"))));
     agent = wrap(agent, "rados.IoContext", named("remove"));
     agent = wrap(agent, "rados.RadosCluster", named("mgrCommand"));
     agent =

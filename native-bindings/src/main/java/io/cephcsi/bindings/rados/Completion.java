@@ -12,26 +12,27 @@ import java.util.function.LongToIntFunction;
  * complete waits for it.
  */
 public final class Completion extends NativeHandle {
-  private static final String OPERATION = "rados_aio_write_op_operate";
-
+  private final String operation;
   private final String object;
   private final boolean versionAsserted;
   private volatile boolean started;
 
-  private Completion(IoContext io, String object, boolean versionAsserted, long pointer) {
+  private Completion(
+      IoContext io, String operation, String object, boolean versionAsserted, long pointer) {
     super("operation on " + object, io, pointer, false);
+    this.operation = operation;
     this.object = object;
     this.versionAsserted = versionAsserted;
   }
 
-  static Completion create(IoContext io, String object, boolean versionAsserted) {
+  static Completion create(IoContext io, String operation, String object, boolean versionAsserted) {
     try (NativeArena arena = NativeArena.open()) {
       long out = arena.cell(0);
       check(
           LibRados.rados_aio_create_completion2(0, null, out),
           "rados_aio_create_completion2",
           object);
-      return new Completion(io, object, versionAsserted, arena.getLong(out));
+      return new Completion(io, operation, object, versionAsserted, arena.getLong(out));
     }
   }
 
@@ -41,7 +42,7 @@ public final class Completion extends NativeHandle {
     try {
       int code = begin.applyAsInt(completion);
       if (code < 0) {
-        throw IoContext.failure(code, OPERATION, object, versionAsserted);
+        throw IoContext.failure(code, operation, object, versionAsserted);
       }
       started = true;
     } finally {
@@ -82,7 +83,7 @@ public final class Completion extends NativeHandle {
       LibRados.rados_aio_wait_for_complete(completion);
       int code = LibRados.rados_aio_get_return_value(completion);
       if (code < 0) {
-        throw IoContext.failure(code, OPERATION, object, versionAsserted);
+        throw IoContext.failure(code, operation, object, versionAsserted);
       }
       return LibRados.rados_aio_get_version(completion);
     } finally {

@@ -347,7 +347,8 @@ public final class IoContext extends NativeHandle {
       long op = operation.enterOnce();
       try {
         Completion completion =
-            Completion.create(this, describe(object), operation.assertsVersion());
+            Completion.create(
+                this, "rados_aio_write_op_operate", describe(object), operation.assertsVersion());
         completion.start(
             pointer ->
                 LibRados.rados_aio_write_op_operate(op, io, pointer, arena.cString(object), 0, 0));
@@ -374,6 +375,45 @@ public final class IoContext extends NativeHandle {
       try {
         int code = LibRados.rados_read_op_operate(op, io, arena.cString(object), 0);
         operation.completed(code, describe(object));
+      } finally {
+        operation.exit();
+      }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Carries out a compound write as {@link #operate(String, WriteOperation)} does, and says which
+   * version of the object it made. Other threads may use this context meanwhile; {@link
+   * #lastVersion()} is not touched.
+   *
+   * @return the version to assert in the next write; of no use after a removal
+   */
+  public long operateVersioned(String object, WriteOperation operation) {
+    try (Completion completion = operateAsync(object, operation)) {
+      return completion.await();
+    }
+  }
+
+  /**
+   * Carries out a compound read as {@link #operate(String, ReadOperation)} does, and says which
+   * version of the object was read ({@code rados_aio_read_op_operate}). Other threads may use this
+   * context meanwhile; {@link #lastVersion()} is not touched.
+   */
+  public long operateVersioned(String object, ReadOperation operation) {
+    long io = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long op = operation.enterOnce();
+      try (Completion completion =
+          Completion.create(
+              this, "rados_aio_read_op_operate", describe(object), operation.assertsVersion())) {
+        completion.start(
+            pointer ->
+                LibRados.rados_aio_read_op_operate(op, io, pointer, arena.cString(object), 0));
+        long version = completion.await();
+        operation.completed(0, describe(object));
+        return version;
       } finally {
         operation.exit();
       }

@@ -9,6 +9,7 @@ import io.cephcsi.bindings.internal.OwnedMemory;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -58,6 +59,10 @@ public final class ReadOperation extends NativeHandle {
     }
     carriedOut = true;
     return op;
+  }
+
+  boolean assertsVersion() {
+    return versionAsserted;
   }
 
   /** Fails the operation with ENOENT unless the object exists. */
@@ -273,8 +278,9 @@ public final class ReadOperation extends NativeHandle {
     }
   }
 
+  /** In the cluster's order, that of the keys' bytes: Java's strings compare otherwise. */
   private static Map<String, byte[]> omap(long iterator) {
-    Map<String, byte[]> values = new TreeMap<>();
+    Map<String, byte[]> values = new LinkedHashMap<>();
     try (NativeArena arena = NativeArena.open()) {
       long key = arena.cell(0);
       long value = arena.cell(0);

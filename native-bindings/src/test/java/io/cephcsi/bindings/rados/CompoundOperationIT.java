@@ -225,6 +225,47 @@ class CompoundOperationIT {
   }
 
   @Test
+  void eachOperationSaysItsOwnVersion() {
+    long made = versioned(new WriteOperation().create().omapSet("k", bytes("1")));
+    long last = io.lastVersion();
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of("k"));
+      assertThat(io.operateVersioned(object, read)).isEqualTo(made);
+      assertThat(values.get()).containsOnlyKeys("k");
+    }
+    long next = versioned(new WriteOperation().assertVersion(made).omapSet("k", bytes("2")));
+    assertThat(next).isGreaterThan(made);
+    assertThat(io.lastVersion()).as("of the context").isEqualTo(last);
+    assertThatThrownBy(
+            () -> versioned(new WriteOperation().assertVersion(made).omapSet("k", bytes("3"))))
+        .isInstanceOf(StaleVersionException.class);
+    try (ReadOperation read = new ReadOperation().assertVersion(made)) {
+      assertThatThrownBy(() -> io.operateVersioned(object, read))
+          .isInstanceOf(StaleVersionException.class)
+          .hasMessageContaining("rados_aio_read_op_operate");
+    }
+    versioned(new WriteOperation().remove());
+    assertThatThrownBy(() -> versioned(new WriteOperation().assertVersion(next).create()))
+        .as("a version of an object that is gone")
+        .isInstanceOf(StaleVersionException.class);
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of("k"));
+      assertThatThrownBy(() -> io.operateVersioned(object, read))
+          .isInstanceOf(CephException.NotFound.class);
+      assertThatThrownBy(values::get).isInstanceOf(IllegalStateException.class);
+    }
+    assertThat(versioned(new WriteOperation().create()))
+        .as("an object that is made anew never has an old version again")
+        .isGreaterThan(next);
+  }
+
+  private long versioned(WriteOperation operation) {
+    try (operation) {
+      return io.operateVersioned(object, operation);
+    }
+  }
+
+  @Test
   void anAsynchronousFailureComesOutOfAwait() {
     write(new WriteOperation().createExclusive());
     try (WriteOperation op = new WriteOperation().createExclusive();
