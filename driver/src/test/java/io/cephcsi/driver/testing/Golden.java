@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -55,5 +57,39 @@ public final class Golden {
               objects.put(object.getKey(), omap);
             });
     return objects;
+  }
+
+  /** The bytes of the reference trackers after a call, by the name of the object. */
+  public static Map<String, RawObject> trackers(String call) {
+    Map<String, RawObject> trackers = new LinkedHashMap<>();
+    after(call)
+        .get("journal")
+        .properties()
+        .forEach(
+            object -> {
+              if (object.getKey().startsWith("rt-")) {
+                JsonNode tracker = object.getValue();
+                trackers.put(
+                    object.getKey(),
+                    new RawObject(
+                        values(tracker.get("xattrs")),
+                        bytes(tracker.get("data").asText()),
+                        values(tracker.get("omap"))));
+              }
+            });
+    return trackers;
+  }
+
+  private static Map<String, byte[]> values(JsonNode node) {
+    Map<String, byte[]> values = new TreeMap<>();
+    node.properties()
+        .forEach(entry -> values.put(entry.getKey(), bytes(entry.getValue().asText())));
+    return values;
+  }
+
+  private static byte[] bytes(String text) {
+    return text.startsWith("0x")
+        ? HexFormat.of().parseHex(text.substring(2))
+        : text.getBytes(StandardCharsets.UTF_8);
   }
 }

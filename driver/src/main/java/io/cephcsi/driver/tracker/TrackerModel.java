@@ -1,0 +1,118 @@
+package io.cephcsi.driver.tracker;
+
+import static io.cephcsi.driver.tracker.ReferenceState.ABSENT;
+import static io.cephcsi.driver.tracker.ReferenceState.NORMAL;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A tracker as the changes of one write see it and make it. What is not known of a key may be
+ * guessed: the write then says what it expects, and is refused when that is wrong.
+ */
+final class TrackerModel {
+  private final String name;
+  private final @Nullable TrackerState before;
+  private final boolean guesses;
+  private final Map<String, ReferenceState> guessed = new HashMap<>();
+  private final Map<String, ReferenceState> changed = new HashMap<>();
+  private long count;
+
+  private TrackerModel(String name, @Nullable TrackerState before, boolean guesses) {
+    this.name = name;
+    this.before = before;
+    this.guesses = guesses;
+    this.count = before == null ? 0 : before.count();
+  }
+
+  /** A tracker whose keys were all read, as far as the changes concern them; null: none. */
+  static TrackerModel read(String name, @Nullable TrackerState state) {
+    return new TrackerModel(name, state, false);
+  }
+
+  /**
+   * A tracker as it probably is.
+   *
+   * @param state with the keys that need no guess; null: none
+   */
+  static TrackerModel guess(String name, @Nullable TrackerState state) {
+    return new TrackerModel(name, state, true);
+  }
+
+  /** Whether it is only a guess what there is: without a write, nothing of this is certain. */
+  boolean isGuess() {
+    return guesses;
+  }
+
+  /** Whether there is a tracker. */
+  boolean exists() {
+    return count > 0;
+  }
+
+  /**
+   * The state of a key.
+   *
+   * @param guess what it most likely is
+   */
+  ReferenceState state(String key, ReferenceState guess) {
+    ReferenceState known = changed.get(key);
+    if (known != null) {
+      return known;
+    }
+    if (before == null) {
+      return ABSENT;
+    }
+    known = before.references().get(key);
+    if (known != null) {
+      return known;
+    }
+    return guesses ? guessed.computeIfAbsent(key, any -> guess) : ABSENT;
+  }
+
+  /** Whether a key is the only reference that counts. */
+  boolean isLast(String key) {
+    return count == 1 && state(key, NORMAL) == NORMAL;
+  }
+
+  /** Changes a key, and the count with it. */
+  void set(String key, ReferenceState from, ReferenceState to) {
+    count += (to == NORMAL ? 1 : 0) - (from == NORMAL ? 1 : 0);
+    changed.put(key, to);
+    if (count < 0) {
+      throw new TrackerFormatException(name, "it has more references than it counts");
+    }
+    if (count > TrackerCodec.MAX_COUNT) {
+      throw new TrackerFormatException(name, "it cannot count more references");
+    }
+  }
+
+  /**
+   * The write that makes the tracker so.
+   *
+   * @param always whether to write, too, when nothing changes
+   * @return empty when there is nothing to write
+   */
+  Optional<TrackerWrite> write(boolean always) {
+    if (before == null) {
+      return exists() ? Optional.of(new TrackerWrite.Create(count, changed)) : Optional.empty();
+    }
+    if (!exists()) {
+      return Optional.of(new TrackerWrite.Remove(before.version(), guessed));
+    }
+    return changed.isEmpty() && !always
+        ? Optional.empty()
+        : Optional.of(new TrackerWrite.Update(before.version(), guessed, count, changed));
+  }
+
+  /** The version that was read; 0 when there was no tracker. */
+  long readVersion() {
+    return before == null ? 0 : before.version();
+  }
+
+  /** What there is after the write, with one key; null: no tracker. */
+  @Nullable TrackerState after(long version, String key) {
+    return exists() ? new TrackerState(version, count, Map.of(key, state(key, ABSENT))) : null;
+  }
+}
