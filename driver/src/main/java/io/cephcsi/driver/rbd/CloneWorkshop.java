@@ -92,8 +92,12 @@ final class CloneWorkshop {
   static void discard(RbdPool pool, String name, Consumer<String> discarded) {
     Optional<String> id = pool.imageId(name);
     try {
-      pool.moveToTrash(name, Duration.ZERO);
-      id.ifPresent(discarded);
+      if (id.isPresent()) {
+        pool.moveToTrash(name, id.get());
+        discarded.accept(id.get());
+      } else {
+        pool.moveToTrash(name, Duration.ZERO);
+      }
       return;
     } catch (CephException.NotFound e) {
       LOG.debug("image {} has no header", name);

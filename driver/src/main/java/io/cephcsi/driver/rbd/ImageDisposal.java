@@ -1,13 +1,13 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.ImageSnapshot;
-import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderSnapshot;
+import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -21,6 +21,8 @@ import org.slf4j.LoggerFactory;
  */
 final class ImageDisposal {
   private static final Logger LOG = LoggerFactory.getLogger(ImageDisposal.class);
+
+  private static final int ATTEMPTS = 5;
 
   private final OpenVolume volume;
   private final RbdPool pool;
@@ -43,7 +45,7 @@ final class ImageDisposal {
   List<String> dispose() {
     Optional<String> imageId = pool.imageId(image);
     if (imageId.isPresent()) {
-      requireFree();
+      requireFree(imageId.get());
       moveToTrash(image, imageId.get());
     } else {
       // A process died between the trash and the journal.
@@ -60,7 +62,7 @@ final class ImageDisposal {
 
   private void moveToTrash(String name, String imageId) {
     try {
-      pool.moveToTrash(name, Duration.ZERO);
+      pool.moveToTrash(name, imageId);
       inTrash.add(imageId);
     } catch (CephException.Busy e) {
       throw new VolumeException(
@@ -80,25 +82,42 @@ final class ImageDisposal {
    * a name of ours was left by a process that died over it and goes with the image; any other was
    * made by hand, and is not for us to delete.
    */
-  private void requireFree() {
-    try (RbdImage open = pool.openReadOnly(image)) {
-      ImageUse.requireUnused(open, "volume " + volume.id());
-      List<String> foreign =
-          open.snapshots().list().stream()
-              .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
-              .map(ImageSnapshot::name)
-              .filter(name -> !TrashReaper.isOurs(name))
-              .toList();
-      if (!foreign.isEmpty()) {
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            "volume "
-                + volume.id()
-                + " has snapshots that were not taken through CSI; remove them first: "
-                + String.join(", ", foreign));
-      }
+  private void requireFree(String imageId) {
+    try {
+      ImageUse.requireUnused(pool, image, imageId, "volume " + volume.id());
     } catch (CephException.NotFound e) {
       LOG.debug("image {} has no header", image);
+      return;
     }
+    List<String> foreign =
+        snapshots(imageId).stream()
+            .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
+            .map(HeaderSnapshot::name)
+            .filter(name -> !TrashReaper.isOurs(name))
+            .toList();
+    if (!foreign.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.id()
+              + " has snapshots that were not taken through CSI; remove them first: "
+              + String.join(", ", foreign));
+    }
+  }
+
+  /** Two round trips, unless a snapshot goes away in between. */
+  private List<HeaderSnapshot> snapshots(String imageId) {
+    IoContext io = pool.io();
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      List<Long> ids =
+          ImageHeader.read(io, imageId).map(ImageHeader::snapshotIds).orElse(List.of());
+      try {
+        return ImageHeader.snapshots(io, imageId, ids);
+      } catch (CephException.NotFound e) {
+        LOG.debug("a snapshot of image {} was removed meanwhile", image);
+      }
+    }
+    throw new VolumeException(
+        Reason.ABORTED, "snapshots of volume " + volume.id() + " are being removed; try again");
   }
 }

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -20,12 +21,26 @@ final class ImageUse {
    * Requires that nobody has an image open. Somebody who closes it within three seconds does not
    * count: deleting a snapshot and then its source would fail on the manager's work otherwise.
    *
-   * @param image opened read-only, so that this client is not among those who have it open
+   * <p>One round trip if nobody has.
+   *
+   * @param name the image's name
+   * @param imageId its id
    * @param whose for the message, such as {@code volume 0001-...}
    * @throws VolumeException FAILED_PRECONDITION naming who has
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if the image has no header
    */
-  static void requireUnused(RbdImage image, String whose) {
+  static void requireUnused(RbdPool pool, String name, String imageId, String whose) {
+    if (!pool.isWatched(imageId)) {
+      return;
+    }
+    try (RbdImage image = pool.openReadOnly(name)) {
+      requireUnused(image, whose);
+    }
+  }
+
+  private static void requireUnused(RbdImage image, String whose) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    // Opened read-only, this client is not among those who have it open.
     List<Watcher> users = image.watchers();
     while (!users.isEmpty() && System.nanoTime() < end) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS));

@@ -4,7 +4,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterConfig;
@@ -20,7 +19,6 @@ import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
-import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -217,10 +215,8 @@ public final class RbdSnapshots {
       return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
     }
     try {
-      try (RbdImage open = pool.openReadOnly(entry.name())) {
-        ImageUse.requireUnused(open, "the image of snapshot " + id);
-      }
-      pool.moveToTrash(entry.name(), Duration.ZERO);
+      ImageUse.requireUnused(pool, entry.name(), imageId.get(), "the image of snapshot " + id);
+      pool.moveToTrash(entry.name(), imageId.get());
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,

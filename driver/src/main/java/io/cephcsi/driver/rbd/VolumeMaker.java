@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -27,8 +28,8 @@ final class VolumeMaker {
   }
 
   /**
-   * Makes the image unless it is there. An empty one costs the image, one read for its id, one
-   * write to record it.
+   * Makes the image unless it is there. An empty one costs the image, and one write to record its
+   * id.
    *
    * @return the size of the image
    * @throws VolumeException ALREADY_EXISTS if the name's volume does not fit the request
@@ -38,18 +39,21 @@ final class VolumeMaker {
     if (existing.isPresent()) {
       return existing.get();
     }
-    long size;
+    Made made;
     try {
-      size = makeImage(making);
+      made = makeImage(making);
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo(making, e);
       throw e;
     }
-    record(making);
-    return size;
+    record(making, made.imageId());
+    return made.size();
   }
+
+  /** An image, with its size in bytes. */
+  private record Made(String imageId, long size) {}
 
   private Optional<Long> finished(VolumeMaking making, String imageId) {
     if (!making.pool().imageId(making.image()).equals(Optional.of(imageId))) {
@@ -80,44 +84,45 @@ final class VolumeMaker {
     }
   }
 
-  private long makeImage(VolumeMaking making) {
-    return making.source().isPresent()
-        ? cloner.make(making, making.source().get())
-        : makeEmpty(making);
+  private Made makeImage(VolumeMaking making) {
+    if (making.source().isEmpty()) {
+      return makeEmpty(making);
+    }
+    long size = cloner.make(making, making.source().get());
+    String imageId =
+        making
+            .pool()
+            .imageId(making.image())
+            .orElseThrow(
+                () ->
+                    new VolumeException(
+                        Reason.ABORTED, "image " + making.image() + " was deleted meanwhile"));
+    return new Made(imageId, size);
   }
 
-  private static long makeEmpty(VolumeMaking making) {
+  private static Made makeEmpty(VolumeMaking making) {
     long size = making.capacity().sizeToCreate();
     RbdPool pool = making.pool();
+    ImageOptions options = making.parameters().options();
     try {
-      pool.create(making.image(), size, making.parameters().options());
-      return size;
+      return new Made(pool.createPlain(making.image(), size, options), size);
     } catch (CephException.AlreadyExists e) {
-      Optional<ImageHeader> left =
-          pool.imageId(making.image()).flatMap(id -> ImageHeader.read(pool.io(), id));
+      Optional<String> id = pool.imageId(making.image());
+      Optional<ImageHeader> left = id.flatMap(found -> ImageHeader.read(pool.io(), found));
       if (left.isPresent() && left.get().parent().isEmpty()) {
         requireSize(making, left.get().size());
-        return left.get().size();
+        return new Made(id.get(), left.get().size());
       }
       // A process died while it made the image: its name is taken, but there is no header, so there
       // cannot be any data; or it is a clone that nobody was given. It is swept away.
       LOG.info("image {} was left half made; making it anew", making.image());
       CloneWorkshop.discard(pool, making.image(), making.discarded());
-      pool.create(making.image(), size, making.parameters().options());
-      return size;
+      return new Made(pool.createPlain(making.image(), size, options), size);
     }
   }
 
-  private void record(VolumeMaking making) {
+  private void record(VolumeMaking making, String imageId) {
     JournalEntry entry = making.entry();
-    String imageId =
-        making
-            .pool()
-            .imageId(entry.name())
-            .orElseThrow(
-                () ->
-                    new VolumeException(
-                        Reason.ABORTED, "image " + entry.name() + " was deleted meanwhile"));
     labels.write(making.pool(), entry.name(), making.parameters().labels());
     if (!entry.imageId().equals(Optional.of(imageId))) {
       making

@@ -1,6 +1,7 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
@@ -23,6 +24,8 @@ import java.util.Optional;
  */
 public final class RbdPool {
   private static final int ID_OBJECT_BYTES = 4096;
+  private static final byte[] HEADER_UPDATE = {}; // in the form of old clients, that all understand
+  private static final long ANSWER_MILLIS = 1000;
 
   private final IoContext io;
 
@@ -65,6 +68,28 @@ public final class RbdPool {
           name,
           (p, arena) -> LibRbd.rbd_create4(p, arena.cString(name), sizeBytes, opts.pointer()));
     }
+  }
+
+  /**
+   * Creates an image as {@link #create} does, with the calls that librbd would make where the image
+   * is a plain one: without a data pool, stripes or a journal, in a pool that librbd has validated
+   * before. That takes about a third of librbd's CPU.
+   *
+   * @param sizeBytes its size; nothing is allocated for it
+   * @return the id of the image
+   * @throws CephException.AlreadyExists if the name is taken
+   */
+  public String createPlain(String name, long sizeBytes, ImageOptions options) {
+    Optional<String> made = ImageCreation.create(io, name, sizeBytes, options);
+    if (made.isPresent()) {
+      return made.get();
+    }
+    create(name, sizeBytes, options);
+    return imageId(name)
+        .orElseThrow(
+            () ->
+                ReturnCode.exception(
+                    -Errno.ENOENT.number(), "rbd_id", describe(name), "removed meanwhile"));
   }
 
   /**
@@ -223,6 +248,36 @@ public final class RbdPool {
         "rbd_trash_move",
         name,
         (p, arena) -> LibRbd.rbd_trash_move(p, arena.cString(name), delay.toSeconds()));
+  }
+
+  /**
+   * Moves an image that nobody has open to the trash, without deferment; one that is neither
+   * mirrored nor journaled, grouped or migrated without opening it, which takes a tenth of what
+   * {@code rbd_trash_move} costs.
+   *
+   * @param id the image's id
+   * @throws CephException.NotFound if the image has no header
+   * @throws CephException.Busy as of {@link #moveToTrash(String, Duration)}
+   */
+  public void moveToTrash(String name, String id) {
+    if (!TrashMove.move(io, name, id)) {
+      moveToTrash(name, Duration.ZERO);
+    }
+  }
+
+  /**
+   * Whether somebody has an image open for writing; one round trip if nobody has. Asks as who
+   * changed the header would: every client that watches it looks at it again and answers.
+   *
+   * @param id the image's id
+   * @throws CephException.NotFound if there is no image of this id
+   */
+  public boolean isWatched(String id) {
+    try {
+      return io.notifyWatchers("rbd_header." + id, HEADER_UPDATE, ANSWER_MILLIS) > 0;
+    } catch (CephException.TimedOut e) {
+      return true; // it is there, and does not answer
+    }
   }
 
   /** All images in the trash ({@code rbd_trash_list}). */

@@ -1,0 +1,123 @@
+package io.cephcsi.bindings.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Instant;
+
+/**
+ * Moves an image to the trash by the same calls of the object class {@code rbd} as {@code
+ * rbd_trash_move}, without opening the image.
+ *
+ * <pre>
+ *   rbd_header.ID    get_features       u64 2^64-2 · u8 1  →  u64 features ...
+ *                    image_group_get    -                  →  v (i64 pool · string group)
+ *   rbd_mirroring    mirror_image_get   string id          →  ENOENT: not mirrored
+ *   rbd_trash        trash_add          string id · v2,1 (u8 source · string name · time deleted ·
+ *                                       time deferred until · u8 state)
+ *   rbd_directory    dir_remove_image   string name · string id
+ *   rbd_id.NAME      removed
+ * </pre>
+ *
+ * <p>Five round trips. What dies in between is completed by the next call: the object that leads
+ * from the name to the id goes last.
+ */
+final class TrashMove {
+  private static final long HEAD = -2;
+  private static final byte[] NOTHING = {};
+  private static final long OTHERS_WORK =
+      ImageFeature.JOURNALING.mask()
+          | ImageFeature.MIGRATING.mask()
+          | ImageFeature.NON_PRIMARY.mask()
+          | ImageFeature.DIRTY_CACHE.mask();
+
+  private final IoContext io;
+  private final String name;
+  private final String id;
+
+  private TrashMove(IoContext io, String name, String id) {
+    this.io = io;
+    this.name = name;
+    this.id = id;
+  }
+
+  /**
+   * Moves an image that nobody has open, if it is a plain one.
+   *
+   * @return false, and nothing was done, if librbd must do it: the image is mirrored, journaled, in
+   *     a group, or being migrated
+   * @throws CephException.NotFound if the image has no header
+   */
+  static boolean move(IoContext io, String name, String id) {
+    TrashMove move = new TrashMove(io, name, id);
+    if (!move.isPlain() || move.isMirrored()) {
+      return false;
+    }
+    move.carryOut();
+    return true;
+  }
+
+  private boolean isPlain() {
+    try (ReadOperation read = new ReadOperation()) {
+      var features =
+          read.exec(ClassCall.CLASS, "get_features", ClassCall.content().u64(HEAD).u8(1).input());
+      var group = read.exec(ClassCall.CLASS, "image_group_get", NOTHING);
+      io.operate("rbd_header." + id, read);
+      return (little(features.get()).getLong(0) & OTHERS_WORK) == 0
+          && little(group.get()).getInt(14) == 0; // the length of the group's id
+    }
+  }
+
+  private boolean isMirrored() {
+    try (ReadOperation read = new ReadOperation()) {
+      var image =
+          read.exec(ClassCall.CLASS, "mirror_image_get", ClassCall.content().string(id).input());
+      io.operate("rbd_mirroring", read);
+      return image.get().length > 0;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  private static ByteBuffer little(byte[] encoded) {
+    return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private void carryOut() {
+    Instant now = Instant.now();
+    ClassCall entry =
+        ClassCall.content().u8(0).string(name).time(now).time(now).u8(0); // by a user; normal
+    try {
+      write("rbd_trash", ClassCall.of("trash_add").string(id).structure(2, 1, entry));
+    } catch (CephException.AlreadyExists e) {
+      settle(); // the move was begun before, here or by librbd
+    }
+    try {
+      write("rbd_directory", ClassCall.of("dir_remove_image").string(name).string(id));
+    } catch (CephException.NotFound e) {
+      // done before
+    }
+    try {
+      io.remove("rbd_id." + name);
+    } catch (CephException.NotFound e) {
+      // done before
+    }
+  }
+
+  /** Ends the state in which librbd leaves an entry while it moves an image. */
+  private void settle() {
+    int normal = 0;
+    int moving = 1;
+    write("rbd_trash", ClassCall.of("trash_state_set").string(id).u8(normal).u8(moving));
+  }
+
+  private void write(String object, ClassCall call) {
+    try (WriteOperation write = new WriteOperation()) {
+      call.addTo(write);
+      io.operate(object, write);
+    }
+  }
+}

@@ -1,0 +1,324 @@
+package io.cephcsi.bindings.rbd;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * What is made and moved without librbd is the same, byte for byte, as what librbd makes and moves.
+ */
+class PlainImageIT extends RbdCase {
+  static Stream<Arguments> images() {
+    return Stream.of(
+        Arguments.of(PLAIN, 22, 10L << 20),
+        Arguments.of(LOCKED, 12, 4097L),
+        Arguments.of(MAPPED, 22, 1L << 30),
+        Arguments.of(MAPPED, 25, (1L << 25) + 1),
+        Arguments.of(MAPPED, 12, 5L << 20),
+        Arguments.of(MAPPED, 22, 0L),
+        Arguments.of(Set.<ImageFeature>of(), 20, 1L << 20));
+  }
+
+  @ParameterizedTest
+  @MethodSource("images")
+  void isWhatLibrbdMakes(Set<ImageFeature> features, int order, long size) {
+    ImageOptions options = ImageOptions.builder().features(features).order(order).build();
+    String theirs = name + "-theirs";
+    pool.create(theirs, size, options); // which also has the pool validated
+    assertThat(ImageCreation.create(io, name, size, options)).isPresent();
+
+    String mine = pool.imageId(name).orElseThrow();
+    String their = pool.imageId(theirs).orElseThrow();
+    assertThat(mine).hasSizeLessThanOrEqualTo(14);
+    assertThat(header(mine)).isEqualTo(header(their));
+    assertThat(bytes("rbd_object_map." + mine)).isEqualTo(bytes("rbd_object_map." + their));
+    assertThat(bytes("rbd_id." + name)).hasSize(4 + mine.length());
+    assertThat(rbdJson("info", spec()).get("id").asText()).isEqualTo(mine);
+    assertThat(rbdJson("ls", ceph.pool()).toString()).contains('"' + name + '"');
+  }
+
+  @Test
+  void holdsDataAndCanBeSnapshottedClonedAndRemoved() {
+    pool.create(name + "-first", OBJECT, with(MAPPED));
+    String id = pool.createPlain(name, 8L * OBJECT, with(MAPPED));
+    assertThat(pool.imageId(name)).contains(id);
+
+    try (RbdImage image = pool.open(name)) {
+      fill(image, 2, 3, 7);
+      assertThat(image.flags()).isEmpty();
+      image.snapshots().create("one");
+    }
+    ceph.rbd("clone", "--rbd-default-clone-format", "2", spec() + "@one", spec() + "-child");
+    assertThat(ceph.rbd("object-map", "check", spec())).doesNotContain("error");
+    assertThat(allocatedBytes()).isEqualTo(3L * OBJECT);
+    ceph.rbd("rm", spec() + "-child");
+    ceph.rbd("snap", "purge", spec());
+    ceph.rbd("rm", spec());
+    assertThat(pool.imageId(name)).isEmpty();
+  }
+
+  @Test
+  void theNameIsTakenOnce() {
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+
+    assertThatThrownBy(() -> pool.createPlain(name, 2 * OBJECT, with(MAPPED)))
+        .isInstanceOf(CephException.AlreadyExists.class);
+
+    assertThat(pool.imageId(name)).contains(id);
+    assertThat(rbdJson("info", spec()).get("size").asLong()).isEqualTo(OBJECT);
+  }
+
+  /** The directory lost the name, the image is there: nothing of it may change. */
+  @Test
+  void anImageThatTheDirectoryForgotIsLeftAlone() {
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+    try (WriteOperation write = new WriteOperation()) {
+      ClassCall.of("dir_remove_image").string(name).string(id).addTo(write);
+      io.operate("rbd_directory", write);
+    }
+
+    assertThatThrownBy(() -> pool.createPlain(name, OBJECT, with(MAPPED)))
+        .isInstanceOf(CephException.AlreadyExists.class);
+
+    assertThat(pool.imageId(name)).contains(id);
+    assertThat(rbdJson("ls", ceph.pool()).toString()).doesNotContain('"' + name + '"');
+    try (RbdImage image = pool.open(name)) {
+      assertThat(image.size()).isEqualTo(OBJECT);
+    }
+  }
+
+  /** A process that dies leaves the directory entry, and any of the objects behind it. */
+  @ParameterizedTest
+  @MethodSource("leftovers")
+  void whatADeadProcessLeavesCanBeSwept(List<String> objects) {
+    pool.create(name + "-first", OBJECT, with(MAPPED));
+    String id = pool.createPlain(name, OBJECT, with(MAPPED));
+    Stream.of("rbd_id." + name, "rbd_header." + id, "rbd_object_map." + id)
+        .filter(object -> objects.stream().noneMatch(object::startsWith))
+        .forEach(io::remove);
+
+    pool.remove(name, Progress.NONE);
+
+    assertThat(io.objects())
+        .doesNotContain("rbd_id." + name, "rbd_header." + id, "rbd_object_map." + id);
+    assertThat(pool.createPlain(name, OBJECT, with(MAPPED))).isNotEqualTo(id);
+  }
+
+  static Stream<List<String>> leftovers() {
+    return Stream.of(
+        List.of(),
+        List.of("rbd_id"),
+        List.of("rbd_id", "rbd_object_map"),
+        List.of("rbd_id", "rbd_header"));
+  }
+
+  @Test
+  void whatIsNotPlainIsLeftToLibrbd() {
+    ImageOptions.Builder mapped = ImageOptions.builder().features(MAPPED);
+    assertThat(ImageCreation.create(io, name, OBJECT, ImageOptions.defaults())).isEmpty();
+    assertThat(ImageCreation.create(io, name, OBJECT, mapped.dataPool("rbd-data").build()))
+        .isEmpty();
+    assertThat(
+            ImageCreation.create(
+                io,
+                name,
+                OBJECT,
+                ImageOptions.builder().features(MAPPED).stripeUnit(4096).stripeCount(2).build()))
+        .isEmpty();
+    assertThat(
+            ImageCreation.create(
+                io,
+                name,
+                OBJECT,
+                with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING))))
+        .isEmpty();
+    assertThat(ImageCreation.create(io, name, OBJECT, with(Set.of(ImageFeature.OBJECT_MAP))))
+        .isEmpty();
+    assertThat(ImageCreation.create(io, name, Long.MAX_VALUE, with(MAPPED))).isEmpty();
+    assertThat(pool.imageId(name)).isEmpty();
+
+    String id = pool.createPlain(name, OBJECT, mapped.dataPool("rbd-data").build());
+    assertThat(rbdJson("info", spec()).get("data_pool").asText()).isEqualTo("rbd-data");
+    assertThat(rbdJson("info", spec()).get("id").asText()).isEqualTo(id);
+  }
+
+  @Test
+  void settingsOfThePoolAreLibrbdsToRead() {
+    pool.create(name + "-first", OBJECT, with(MAPPED));
+    ceph.rbd("config", "pool", "set", ceph.pool(), "rbd_default_order", "21");
+    try {
+      ImageOptions options = ImageOptions.builder().features(MAPPED).build();
+      assertThat(ImageCreation.create(io, name, OBJECT, options)).isEmpty();
+      pool.createPlain(name, OBJECT, options);
+      assertThat(rbdJson("info", spec()).get("order").asInt()).isEqualTo(21);
+    } finally {
+      ceph.rbd("config", "pool", "remove", ceph.pool(), "rbd_default_order");
+    }
+  }
+
+  @Test
+  void theTrashHoldsWhatLibrbdWouldPutThere() {
+    String theirs = name + "-theirs";
+    pool.create(theirs, OBJECT, with(MAPPED));
+    pool.create(name, OBJECT, with(MAPPED));
+    String their = pool.imageId(theirs).orElseThrow();
+    String mine = pool.imageId(name).orElseThrow();
+    Instant before = Instant.now().minusSeconds(1);
+    pool.moveToTrash(theirs, Duration.ZERO);
+
+    assertThat(TrashMove.move(io, name, mine)).isTrue();
+
+    assertThat(trashEntryWithoutTimes(mine, name)).isEqualTo(trashEntryWithoutTimes(their, theirs));
+    TrashEntry entry = pool.trashEntry(mine).orElseThrow();
+    assertThat(entry.source()).isEqualTo(TrashSource.USER);
+    assertThat(entry.deletedAt()).isBetween(before, Instant.now().plusSeconds(1));
+    assertThat(entry.deferredUntil()).isEqualTo(entry.deletedAt());
+    assertThat(pool.imageId(name)).isEmpty();
+    assertThat(rbdJson("ls", ceph.pool()).toString()).doesNotContain('"' + name + '"');
+    pool.restoreFromTrash(mine, "");
+    assertThat(rbdJson("info", spec()).get("id").asText()).isEqualTo(mine);
+    TrashMove.move(io, name, mine);
+    ceph.rbd("trash", "rm", ceph.pool() + "/" + mine);
+    assertThat(io.objects()).doesNotContain("rbd_header." + mine, "rbd_object_map." + mine);
+  }
+
+  /** Whichever of the steps a process came to before it died, the next call ends in one state. */
+  @ParameterizedTest
+  @MethodSource("stepsOfAMove")
+  void aMoveThatWasBegunIsCompleted(int state, boolean outOfDirectory) {
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+    ClassCall entry =
+        ClassCall.content().u8(0).string(name).time(Instant.now()).time(Instant.now()).u8(state);
+    try (WriteOperation write = new WriteOperation()) {
+      ClassCall.of("trash_add").string(id).structure(2, 1, entry).addTo(write);
+      io.operate("rbd_trash", write);
+    }
+    if (outOfDirectory) {
+      try (WriteOperation write = new WriteOperation()) {
+        ClassCall.of("dir_remove_image").string(name).string(id).addTo(write);
+        io.operate("rbd_directory", write);
+      }
+    }
+
+    pool.moveToTrash(name, id);
+
+    assertThat(pool.imageId(name)).isEmpty();
+    assertThat(rbdJson("ls", ceph.pool()).toString()).doesNotContain('"' + name + '"');
+    ceph.rbd("trash", "rm", ceph.pool() + "/" + id);
+    assertThat(pool.trashEntry(id)).isEmpty();
+  }
+
+  static Stream<Arguments> stepsOfAMove() {
+    return Stream.of(
+        Arguments.of(0, false),
+        Arguments.of(0, true),
+        Arguments.of(1, false),
+        Arguments.of(1, true));
+  }
+
+  @Test
+  void aJournaledAndAGroupedImageAreLeftToLibrbd() {
+    pool.create(name, OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING)));
+    String journaled = pool.imageId(name).orElseThrow();
+    assertThat(TrashMove.move(io, name, journaled)).isFalse();
+    pool.moveToTrash(name, journaled);
+    assertThat(pool.trashEntry(journaled)).isPresent();
+
+    String member = name + "-member";
+    pool.create(member, OBJECT, with(MAPPED));
+    ceph.rbd("group", "create", ceph.pool() + "/" + name + "-group");
+    ceph.rbd("group", "image", "add", ceph.pool() + "/" + name + "-group", spec() + "-member");
+    assertThat(TrashMove.move(io, member, pool.imageId(member).orElseThrow())).isFalse();
+    assertThat(pool.imageId(member)).isPresent();
+  }
+
+  @Test
+  void anImageWithoutHeaderIsNotFound() {
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+    io.remove("rbd_header." + id);
+
+    assertThatThrownBy(() -> pool.moveToTrash(name, id)).isInstanceOf(CephException.NotFound.class);
+    assertThatThrownBy(() -> pool.isWatched(id)).isInstanceOf(CephException.NotFound.class);
+  }
+
+  @Test
+  void anImageIsWatchedWhileItIsOpenForWriting() {
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+    assertThat(pool.isWatched(id)).isFalse();
+    try (RbdImage image = pool.open(name)) {
+      assertThat(pool.isWatched(id)).isTrue();
+      image.write(0, filled(512, 1)); // the other one bears with being asked
+    }
+    assertThat(pool.isWatched(id)).isFalse();
+  }
+
+  /** The header's keys, without the times and the name of the data objects. */
+  private static Map<String, String> header(String id) {
+    Map<String, String> keys = new TreeMap<>();
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetVals("", "", 1000);
+      io.operate("rbd_header." + id, read);
+      values.get().values().forEach((key, value) -> keys.put(key, HexFormat.of().formatHex(value)));
+    }
+    assertThat(keys).containsKeys("create_timestamp", "object_prefix");
+    keys.keySet().removeIf(key -> key.endsWith("_timestamp"));
+    keys.computeIfPresent(
+        "object_prefix",
+        (key, value) ->
+            new String(HexFormat.of().parseHex(value), UTF_8).substring(4).replace(id, ""));
+    return keys;
+  }
+
+  private static byte[] bytes(String object) {
+    try {
+      return io.read(object, 0, 1 << 20);
+    } catch (CephException.NotFound e) {
+      return new byte[0];
+    }
+  }
+
+  /** An entry of the trash with the name and the two times blanked. */
+  private static byte[] trashEntryWithoutTimes(String id, String imageName) {
+    JsonNode listed = null;
+    for (JsonNode entry : rbdJson("trash", "ls", ceph.pool(), "--all")) {
+      listed = entry.get("id").asText().equals(id) ? entry : listed;
+    }
+    assertThat(listed).isNotNull();
+    String key = "id_" + id;
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      io.operate("rbd_trash", read);
+      byte[] value = values.get().get(key);
+      int beforeName = 7 + 4; // version, length, source; length of the name
+      int behindTimes = beforeName + imageName.length() + 16;
+      byte[] rest = Arrays.copyOfRange(value, behindTimes, value.length);
+      byte[] blanked = Arrays.copyOf(value, 7 + rest.length);
+      blanked[2] -= (byte) imageName.length();
+      System.arraycopy(rest, 0, blanked, 7, rest.length);
+      return blanked;
+    }
+  }
+}
