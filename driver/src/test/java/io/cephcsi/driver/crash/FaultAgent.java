@@ -28,15 +28,18 @@ public final class FaultAgent {
         wrap(
             agent,
             "rados.IoContext",
-            namedOneOf("operate", "operateVersioned")
+            namedOneOf("operate", "operateVersioned", "operateAsync")
                 .and(takesArgument(1, named(BINDINGS + "rados.WriteOperation"))));
     agent = wrap(agent, "rados.IoContext", named("remove"));
     agent = wrap(agent, "rados.RadosCluster", named("mgrCommand"));
     agent =
+        wrap(agent, "rbd.RbdPool", namedOneOf("create", "cloneImage", "removeFromTrash", "remove"));
+    // The other moveToTrash is made of writes that count one by one.
+    agent =
         wrap(
             agent,
             "rbd.RbdPool",
-            namedOneOf("create", "cloneImage", "moveToTrash", "removeFromTrash", "remove"));
+            named("moveToTrash").and(takesArgument(1, named("java.time.Duration"))));
     agent = wrap(agent, "rbd.ImageSnapshots", namedOneOf("create", "remove"));
     agent = wrap(agent, "rbd.RbdImage", namedOneOf("resize", "flatten"));
     agent = wrap(agent, "rbd.ImageMetadata", namedOneOf("set", "remove"));
