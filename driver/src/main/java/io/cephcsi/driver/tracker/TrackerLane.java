@@ -11,7 +11,7 @@ import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.Semaphore;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -33,9 +33,9 @@ final class TrackerLane {
   private final String ownKey;
   private final IntConsumer pause;
   private final Queue<Pending<?>> waiting = new ConcurrentLinkedQueue<>();
-  private final ReentrantLock lane = new ReentrantLock();
+  private final Semaphore lane = new Semaphore(1);
 
-  // Guarded by the lane.
+  // Only for who has the lane.
   private @Nullable TrackerState remembered;
   private boolean uncertain;
 
@@ -54,15 +54,27 @@ final class TrackerLane {
   <R> R apply(TrackerChange<R> change) {
     Pending<R> mine = new Pending<>(change);
     waiting.add(mine);
-    lane.lock();
-    try {
-      while (!mine.isDone()) {
-        commit(take());
+    while (!mine.isDone()) {
+      if (lane.tryAcquire()) {
+        try {
+          commit(take());
+        } finally {
+          lane.release();
+          wakeNext();
+        }
+      } else {
+        mine.sleep(); // until it is done, or the lane is free
       }
-    } finally {
-      lane.unlock();
     }
     return mine.get();
+  }
+
+  /** Who waits was in the queue before it found the lane taken: it cannot be overlooked here. */
+  private void wakeNext() {
+    Pending<?> next = waiting.peek();
+    if (next != null) {
+      next.wake();
+    }
   }
 
   private Deque<Pending<?>> take() {
@@ -200,12 +212,14 @@ final class TrackerLane {
     return version;
   }
 
-  /** A change that waits for its result. Only used by who has the lane. */
+  /** A change that waits for its result; changed only by who has the lane. */
   private static final class Pending<R> {
     private final TrackerChange<R> change;
+    private final Semaphore wakings = new Semaphore(0);
     private @Nullable R proposed;
     private @Nullable R result;
     private @Nullable Throwable failure;
+    private volatile boolean done;
 
     Pending(TrackerChange<R> change) {
       this.change = change;
@@ -218,14 +232,27 @@ final class TrackerLane {
 
     void finish() {
       result = proposed;
+      done = true;
+      wake();
     }
 
     void fail(Throwable e) {
       failure = e;
+      done = true;
+      wake();
     }
 
     boolean isDone() {
-      return result != null || failure != null;
+      return done;
+    }
+
+    void wake() {
+      wakings.release();
+    }
+
+    /** Interruption would not end the write. */
+    void sleep() {
+      wakings.acquireUninterruptibly();
     }
 
     R get() {
@@ -235,11 +262,11 @@ final class TrackerLane {
       if (failure instanceof Error e) {
         throw e;
       }
-      R done = result;
-      if (done == null) {
+      R value = result;
+      if (value == null) {
         throw new IllegalStateException("the change was not carried out");
       }
-      return done;
+      return value;
     }
   }
 }
