@@ -283,6 +283,8 @@ mds cache memory limit = 268435456
 # After a stop, the mgr's own session is gone for good; the default waits 45 s for it.
 mds reconnect timeout = 3
 mds beacon grace = 120
+# What waits for the MDS's journal waits for its next tick, every 5 s by default.
+$([[ -n $slow_maps ]] || printf 'mds tick interval = 0.5\n')
 CONF
   local section
   for section in mon mgr osd mds; do

@@ -83,6 +83,11 @@ public final class LocalCluster extends TestCluster {
   }
 
   @Override
+  public String cephFsUser() {
+    return "csi-cephfs-provisioner";
+  }
+
+  @Override
   protected Path keyring(String user) {
     return folder.resolve("client." + user + ".keyring");
   }

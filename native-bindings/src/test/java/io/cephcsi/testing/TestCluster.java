@@ -68,6 +68,16 @@ public abstract class TestCluster implements AutoCloseable {
   /** The user that RBD provisioning runs as. */
   public abstract String rbdUser();
 
+  /** The user that CephFS provisioning runs as. */
+  public String cephFsUser() {
+    return rbdUser();
+  }
+
+  /** The file system; it has the subvolume group csi. */
+  public String fileSystem() {
+    return "cephfs";
+  }
+
   /** The keyring file of a user. */
   protected abstract Path keyring(String user);
 

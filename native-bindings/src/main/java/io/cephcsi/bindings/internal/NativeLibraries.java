@@ -14,6 +14,10 @@ final class NativeLibraries {
     return open("librbd.so.1", "librbd1");
   }
 
+  static NativeLibrary cephFs() {
+    return open("libcephfs.so.2", "libcephfs2");
+  }
+
   private static NativeLibrary open(String soname, String debianPackage) {
     try {
       return NativeLibrary.getInstance(soname);

@@ -52,10 +52,10 @@ class AbiTest {
   }
 
   @ParameterizedTest
-  @ValueSource(classes = {LibRados.class, LibRbd.class})
+  @ValueSource(classes = {LibRados.class, LibRbd.class, LibCephFs.class})
   void everyFunctionHasTheArgumentsAndTheResultOfTheHeader(Class<?> mapping) {
     List<Method> functions = functions(mapping);
-    assertThat(functions).hasSizeGreaterThan(50);
+    assertThat(functions).hasSizeGreaterThan(25);
     CAssertions assertions = new CAssertions();
     for (Method function : functions) {
       assertions.function(headers, function);
@@ -68,11 +68,12 @@ class AbiTest {
     assertThat(functions(LibRados.class))
         .allMatch(function -> NativeLibraries.has(NativeLibraries.rados(), function.getName()));
     assertThat(functions(LibRbd.class)).allMatch(function -> LibRbd.has(function.getName()));
+    assertThat(functions(LibCephFs.class)).allMatch(function -> LibCephFs.has(function.getName()));
     assertThat(LibRbd.has("rbd_open_with_a_name_that_none_has")).isFalse();
   }
 
   @ParameterizedTest
-  @ValueSource(classes = {LibRados.class, LibRbd.class})
+  @ValueSource(classes = {LibRados.class, LibRbd.class, LibCephFs.class})
   void everyCallbackIsTheOneThatTheFunctionTakes(Class<?> mapping) {
     for (Method function : functions(mapping)) {
       List<String> types = headers.function(function.getName()).parameters();
@@ -118,6 +119,10 @@ class AbiTest {
     values.put("LIBRADOS_CREATE_EXCLUSIVE", 1L);
     values.put("LIBRADOS_CREATE_IDEMPOTENT", 0L);
     values.put("ECANCELED", 125L);
+    values.put("CEPH_STATX_BASIC_STATS | CEPH_STATX_BTIME", 0xfffL);
+    values.put("AT_SYMLINK_NOFOLLOW", 0x100L);
+    values.put("O_RDWR | O_CREAT", 2L | 0100L);
+    values.put("S_IFDIR", 0040000L);
     CAssertions assertions = new CAssertions();
     values.forEach(assertions::constant);
     assertions.check(headers);

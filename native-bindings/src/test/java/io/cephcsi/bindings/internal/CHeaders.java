@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The functions that the installed headers of librados and librbd declare, as gcc reads them. */
+/** The functions that the installed headers of Ceph's libraries declare, as gcc reads them. */
 final class CHeaders {
   private static final String INCLUDES =
       """
@@ -20,10 +20,13 @@ final class CHeaders {
       #include <stdbool.h>
       #include <stddef.h>
       #include <rados/librados.h>
+      #include <sys/statvfs.h>
       #include <rbd/librbd.h>
+      #define __USE_FILE_OFFSET64
+      #include <cephfs/libcephfs.h>
       """;
   private static final Pattern DECLARATION =
-      Pattern.compile("/\\*.*?\\*/ extern (.*?)(r(?:ados|bd)_\\w+) \\((.*)\\);");
+      Pattern.compile("/\\*.*?\\*/ extern (.*?)((?:rados|rbd|ceph)_\\w+) \\((.*)\\);");
 
   private final Path folder;
   private final Map<String, Function> functions;
@@ -48,7 +51,8 @@ final class CHeaders {
       String errors = compile(folder, "", "-aux-info", list.toString());
       if (!errors.isEmpty()) {
         throw new AssertionError(
-            "the headers of librados and librbd do not compile; run ci/install ceph:\n" + errors);
+            "the headers of librados, librbd and libcephfs do not compile; run ci/install ceph:\n"
+                + errors);
       }
       Map<String, Function> functions = new HashMap<>();
       for (String line : Files.readAllLines(list)) {

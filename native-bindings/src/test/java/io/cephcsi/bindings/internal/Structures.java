@@ -43,7 +43,13 @@ final class Structures {
           of("rbd_group_image_info_t", 24, "name 0, pool 8, state 16"),
           of("rbd_group_snap_info_t", 16, "name 0, state 8"),
           of("rbd_snap_group_namespace_t", 24, "group_pool 0, group_name 8, group_snap_name 16"),
-          of("rbd_mirror_image_info_t", 16, "global_id 0, state 8, primary 12"));
+          of("rbd_mirror_image_info_t", 16, "global_id 0, state 8, primary 12"),
+          of(
+              "struct ceph_statx",
+              136,
+              "stx_uid 12, stx_gid 16, stx_mode 20, stx_ino 24, stx_size 32, stx_mtime 96,"
+                  + " stx_btime 112"),
+          of("struct statvfs", 112, "f_frsize 8, f_blocks 16, f_bavail 32, f_files 40"));
 
   private static Structure of(String name, int size, String fields) {
     Map<String, Integer> offsets = new LinkedHashMap<>();

@@ -1,0 +1,60 @@
+package io.cephcsi.bindings.cephfs;
+
+import static io.cephcsi.bindings.error.ReturnCode.check;
+
+import io.cephcsi.bindings.internal.LibCephFs;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.internal.NativeMemory;
+import java.util.List;
+
+/**
+ * An open directory, read from its begin to its end ({@code struct ceph_dir_result *}). One thread
+ * at a time reads it: the position belongs to the directory.
+ */
+public final class CephFsDirectory extends NativeHandle {
+  private static final int LONGEST_NAME = 256; // NAME_MAX and its zero byte
+  private static final int MOST_BYTES = 1 << 20;
+
+  private final CephFsMount mount;
+  private final String path;
+
+  /** Called inside a call of the mount. */
+  CephFsDirectory(CephFsMount mount, String path, long pointer) {
+    super("directory " + path, mount, pointer, true);
+    this.mount = mount;
+    this.path = path;
+  }
+
+  @Override
+  protected void destroy(long pointer) {
+    LibCephFs.ceph_closedir(parentPointer(), pointer);
+  }
+
+  /**
+   * The next names, . and .. among them ({@code ceph_getdnames}).
+   *
+   * @param bytes how much memory to offer for them; it is raised to what the longest name needs
+   * @return empty at the end
+   */
+  public List<String> nextNames(int bytes) {
+    int offered = Math.min(Math.max(bytes, LONGEST_NAME), MOST_BYTES);
+    long pointer = mount.enter();
+    try {
+      return read(pointer, offered);
+    } finally {
+      mount.exit();
+    }
+  }
+
+  private List<String> read(long mountPointer, int bytes) {
+    long directory = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      long buffer = arena.allocate(bytes);
+      int code = LibCephFs.ceph_getdnames(mountPointer, directory, buffer, bytes);
+      return NativeMemory.cStrings(buffer, check(code, "ceph_getdnames", path));
+    } finally {
+      exit();
+    }
+  }
+}
