@@ -6,18 +6,20 @@ import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.CredentialsDirectory;
 import io.cephcsi.driver.cluster.DriverAccess;
 import io.cephcsi.driver.cluster.MonitorProbe;
+import io.cephcsi.driver.cluster.NodeRegistry;
+import io.cephcsi.driver.cluster.NodeReporter;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.csi.ControllerService;
 import io.cephcsi.driver.csi.IdentityService;
 import io.cephcsi.driver.csi.NodeInfoService;
 import io.cephcsi.driver.csi.OwnAccess;
-import io.cephcsi.driver.csi.RbdControllerService;
+import io.cephcsi.driver.csi.RbdBackend;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.NodeRegistry;
-import io.cephcsi.driver.rbd.NodeReporter;
 import io.cephcsi.driver.rbd.RbdAttachments;
 import io.cephcsi.driver.rbd.RbdCapacity;
 import io.cephcsi.driver.rbd.RbdInventory;
@@ -107,8 +109,11 @@ public final class DriverProcess implements AutoCloseable {
       RbdSnapshots snapshots =
           new RbdSnapshots(volumes, clusters, connections, operations, settings);
       csi.add(
-          new RbdControllerService(
-              ownAccess(driver, volumes), volumes, snapshots, operations, executors));
+          new ControllerService(
+              ownAccess(driver, volumes),
+              new RbdBackend(volumes, snapshots, executors),
+              operations,
+              executors));
       addons.add(
           new RbdReclaimService(
               volumes,
@@ -148,7 +153,10 @@ public final class DriverProcess implements AutoCloseable {
   private Optional<DriverAccess> access(DriverConfig.Driver driver) {
     return driver
         .credentials()
-        .map(folder -> new DriverAccess(clusters, new CredentialsDirectory(folder), connections));
+        .map(
+            folder ->
+                new DriverAccess(
+                    Storage.RBD, clusters, new CredentialsDirectory(folder), connections));
   }
 
   private static NodeRegistry nodes(DriverConfig.Driver driver, DriverAccess access) {

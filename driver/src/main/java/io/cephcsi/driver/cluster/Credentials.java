@@ -23,12 +23,26 @@ public record Credentials(String userId, String key) {
     return of(secrets.get("userID"), secrets.get("userKey"));
   }
 
+  /**
+   * The credentials of a CephFS provisioner: {@code adminID} and {@code adminKey}, or else {@code
+   * userID} and {@code userKey}.
+   *
+   * @throws VolumeException UNAUTHENTICATED when neither pair is there
+   */
+  public static Credentials fromAdminSecrets(Map<String, String> secrets) {
+    return secrets.containsKey("adminID") || secrets.containsKey("adminKey")
+        ? of(secrets.get("adminID"), secrets.get("adminKey"))
+        : fromSecrets(secrets);
+  }
+
   private static Credentials of(@Nullable String userId, @Nullable String key) {
     String id = userId == null ? "" : userId.strip();
     id = id.startsWith(CLIENT) ? id.substring(CLIENT.length()) : id;
     if (id.isEmpty() || key == null || key.isBlank()) {
       throw new VolumeException(
-          Reason.UNAUTHENTICATED, "secrets: userID and userKey are required and not both given");
+          Reason.UNAUTHENTICATED,
+          "secrets: an id and its key are required and not both given (userID, userKey; for CephFS"
+              + " also adminID, adminKey)");
     }
     return new Credentials(id, key.strip());
   }

@@ -19,14 +19,20 @@ public final class DriverAccess {
   private final ClusterDirectory clusters;
   private final CredentialsDirectory credentials;
   private final ConnectionPool connections;
+  private final Storage storage;
 
   /**
+   * @param storage which storage is served
    * @param clusters the configured clusters
    * @param credentials the driver's own credentials
    * @param connections connections to the clusters
    */
   public DriverAccess(
-      ClusterDirectory clusters, CredentialsDirectory credentials, ConnectionPool connections) {
+      Storage storage,
+      ClusterDirectory clusters,
+      CredentialsDirectory credentials,
+      ConnectionPool connections) {
+    this.storage = storage;
     this.clusters = clusters;
     this.credentials = credentials;
     this.connections = connections;
@@ -50,10 +56,15 @@ public final class DriverAccess {
     return usable;
   }
 
-  private static List<String> place(ClusterConfig config) {
+  private List<String> place(ClusterConfig config) {
     List<String> place = new ArrayList<>(config.monitors().stream().sorted().toList());
-    place.add(config.rbdNamespace());
+    place.add(storage.namespace(config));
     return place;
+  }
+
+  /** Which storage is served. */
+  public Storage storage() {
+    return storage;
   }
 
   /**
@@ -78,7 +89,7 @@ public final class DriverAccess {
    */
   public Credentials credentials(String clusterId, Map<String, String> secrets) {
     if (!secrets.isEmpty()) {
-      return Credentials.fromSecrets(secrets);
+      return storage.credentials(secrets);
     }
     return credentials
         .find(clusterId)

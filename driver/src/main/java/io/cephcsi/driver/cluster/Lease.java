@@ -45,6 +45,15 @@ public final class Lease implements AutoCloseable {
   }
 
   /**
+   * A pool by its id, in a namespace.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if the cluster has no such pool
+   */
+  IoContext pool(long id, String namespace) {
+    return connection.pool(connection.poolName(id), namespace);
+  }
+
+  /**
    * Connects as the same user with options of its own; the caller closes it.
    *
    * @param options options of Ceph's configuration

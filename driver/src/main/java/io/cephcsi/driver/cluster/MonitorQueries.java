@@ -47,6 +47,28 @@ public final class MonitorQueries {
     return pools;
   }
 
+  /** All file systems that the user may see, by id. */
+  public static List<FileSystemInfo> fileSystems(RadosCluster cluster) {
+    return decodeFileSystems(ask(cluster, "fs dump", Map.of()));
+  }
+
+  static List<FileSystemInfo> decodeFileSystems(JsonNode answer) {
+    List<FileSystemInfo> fileSystems = new ArrayList<>();
+    for (JsonNode fileSystem : answer.path("filesystems")) {
+      JsonNode map = fileSystem.path("mdsmap");
+      List<Long> data = new ArrayList<>();
+      map.path("data_pools").forEach(pool -> data.add(pool.asLong()));
+      fileSystems.add(
+          new FileSystemInfo(
+              fileSystem.path("id").asLong(),
+              map.path("fs_name").asText(),
+              map.path("metadata_pool").asLong(),
+              data));
+    }
+    fileSystems.sort(Comparator.comparingLong(FileSystemInfo::id));
+    return fileSystems;
+  }
+
   /** How many more bytes each pool can take, by name; a quota is respected. */
   public static Map<String, PoolSpace> space(RadosCluster cluster) {
     return decodeSpace(ask(cluster, "df", Map.of("detail", "detail")));

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.cluster;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -7,11 +7,7 @@ import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.driver.cluster.ClusterConfig;
-import io.cephcsi.driver.cluster.DriverAccess;
-import io.cephcsi.driver.cluster.Lease;
-import io.cephcsi.driver.cluster.MonitorQueries;
-import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -60,27 +56,39 @@ public final class NodeRegistry {
   }
 
   /**
+   * Requires that a node was there within the last day; see {@link #isKnown}.
+   *
+   * @param lease the cluster of the volume
+   * @param pool the pool of the volume's journal
+   * @throws VolumeException NOT_FOUND if it was not
+   */
+  public void require(Lease lease, IoContext pool, String nodeId) {
+    if (!isKnown(lease, pool, nodeId)) {
+      throw VolumeException.notFound("node " + nodeId + " does not exist");
+    }
+  }
+
+  /**
    * Whether a node was there within the last day; one round trip for a node that is registered in
    * the pool.
    *
    * @param lease the cluster of the volume
    * @param pool the pool of the volume
    */
-  boolean isKnown(Lease lease, IoContext pool, String nodeId) {
+  private boolean isKnown(Lease lease, IoContext pool, String nodeId) {
     if (ownNode.filter(nodeId::equals).isPresent() || isRegistered(pool, nodeId)) {
       return true;
     }
     // The pool may be younger than the node's last report: look where it reported to before.
-    return MonitorQueries.pools(lease.cluster()).stream()
-        .filter(PoolInfo::mayHoldRbd)
+    return access.storage().journalPools(lease).stream()
         .anyMatch(other -> isRegisteredIn(lease, other, nodeId));
   }
 
-  private boolean isRegisteredIn(Lease lease, PoolInfo pool, String nodeId) {
+  private boolean isRegisteredIn(Lease lease, long pool, String nodeId) {
     try {
-      return isRegistered(lease.rbdPool(pool.name()), nodeId);
+      return isRegistered(access.storage().open(lease, pool), nodeId);
     } catch (CephException e) {
-      LOG.debug("pool {} is not for us: {}", pool.name(), e.getMessage());
+      LOG.debug("pool {} is not for us: {}", pool, e.getMessage());
       return false;
     }
   }
@@ -121,8 +129,7 @@ public final class NodeRegistry {
       return access.connected(
           cluster,
           lease ->
-              MonitorQueries.pools(lease.cluster()).stream()
-                  .filter(PoolInfo::mayHoldRbd)
+              access.storage().journalPools(lease).stream()
                   .anyMatch(pool -> anyRegisteredIn(lease, pool)));
     } catch (RuntimeException e) {
       LOG.warn("cluster {} cannot be asked for nodes: {}", cluster.clusterId(), e.toString());
@@ -130,13 +137,13 @@ public final class NodeRegistry {
     }
   }
 
-  private boolean anyRegisteredIn(Lease lease, PoolInfo pool) {
+  private boolean anyRegisteredIn(Lease lease, long pool) {
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetVals("", "", 1);
-      lease.rbdPool(pool.name()).operate(object, read);
+      access.storage().open(lease, pool).operate(object, read);
       return !values.get().values().isEmpty();
     } catch (CephException e) {
-      LOG.debug("no nodes in pool {}: {}", pool.name(), e.getMessage());
+      LOG.debug("no nodes in pool {}: {}", pool, e.getMessage());
       return false;
     }
   }
@@ -154,8 +161,9 @@ public final class NodeRegistry {
                 access.connected(
                     cluster,
                     lease -> {
-                      MonitorQueries.pools(lease.cluster()).stream()
-                          .filter(PoolInfo::mayHoldRbd)
+                      access
+                          .storage()
+                          .journalPools(lease)
                           .forEach(pool -> registerIn(lease, pool, nodeId));
                       return null;
                     });
@@ -169,14 +177,14 @@ public final class NodeRegistry {
             });
   }
 
-  private void registerIn(Lease lease, PoolInfo pool, String nodeId) {
+  private void registerIn(Lease lease, long pool, String nodeId) {
     try (WriteOperation write = new WriteOperation()) {
       byte[] now = clock.instant().toString().getBytes(UTF_8);
       write.create().omapSet(Map.of(nodeId, now));
-      lease.rbdPool(pool.name()).operate(object, write);
+      access.storage().open(lease, pool).operate(object, write);
     } catch (CephException e) {
       if (e instanceof CephException.Denied || e.errno() == Errno.EOPNOTSUPP) {
-        LOG.debug("pool {} is not for us: {}", pool.name(), e.getMessage());
+        LOG.debug("pool {} is not for us: {}", pool, e.getMessage());
       } else {
         throw e;
       }

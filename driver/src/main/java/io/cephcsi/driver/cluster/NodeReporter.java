@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.cluster;
 
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;

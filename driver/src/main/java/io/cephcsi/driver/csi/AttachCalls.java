@@ -2,12 +2,9 @@ package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.csi.Requests.required;
 
-import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.Attachment;
-import io.cephcsi.driver.rbd.MutableParameters;
-import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -24,16 +21,13 @@ import java.util.concurrent.CompletableFuture;
 /** The controller's calls that change how a volume is used: decode, lock, call, encode. */
 final class AttachCalls {
   private final OwnAccess own;
-  private final RbdVolumes volumes;
+  private final ControllerBackend backend;
   private final OperationRegistry operations;
-  private final ClusterExecutors executors;
 
-  AttachCalls(
-      OwnAccess own, RbdVolumes volumes, OperationRegistry operations, ClusterExecutors executors) {
+  AttachCalls(OwnAccess own, ControllerBackend backend, OperationRegistry operations) {
     this.own = own;
-    this.volumes = volumes;
+    this.backend = backend;
     this.operations = operations;
-    this.executors = executors;
   }
 
   CompletableFuture<ControllerPublishVolumeResponse> publish(
@@ -44,7 +38,8 @@ final class AttachCalls {
       throw VolumeException.invalid("volume_capability is required");
     }
     VolumeCapabilities.requireComplete(List.of(request.getVolumeCapability()));
-    VolumeCapabilities.unsupported(List.of(request.getVolumeCapability()), true)
+    backend
+        .unsupported(List.of(request.getVolumeCapability()), true)
         .ifPresent(
             reason -> {
               throw VolumeException.invalid("volume_capability: " + reason);
@@ -60,7 +55,7 @@ final class AttachCalls {
     return operations.start(
         id.toString(),
         "ControllerPublishVolume",
-        executors.calls(id.clusterId()),
+        backend.executor(id.clusterId()),
         operation -> {
           requireAttaching();
           own.attachments().attach(id, wanted, user);
@@ -86,7 +81,7 @@ final class AttachCalls {
     return operations.start(
         id.toString(),
         "ControllerUnpublishVolume",
-        executors.calls(id.clusterId()),
+        backend.executor(id.clusterId()),
         operation -> {
           requireAttaching();
           own.attachments().detach(id, request.getNodeId(), user);
@@ -107,15 +102,16 @@ final class AttachCalls {
     if (request.getMutableParametersCount() == 0) {
       throw VolumeException.invalid("mutable_parameters is required");
     }
-    MutableParameters parameters = MutableParameters.parse(request.getMutableParametersMap());
+    ControllerBackend.Modification modification =
+        backend.modification(request.getMutableParametersMap());
     VolumeId id = Requests.volumeId(request.getVolumeId());
     Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
     return operations.start(
         id.toString(),
         "ControllerModifyVolume",
-        executors.calls(id.clusterId()),
+        backend.executor(id.clusterId()),
         operation -> {
-          volumes.modify(id, parameters, user);
+          modification.apply(id, user);
           return ControllerModifyVolumeResponse.getDefaultInstance();
         });
   }

@@ -7,13 +7,9 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.CreatedVolume;
-import io.cephcsi.driver.rbd.MutableParameters;
-import io.cephcsi.driver.rbd.RbdParameters;
-import io.cephcsi.driver.rbd.RbdSnapshots;
-import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
@@ -38,8 +34,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** CSI Controller for RBD: decode, lock, call, encode. */
-public final class RbdControllerService extends OwnAccessController {
+/** CSI Controller: decode, lock, call, encode. */
+public final class ControllerService extends OwnAccessController {
   private static final List<RPC.Type> CAPABILITIES =
       List.of(
           RPC.Type.CREATE_DELETE_VOLUME,
@@ -48,29 +44,25 @@ public final class RbdControllerService extends OwnAccessController {
           RPC.Type.EXPAND_VOLUME,
           RPC.Type.SINGLE_NODE_MULTI_WRITER);
 
-  private final RbdVolumes volumes;
+  private final ControllerBackend backend;
   private final SnapshotCalls snapshots;
   private final OperationRegistry operations;
-  private final ClusterExecutors executors;
 
   /**
    * @param own what needs credentials of the driver's own; empty without
-   * @param volumes does the work
-   * @param snapshots does the work on snapshots
+   * @param backend does the work
    * @param operations locks names and ids
-   * @param executors run what blocks
+   * @param executors run what is about no single cluster
    */
-  public RbdControllerService(
+  public ControllerService(
       Optional<OwnAccess> own,
-      RbdVolumes volumes,
-      RbdSnapshots snapshots,
+      ControllerBackend backend,
       OperationRegistry operations,
       ClusterExecutors executors) {
-    super(own, volumes, operations, executors);
-    this.volumes = volumes;
-    this.snapshots = new SnapshotCalls(snapshots, operations, executors);
+    super(own, backend, operations, executors);
+    this.backend = backend;
+    this.snapshots = new SnapshotCalls(backend, operations);
     this.operations = operations;
-    this.executors = executors;
   }
 
   @Override
@@ -110,35 +102,23 @@ public final class RbdControllerService extends OwnAccessController {
           String name = required(request.getName(), "name");
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
           Optional<ContentSource> source = ContentSources.of(request);
-          VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), source.isPresent())
+          backend
+              .unsupported(request.getVolumeCapabilitiesList(), source.isPresent())
               .ifPresent(
                   reason -> {
                     throw VolumeException.invalid("volume_capabilities: " + reason);
                   });
-          MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
           CapacityRange capacity = Requests.capacity(request.getCapacityRange());
-          RbdParameters parameters = Topologies.parameters(request);
-          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          ControllerBackend.Creation creation = backend.creation(request, capacity, source);
+          Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           return operations
               .start(
-                  RbdVolumes.nameKey(name),
+                  OperationRegistry.volumeName(name),
                   "CreateVolume",
-                  executors.calls(parameters.clusterId()),
-                  operation ->
-                      created(
-                          volumes.create(name, parameters, capacity, source, credentials),
-                          mutable,
-                          credentials))
+                  backend.executor(creation.clusterId()),
+                  operation -> creation.create(name, credentials, operation))
               .thenApply(volume -> created(volume, request));
         });
-  }
-
-  private CreatedVolume created(
-      CreatedVolume volume, MutableParameters mutable, Credentials credentials) {
-    if (!mutable.metadata().isEmpty()) {
-      volumes.modify(volume.id(), mutable, credentials);
-    }
-    return volume;
   }
 
   private static CreateVolumeResponse created(CreatedVolume volume, CreateVolumeRequest request) {
@@ -178,13 +158,13 @@ public final class RbdControllerService extends OwnAccessController {
           if (id.isEmpty()) {
             return CompletableFuture.completedFuture(done); // no such volume can exist
           }
-          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           return operations.start(
               id.get().toString(),
               "DeleteVolume",
-              executors.calls(id.get().clusterId()),
+              backend.executor(id.get().clusterId()),
               operation -> {
-                volumes.delete(id.get(), credentials);
+                backend.delete(id.get(), credentials);
                 return done;
               });
         });
@@ -201,22 +181,20 @@ public final class RbdControllerService extends OwnAccessController {
           required(request.getVolumeId(), "volume_id");
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
           VolumeId id = Requests.volumeId(request.getVolumeId());
-          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+          Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           return operations.read(
               "ValidateVolumeCapabilities of " + id,
-              executors.calls(id.clusterId()),
+              backend.executor(id.clusterId()),
               () -> {
-                volumes.size(id, credentials);
+                backend.require(id, credentials);
                 return validated(request);
               });
         });
   }
 
-  private static ValidateVolumeCapabilitiesResponse validated(
-      ValidateVolumeCapabilitiesRequest request) {
+  private ValidateVolumeCapabilitiesResponse validated(ValidateVolumeCapabilitiesRequest request) {
     // A volume that exists may have content by now, whatever it was made from.
-    Optional<String> reason =
-        VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), true);
+    Optional<String> reason = backend.unsupported(request.getVolumeCapabilitiesList(), true);
     ValidateVolumeCapabilitiesResponse.Builder response =
         ValidateVolumeCapabilitiesResponse.newBuilder();
     if (reason.isPresent()) {
@@ -246,19 +224,19 @@ public final class RbdControllerService extends OwnAccessController {
           }
           CapacityRange capacity = Requests.capacity(request.getCapacityRange());
           VolumeId id = Requests.volumeId(request.getVolumeId());
-          Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
-          boolean block = request.getVolumeCapability().hasBlock();
+          Credentials credentials = backend.storage().credentials(request.getSecretsMap());
+          boolean onNode = backend.expandsOnNode(request.getVolumeCapability());
           return operations
               .start(
                   id.toString(),
                   "ControllerExpandVolume",
-                  executors.calls(id.clusterId()),
-                  operation -> volumes.expand(id, capacity, credentials))
+                  backend.executor(id.clusterId()),
+                  operation -> backend.expand(id, capacity, credentials))
               .thenApply(
                   size ->
                       ControllerExpandVolumeResponse.newBuilder()
                           .setCapacityBytes(size)
-                          .setNodeExpansionRequired(!block)
+                          .setNodeExpansionRequired(onNode)
                           .build());
         });
   }

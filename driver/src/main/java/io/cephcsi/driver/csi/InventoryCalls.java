@@ -4,10 +4,10 @@ import static io.cephcsi.driver.csi.Requests.required;
 
 import com.google.protobuf.Int64Value;
 import io.cephcsi.driver.cluster.ClusterExecutors;
-import io.cephcsi.driver.rbd.ListPage;
-import io.cephcsi.driver.rbd.ListedSnapshot;
-import io.cephcsi.driver.rbd.ListedVolume;
-import io.cephcsi.driver.rbd.RbdCapacity.Capacity;
+import io.cephcsi.driver.volume.Capacity;
+import io.cephcsi.driver.volume.ListPage;
+import io.cephcsi.driver.volume.ListedSnapshot;
+import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
@@ -27,13 +27,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
-/** The controller's questions on RBD volumes and snapshots: decode, call, encode. */
+/** The controller's questions on volumes and snapshots: decode, call, encode. */
 final class InventoryCalls {
   private final OwnAccess own;
+  private final ControllerBackend backend;
   private final ClusterExecutors executors;
 
-  InventoryCalls(OwnAccess own, ClusterExecutors executors) {
+  InventoryCalls(OwnAccess own, ControllerBackend backend, ClusterExecutors executors) {
     this.own = own;
+    this.backend = backend;
     this.executors = executors;
   }
 
@@ -70,7 +72,7 @@ final class InventoryCalls {
   private static VolumeCondition condition(Optional<String> problem) {
     return VolumeCondition.newBuilder()
         .setAbnormal(problem.isPresent())
-        .setMessage(problem.orElse("the image is there and healthy"))
+        .setMessage(problem.orElse("the volume is there and healthy"))
         .build();
   }
 
@@ -153,8 +155,7 @@ final class InventoryCalls {
   }
 
   CompletableFuture<GetCapacityResponse> getCapacity(GetCapacityRequest request) {
-    boolean possible =
-        VolumeCapabilities.unsupported(request.getVolumeCapabilitiesList(), true).isEmpty();
+    boolean possible = backend.unsupported(request.getVolumeCapabilitiesList(), true).isEmpty();
     return onLists(
         () -> {
           Capacity capacity =
@@ -185,7 +186,7 @@ final class InventoryCalls {
   }
 
   private <T> CompletableFuture<T> onCluster(VolumeId id, Supplier<T> work) {
-    return on(executors.calls(id.clusterId()), work);
+    return on(backend.executor(id.clusterId()), work);
   }
 
   private static <T> CompletableFuture<T> on(Executor executor, Supplier<T> work) {

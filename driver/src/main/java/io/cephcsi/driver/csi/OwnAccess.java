@@ -1,13 +1,13 @@
 package io.cephcsi.driver.csi;
 
 import io.cephcsi.driver.cluster.DriverAccess;
-import io.cephcsi.driver.rbd.NodeRegistry;
-import io.cephcsi.driver.rbd.RbdAttachments;
-import io.cephcsi.driver.rbd.RbdCapacity;
-import io.cephcsi.driver.rbd.RbdInventory;
+import io.cephcsi.driver.cluster.NodeRegistry;
+import io.cephcsi.driver.cluster.VolumeAttachments;
+import io.cephcsi.driver.volume.Capacity;
+import io.cephcsi.driver.volume.Inventory;
 
 /**
- * What the RBD controller can do only with credentials of its own, because the requests carry none.
+ * What the controller can do only with credentials of its own, because the requests carry none.
  *
  * @param access the clusters, with those credentials
  * @param inventory lists
@@ -18,9 +18,9 @@ import io.cephcsi.driver.rbd.RbdInventory;
  */
 public record OwnAccess(
     DriverAccess access,
-    RbdInventory inventory,
-    RbdCapacity capacity,
-    RbdAttachments attachments,
+    Inventory inventory,
+    Capacity.Source capacity,
+    VolumeAttachments attachments,
     NodeRegistry nodes,
     boolean alwaysAttach) {
   /** Whether volumes are published to nodes; may block on the clusters until it is so once. */

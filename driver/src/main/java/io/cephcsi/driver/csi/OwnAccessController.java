@@ -4,7 +4,6 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
@@ -46,8 +45,7 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
           RPC.Type.GET_CAPACITY,
           RPC.Type.GET_VOLUME,
           RPC.Type.GET_SNAPSHOT,
-          RPC.Type.VOLUME_CONDITION,
-          RPC.Type.MODIFY_VOLUME);
+          RPC.Type.VOLUME_CONDITION);
   private static final List<RPC.Type> WITH_NODES =
       List.of(RPC.Type.PUBLISH_UNPUBLISH_VOLUME, RPC.Type.PUBLISH_READONLY);
   private static final int PATIENCE_SECONDS = 5;
@@ -55,17 +53,19 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
   private final Optional<OwnAccess> own;
   private final Optional<InventoryCalls> inventory;
   private final Optional<AttachCalls> attach;
+  private final ControllerBackend backend;
   private final ClusterExecutors executors;
 
   OwnAccessController(
       Optional<OwnAccess> own,
-      RbdVolumes volumes,
+      ControllerBackend backend,
       OperationRegistry operations,
       ClusterExecutors executors) {
     this.own = own;
+    this.backend = backend;
     this.executors = executors;
-    this.inventory = own.map(access -> new InventoryCalls(access, executors));
-    this.attach = own.map(access -> new AttachCalls(access, volumes, operations, executors));
+    this.inventory = own.map(access -> new InventoryCalls(access, backend, executors));
+    this.attach = own.map(access -> new AttachCalls(access, backend, operations));
   }
 
   /** The capabilities that this part adds now; a cluster that is silent adds none of its own. */
@@ -78,6 +78,7 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
         .thenApply(
             attaches -> {
               List<RPC.Type> types = new ArrayList<>(ALWAYS);
+              types.addAll(backend.capabilities());
               if (attaches) {
                 types.addAll(WITH_NODES);
               }

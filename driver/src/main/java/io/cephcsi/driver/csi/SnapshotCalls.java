@@ -3,12 +3,9 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.csi.Requests.required;
 
 import com.google.protobuf.Timestamp;
-import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.CreatedSnapshot;
-import io.cephcsi.driver.rbd.RbdSnapshots;
-import io.cephcsi.driver.rbd.SnapshotParameters;
+import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
@@ -20,16 +17,14 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** The calls of the controller on snapshots of RBD volumes: decode, lock, call, encode. */
+/** The calls of the controller on snapshots of volumes: decode, lock, call, encode. */
 final class SnapshotCalls {
-  private final RbdSnapshots snapshots;
+  private final ControllerBackend backend;
   private final OperationRegistry operations;
-  private final ClusterExecutors executors;
 
-  SnapshotCalls(RbdSnapshots snapshots, OperationRegistry operations, ClusterExecutors executors) {
-    this.snapshots = snapshots;
+  SnapshotCalls(ControllerBackend backend, OperationRegistry operations) {
+    this.backend = backend;
     this.operations = operations;
-    this.executors = executors;
   }
 
   CompletableFuture<CreateSnapshotResponse> create(CreateSnapshotRequest request) {
@@ -41,14 +36,15 @@ final class SnapshotCalls {
                 () ->
                     VolumeException.notFound(
                         "source_volume_id " + volume + " does not exist: not an id of ours"));
-    SnapshotParameters parameters = SnapshotParameters.parse(request.getParametersMap());
-    Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+    ControllerBackend.SnapshotCreation creation =
+        backend.snapshotCreation(request.getParametersMap());
+    Credentials credentials = backend.storage().credentials(request.getSecretsMap());
     return operations
         .start(
-            RbdSnapshots.nameKey(name),
+            OperationRegistry.snapshotName(name),
             "CreateSnapshot",
-            executors.calls(source.clusterId()),
-            operation -> snapshots.create(name, source, parameters, credentials))
+            backend.executor(source.clusterId()),
+            operation -> creation.create(name, source, credentials))
         .thenApply(SnapshotCalls::created);
   }
 
@@ -77,13 +73,13 @@ final class SnapshotCalls {
     if (id.isEmpty()) {
       return CompletableFuture.completedFuture(done); // no such snapshot can exist
     }
-    Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
+    Credentials credentials = backend.storage().credentials(request.getSecretsMap());
     return operations.start(
         id.get().toString(),
         "DeleteSnapshot",
-        executors.calls(id.get().clusterId()),
+        backend.executor(id.get().clusterId()),
         operation -> {
-          snapshots.delete(id.get(), credentials);
+          backend.deleteSnapshot(id.get(), credentials);
           return done;
         });
   }

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.csi;
 
 import com.google.protobuf.Timestamp;
-import io.cephcsi.driver.rbd.ListedSnapshot;
+import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import java.time.Instant;
 

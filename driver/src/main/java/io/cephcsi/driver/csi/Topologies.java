@@ -1,8 +1,8 @@
 package io.cephcsi.driver.csi;
 
-import io.cephcsi.driver.rbd.CreatedVolume;
 import io.cephcsi.driver.rbd.RbdParameters;
 import io.cephcsi.driver.rbd.TopologyPools;
+import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;

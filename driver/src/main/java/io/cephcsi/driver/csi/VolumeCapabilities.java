@@ -5,8 +5,9 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
-/** Which capabilities an RBD volume can have. */
+/** Which capabilities a volume can have. */
 final class VolumeCapabilities {
   private VolumeCapabilities() {}
 
@@ -50,6 +51,24 @@ final class VolumeCapabilities {
         .map(capability -> unsupported(capability, fromSource))
         .flatMap(Optional::stream)
         .findFirst();
+  }
+
+  /** Why CephFS cannot serve a use; empty when it can: it is mounted, in every access mode. */
+  static Optional<String> unsupportedByCephFs(List<VolumeCapability> capabilities) {
+    return capabilities.stream()
+        .flatMap(
+            capability ->
+                capability.hasBlock()
+                    ? Stream.of("CephFS has no block volumes: they are mounted")
+                    : unknownMode(capability).stream())
+        .findFirst();
+  }
+
+  private static Optional<String> unknownMode(VolumeCapability capability) {
+    Mode mode = capability.getAccessMode().getMode();
+    return mode == Mode.UNKNOWN || mode == Mode.UNRECOGNIZED
+        ? Optional.of("access mode " + mode + " is not supported")
+        : Optional.empty();
   }
 
   private static Optional<String> unsupported(VolumeCapability capability, boolean fromSource) {

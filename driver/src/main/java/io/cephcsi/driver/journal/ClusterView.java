@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.journal;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -6,6 +6,7 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.cluster.Storage;
 import java.util.List;
 import java.util.Optional;
 
@@ -17,9 +18,10 @@ import java.util.Optional;
  * @param pools all pools, by id
  * @param danger what endangers data now
  */
-record ClusterView(
+public record ClusterView(
     Lease lease, ParallelReads reads, List<PoolInfo> pools, Optional<String> danger) {
-  static ClusterView of(Lease lease, ParallelReads reads) {
+  /** Asks the monitors. */
+  public static ClusterView of(Lease lease, ParallelReads reads) {
     return new ClusterView(
         lease,
         reads,
@@ -27,21 +29,25 @@ record ClusterView(
         MonitorQueries.dangers(lease.cluster()));
   }
 
-  String clusterId() {
+  /** The id of the cluster in the configuration. */
+  public String clusterId() {
     return lease.config().clusterId();
   }
 
-  /** A pool by its id; empty when it is gone, with everything in it. */
-  Optional<IoContext> io(long poolId) {
+  /**
+   * A pool by its id, in the namespace of a storage's journals; empty when it is gone, with
+   * everything in it.
+   */
+  public Optional<IoContext> io(Storage storage, long poolId) {
     try {
-      return Optional.of(lease.rbdPool(poolId));
+      return Optional.of(storage.open(lease, poolId));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
   }
 
   /** Whether a pool is full, as the map says. */
-  boolean isFull(long poolId) {
+  public boolean isFull(long poolId) {
     return pools.stream().anyMatch(pool -> pool.id() == poolId && pool.full());
   }
 }

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.journal;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
@@ -10,7 +10,10 @@ import java.util.Optional;
  *
  * @param <T> volumes or snapshots
  */
-interface ListReader<T> {
+public interface ListReader<T> {
+  /** The ids of the pools that may have journals of what is listed, sorted. */
+  List<Long> journalPools(ClusterView cluster);
+
   /**
    * Reads a batch.
    *

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.journal;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -6,12 +6,8 @@ import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.DriverAccess;
 import io.cephcsi.driver.cluster.ParallelReads;
-import io.cephcsi.driver.cluster.PoolInfo;
-import io.cephcsi.driver.journal.JournalDirectory;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
-import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.journal.ListPosition;
-import io.cephcsi.driver.journal.NameWalk;
+import io.cephcsi.driver.volume.ListPage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayList;
@@ -32,9 +28,9 @@ import org.slf4j.LoggerFactory;
  *
  * @param <T> volumes or snapshots
  */
-final class Listing<T> {
+public final class Listing<T> {
   /** The most entries in one answer, so that it stays below the 4 MiB that clients of gRPC take. */
-  static final int MAX_ENTRIES = 5000;
+  public static final int MAX_ENTRIES = 5000;
 
   private static final Logger LOG = LoggerFactory.getLogger(Listing.class);
 
@@ -59,7 +55,7 @@ final class Listing<T> {
    * @throws VolumeException ABORTED when the token is not good, INVALID_ARGUMENT when maxEntries is
    *     negative
    */
-  Listing(
+  public Listing(
       DriverAccess access,
       ClusterExecutors executors,
       JournalKind kind,
@@ -80,7 +76,7 @@ final class Listing<T> {
   }
 
   /** Reads the page. */
-  ListPage<T> read() {
+  public ListPage<T> read() {
     for (ClusterConfig cluster : clustersToRead()) {
       if (isFull()) {
         break;
@@ -121,10 +117,10 @@ final class Listing<T> {
   }
 
   private void read(ClusterView cluster) {
-    for (PoolInfo pool : cluster.pools()) {
+    for (long pool : reader.journalPools(cluster)) {
       long start = from.map(ListPosition::poolId).orElse(Long.MIN_VALUE);
-      if (!isFull() && pool.mayHoldRbd() && pool.id() >= start) {
-        cluster.io(pool.id()).ifPresent(io -> readPool(cluster, io));
+      if (!isFull() && pool >= start) {
+        cluster.io(access.storage(), pool).ifPresent(io -> readPool(cluster, io));
       }
     }
   }

@@ -57,6 +57,16 @@ public final class OperationRegistry {
             .build();
   }
 
+  /** The key that operations on the request name of a volume lock. */
+  public static String volumeName(String requestName) {
+    return "name " + requestName;
+  }
+
+  /** The key that operations on the request name of a snapshot lock. */
+  public static String snapshotName(String requestName) {
+    return "snapshot name " + requestName;
+  }
+
   /**
    * Starts an operation, unless one with its key runs.
    *

@@ -5,14 +5,14 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.MonitorQueries.PoolSpace;
 import io.cephcsi.driver.cluster.PoolInfo;
-import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.Capacity;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
 /** How much room there is for volumes. Blocks on the cluster. Safe for several threads. */
-public final class RbdCapacity {
+public final class RbdCapacity implements Capacity.Source {
   private final DriverAccess access;
 
   /**
@@ -23,13 +23,10 @@ public final class RbdCapacity {
   }
 
   /**
-   * The room for volumes of a StorageClass: that of the pool that takes their data, or of the
-   * topology's pool. One round trip.
-   *
-   * @param parameters of the StorageClass, with clusterID and pool
-   * @param topology where the volumes should be accessible from; empty for anywhere
-   * @throws VolumeException INVALID_ARGUMENT if the cluster or pool does not exist
+   * The room of the pool that takes the data of such volumes, or of the topology's pool. One round
+   * trip.
    */
+  @Override
   public Capacity of(Map<String, String> parameters, Map<String, String> topology) {
     TopologyPools pools = TopologyPools.parse(parameters);
     List<TopologyPools.Choice> choices =
@@ -65,6 +62,7 @@ public final class RbdCapacity {
    * The room on all clusters: of each, that of its roomiest pool. Pools of a cluster share its
    * disks, so adding them up would count the same room several times. Two round trips for each.
    */
+  @Override
   public Capacity ofAll() {
     long total = 0;
     for (var cluster : access.clusters()) {
@@ -81,17 +79,5 @@ public final class RbdCapacity {
         .mapToLong(found -> found == null ? 0 : found.available())
         .max()
         .orElse(0);
-  }
-
-  /**
-   * How much room there is.
-   *
-   * @param available in bytes
-   * @param largest the largest volume that could be filled; empty when nothing but the room limits
-   *     it
-   */
-  public record Capacity(long available, OptionalLong largest) {
-    /** The smallest volume, in bytes. */
-    public static final long SMALLEST = CapacityRange.GRANULARITY;
   }
 }

@@ -7,19 +7,23 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.DriverAccess;
 import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.journal.Listing;
+import io.cephcsi.driver.volume.Inventory;
+import io.cephcsi.driver.volume.ListPage;
+import io.cephcsi.driver.volume.ListedSnapshot;
+import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * What volumes and snapshots there are, and how they are. Changes nothing, locks nothing. All calls
- * block on the cluster. Safe for several threads.
- */
-public final class RbdInventory {
+/** What RBD volumes and snapshots there are, and how they are. */
+public final class RbdInventory implements Inventory {
   private final DriverAccess access;
   private final ClusterExecutors executors;
   private final RbdVolumes volumes;
@@ -39,12 +43,8 @@ public final class RbdInventory {
     this.instanceId = instanceId;
   }
 
-  /**
-   * Lists volumes; see {@link Listing} and {@link VolumeReader} for what it costs.
-   *
-   * @param maxEntries how many at most; 0 for as many as an answer can hold
-   * @param token where to go on; empty to begin
-   */
+  /** See {@link Listing} and {@link VolumeReader} for what it costs. */
+  @Override
   public ListPage<ListedVolume> volumes(int maxEntries, String token) {
     VolumeReader reader = new VolumeReader(instanceId);
     return new Listing<>(
@@ -52,11 +52,8 @@ public final class RbdInventory {
         .read();
   }
 
-  /**
-   * Lists snapshots; see {@link Listing} and {@link SnapshotReader} for what it costs.
-   *
-   * @param source only those of this volume; empty for all
-   */
+  /** See {@link Listing} and {@link SnapshotReader} for what it costs. */
+  @Override
   public ListPage<ListedSnapshot> snapshots(
       Optional<VolumeId> source, int maxEntries, String token) {
     SnapshotReader reader = new SnapshotReader(instanceId, source);
@@ -65,7 +62,8 @@ public final class RbdInventory {
         .read();
   }
 
-  /** One snapshot, in six round trips; empty if it does not exist. */
+  /** In six round trips. */
+  @Override
   public Optional<ListedSnapshot> snapshot(VolumeId id, Map<String, String> secrets) {
     if (access.find(id.clusterId()).isEmpty()) {
       return Optional.empty();
@@ -79,7 +77,7 @@ public final class RbdInventory {
               ClusterView.of(lease, new ParallelReads(executors.reads(id.clusterId())));
           Name name = new Name("", id.uuid(), id.location());
           return cluster
-              .io(id.location())
+              .io(Storage.RBD, id.location())
               .flatMap(
                   io ->
                       new SnapshotReader(instanceId, Optional.empty())
@@ -88,12 +86,8 @@ public final class RbdInventory {
         });
   }
 
-  /**
-   * One volume. Its image is opened, which tells more than lists can: who mirrors it.
-   *
-   * @throws VolumeException NOT_FOUND if it does not exist; one without an image does, and that is
-   *     its problem
-   */
+  /** Its image is opened, which tells more than lists can: who mirrors it. */
+  @Override
   public ListedVolume volume(VolumeId id) {
     Credentials user = access.credentials(id.clusterId(), Map.of());
     return volumes.with(id, user, volume -> describe(volume));
@@ -120,7 +114,7 @@ public final class RbdInventory {
             "pool", io.pool(),
             "journalPool", journalPool,
             "imageName", volume.entry().name()),
-        Attachment.of(volume.entry()).stream().map(Attachment::nodeId).toList(),
+        AttachmentJournal.nodes(volume.entry()),
         image.isPresent()
             ? VolumeReader.problem(cluster, io, image.get()).or(() -> mirrored(volume))
             : Optional.of(missing(volume)));

@@ -16,6 +16,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -63,11 +64,6 @@ public final class RbdSnapshots {
     this.connections = connections;
     this.operations = operations;
     this.settings = settings;
-  }
-
-  /** The key that operations on a request name lock. */
-  public static String nameKey(String requestName) {
-    return "snapshot name " + requestName;
   }
 
   /**
@@ -193,7 +189,8 @@ public final class RbdSnapshots {
           Optional<JournalEntry> entry = journal.byUuid(id.uuid());
           if (entry.isPresent()) {
             try (OperationRegistry.Hold hold =
-                operations.hold(nameKey(entry.get().requestName()), "DeleteSnapshot")) {
+                operations.hold(
+                    OperationRegistry.snapshotName(entry.get().requestName()), "DeleteSnapshot")) {
               Optional<String> imageId = moveToTrash(id, new RbdPool(io), entry.get());
               journal.remove(entry.get());
               imageId.ifPresent(image -> volumes.purger().purge(cluster, credentials, io, image));

@@ -10,6 +10,7 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -17,6 +18,7 @@ import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -60,11 +62,6 @@ public final class RbdVolumes implements AutoCloseable {
     this.bounds = new CloneBounds(settings.limits(), tasks);
     this.purger = new TrashPurger(connections, new TrashReaper(tasks, instanceId));
     this.maker = new VolumeMaker(new Cloner(instanceId, bounds, operations), settings.labels());
-  }
-
-  /** The key that operations on a request name lock. */
-  public static String nameKey(String requestName) {
-    return "name " + requestName;
   }
 
   /**
@@ -177,8 +174,8 @@ public final class RbdVolumes implements AutoCloseable {
   private void deleteLocked(OpenVolume volume, ClusterConfig cluster, Credentials credentials) {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
-        operations.hold(nameKey(entry.requestName()), "DeleteVolume")) {
-      RbdAttachments.requireNone(volume.id(), entry);
+        operations.hold(OperationRegistry.volumeName(entry.requestName()), "DeleteVolume")) {
+      AttachmentJournal.requireNone(volume.id(), entry);
       entry
           .groupId()
           .ifPresent(

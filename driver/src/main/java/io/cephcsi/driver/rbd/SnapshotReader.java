@@ -7,10 +7,15 @@ import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.ListReader;
+import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Objects;
@@ -39,6 +44,11 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   @Override
+  public List<Long> journalPools(ClusterView cluster) {
+    return cluster.pools().stream().filter(PoolInfo::mayHoldRbd).map(PoolInfo::id).toList();
+  }
+
+  @Override
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
@@ -48,7 +58,7 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
                 names,
                 name ->
                     cluster
-                        .io(name.poolId())
+                        .io(Storage.RBD, name.poolId())
                         .flatMap(io -> find(cluster.clusterId(), io, name.uuid())));
     Set<String> trash =
         ImageSummary.inTrash(

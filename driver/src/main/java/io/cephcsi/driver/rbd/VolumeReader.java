@@ -5,10 +5,16 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageFlag;
 import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.ListReader;
+import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -32,11 +38,16 @@ final class VolumeReader implements ListReader<ListedVolume> {
   }
 
   @Override
+  public List<Long> journalPools(ClusterView cluster) {
+    return cluster.pools().stream().filter(PoolInfo::mayHoldRbd).map(PoolInfo::id).toList();
+  }
+
+  @Override
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     Map<Long, Optional<IoContext>> pools = new HashMap<>();
     for (Name name : names) {
-      pools.computeIfAbsent(name.poolId(), cluster::io);
+      pools.computeIfAbsent(name.poolId(), id -> cluster.io(Storage.RBD, id));
     }
     List<Optional<Found>> found =
         cluster
@@ -117,7 +128,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
               "pool", io.pool(),
               "journalPool", journalPool,
               "imageName", entry.name()),
-          Attachment.of(entry).stream().map(Attachment::nodeId).toList(),
+          AttachmentJournal.nodes(entry),
           problem(cluster, io, image));
     }
   }

@@ -1,6 +1,5 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.volume;
 
-import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
 
 /**

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.volume;
 
 import java.util.List;
 

@@ -1,10 +1,10 @@
-package io.cephcsi.driver.rbd;
+package io.cephcsi.driver.journal;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
-class AttachmentTest {
+class AttachmentJournalTest {
   private static final VolumeId ID = new VolumeId("c", 1, new UUID(1, 2));
   private static final Attachment WRITER =
       new Attachment("node-1", false, "SINGLE_NODE_WRITER", "mount");
@@ -24,9 +24,9 @@ class AttachmentTest {
 
   @Test
   void theRecordIsReadBackAmongOtherKeys() {
-    assertThat(new String(WRITER.encode(), UTF_8))
+    assertThat(new String(AttachmentJournal.encode(WRITER), UTF_8))
         .isEqualTo("{\"readonly\":false,\"mode\":\"SINGLE_NODE_WRITER\",\"access\":\"mount\"}");
-    assertThat(WRITER.key()).isEqualTo("csi.java.publish.node-1");
+    assertThat(AttachmentJournal.key(WRITER.nodeId())).isEqualTo("csi.java.publish.node-1");
     JournalEntry entry =
         new JournalEntry(
             new UUID(1, 2),
@@ -37,18 +37,18 @@ class AttachmentTest {
                 "pvc",
                 "csi.java.publish",
                 "generation",
-                WRITER.key(),
-                new String(WRITER.encode(), UTF_8),
+                AttachmentJournal.key(WRITER.nodeId()),
+                new String(AttachmentJournal.encode(WRITER), UTF_8),
                 "csi.java.publish.a.node",
                 "what no version of this driver wrote"));
-    assertThat(Attachment.of(entry))
+    assertThat(AttachmentJournal.of(entry))
         .containsExactly(new Attachment("a.node", false, "SINGLE_NODE_WRITER", "mount"), WRITER);
   }
 
   @Test
   void theSameAgainIsFine() {
-    assertThat(RbdAttachments.requireCompatible(ID, WRITER, List.of())).isEmpty();
-    assertThat(RbdAttachments.requireCompatible(ID, WRITER, List.of(WRITER))).contains(WRITER);
+    assertThat(WRITER.requireCompatible(ID, List.of())).isEmpty();
+    assertThat(WRITER.requireCompatible(ID, List.of(WRITER))).contains(WRITER);
   }
 
   @Test
@@ -68,9 +68,7 @@ class AttachmentTest {
     Attachment multi = on("node-2", false, "MULTI_NODE_MULTI_WRITER");
     assertRefused(Reason.FAILED_PRECONDITION, multi, WRITER);
     assertRefused(Reason.FAILED_PRECONDITION, WRITER, multi);
-    assertThat(
-            RbdAttachments.requireCompatible(
-                ID, multi, List.of(on("node-1", false, "MULTI_NODE_MULTI_WRITER"))))
+    assertThat(multi.requireCompatible(ID, List.of(on("node-1", false, "MULTI_NODE_MULTI_WRITER"))))
         .isEmpty();
   }
 
@@ -80,13 +78,12 @@ class AttachmentTest {
     assertRefused(
         Reason.FAILED_PRECONDITION, on("node-2", false, "MULTI_NODE_SINGLE_WRITER"), writer);
     assertThat(
-            RbdAttachments.requireCompatible(
-                ID, on("node-2", true, "MULTI_NODE_SINGLE_WRITER"), List.of(writer)))
+            on("node-2", true, "MULTI_NODE_SINGLE_WRITER").requireCompatible(ID, List.of(writer)))
         .isEmpty();
   }
 
   private static void assertRefused(Reason reason, Attachment wanted, Attachment present) {
-    assertThatThrownBy(() -> RbdAttachments.requireCompatible(ID, wanted, List.of(present)))
+    assertThatThrownBy(() -> wanted.requireCompatible(ID, List.of(present)))
         .isInstanceOfSatisfying(
             VolumeException.class, e -> assertThat(e.reason()).isEqualTo(reason))
         .hasMessageContaining(present.nodeId());

@@ -1,0 +1,138 @@
+package io.cephcsi.driver.csi;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.MutableParameters;
+import io.cephcsi.driver.rbd.RbdParameters;
+import io.cephcsi.driver.rbd.RbdSnapshots;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.SnapshotParameters;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/** The controller's calls on RBD. */
+public final class RbdBackend implements ControllerBackend {
+  private final RbdVolumes volumes;
+  private final RbdSnapshots snapshots;
+  private final ClusterExecutors executors;
+
+  /**
+   * @param volumes does the work
+   * @param snapshots does the work on snapshots
+   * @param executors run it
+   */
+  public RbdBackend(RbdVolumes volumes, RbdSnapshots snapshots, ClusterExecutors executors) {
+    this.volumes = volumes;
+    this.snapshots = snapshots;
+    this.executors = executors;
+  }
+
+  @Override
+  public Storage storage() {
+    return Storage.RBD;
+  }
+
+  @Override
+  public List<RPC.Type> capabilities() {
+    return List.of(RPC.Type.MODIFY_VOLUME);
+  }
+
+  @Override
+  public Executor executor(String clusterId) {
+    return executors.calls(clusterId);
+  }
+
+  @Override
+  public Optional<String> unsupported(List<VolumeCapability> capabilities, boolean fromSource) {
+    return VolumeCapabilities.unsupported(capabilities, fromSource);
+  }
+
+  @Override
+  public Creation creation(
+      CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
+    MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
+    RbdParameters parameters = Topologies.parameters(request);
+    return new RbdCreation(parameters, mutable, capacity, source);
+  }
+
+  @Override
+  public void delete(VolumeId id, Credentials credentials) {
+    volumes.delete(id, credentials);
+  }
+
+  @Override
+  public void require(VolumeId id, Credentials credentials) {
+    volumes.size(id, credentials);
+  }
+
+  @Override
+  public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
+    return volumes.expand(id, capacity, credentials);
+  }
+
+  @Override
+  public boolean expandsOnNode(VolumeCapability capability) {
+    return !capability.hasBlock();
+  }
+
+  @Override
+  public Modification modification(Map<String, String> parameters) {
+    MutableParameters mutable = MutableParameters.parse(parameters);
+    return (id, credentials) -> volumes.modify(id, mutable, credentials);
+  }
+
+  @Override
+  public SnapshotCreation snapshotCreation(Map<String, String> parameters) {
+    SnapshotParameters decoded = SnapshotParameters.parse(parameters);
+    return (name, source, credentials) -> snapshots.create(name, source, decoded, credentials);
+  }
+
+  @Override
+  public void deleteSnapshot(VolumeId id, Credentials credentials) {
+    snapshots.delete(id, credentials);
+  }
+
+  /** An RBD volume that is to be made. */
+  private final class RbdCreation implements Creation {
+    private final RbdParameters parameters;
+    private final MutableParameters mutable;
+    private final CapacityRange capacity;
+    private final Optional<ContentSource> source;
+
+    RbdCreation(
+        RbdParameters parameters,
+        MutableParameters mutable,
+        CapacityRange capacity,
+        Optional<ContentSource> source) {
+      this.parameters = parameters;
+      this.mutable = mutable;
+      this.capacity = capacity;
+      this.source = source;
+    }
+
+    @Override
+    public String clusterId() {
+      return parameters.clusterId();
+    }
+
+    @Override
+    public CreatedVolume create(String name, Credentials credentials, Operation operation) {
+      CreatedVolume volume = volumes.create(name, parameters, capacity, source, credentials);
+      if (!mutable.metadata().isEmpty()) {
+        volumes.modify(volume.id(), mutable, credentials);
+      }
+      return volume;
+    }
+  }
+}

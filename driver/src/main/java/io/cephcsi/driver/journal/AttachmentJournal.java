@@ -1,0 +1,207 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.volume.Attachment;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+
+/**
+ * Which nodes have which volumes, as it is recorded in the volume's journal object beside the keys
+ * of ceph-csi, which ignores it:
+ *
+ * <pre>
+ *   csi.java.publish             → a number that every change of the keys below replaces
+ *   csi.java.publish.[node id]   → {"readonly":false,"mode":"SINGLE_NODE_WRITER","access":"mount"}
+ * </pre>
+ *
+ * <p>Two drivers at once cannot both give a volume away: each change is one compound write that
+ * fails when another came between it and what was read; then it is decided anew. A change costs one
+ * read and one write, a repeated call the read alone.
+ */
+public final class AttachmentJournal {
+  private static final String GENERATION = "csi.java.publish";
+  private static final String PREFIX = GENERATION + ".";
+  private static final String READONLY = "readonly";
+  private static final String MODE = "mode";
+  private static final String ACCESS = "access";
+  private static final int ATTEMPTS = 20;
+  private static final byte[] ABSENT = {};
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final IoContext pool;
+  private final Journal journal;
+
+  /**
+   * @param instanceId tells several drivers on one pool apart
+   * @param pool the pool of the volumes' journal objects
+   */
+  public AttachmentJournal(String instanceId, IoContext pool) {
+    this.pool = pool;
+    this.journal = new Journal(JournalKind.VOLUME, instanceId, pool, pool);
+  }
+
+  /**
+   * Gives a volume to a node.
+   *
+   * @param entry what the journal says of the volume
+   * @throws VolumeException as {@link Attachment#requireCompatible}; NOT_FOUND if the volume was
+   *     deleted meanwhile; ABORTED if others change it all the time
+   */
+  public void attach(VolumeId id, JournalEntry entry, Attachment wanted) {
+    change(
+        id,
+        entry,
+        current ->
+            wanted.requireCompatible(id, of(current)).isPresent()
+                ? Optional.empty()
+                : Optional.of(
+                    write -> write.omapSet(Map.of(key(wanted.nodeId()), encode(wanted)))));
+  }
+
+  /**
+   * Takes a volume from a node that may have it.
+   *
+   * @param entry what the journal says of the volume
+   * @param nodeId the node; empty for all nodes
+   * @throws VolumeException NOT_FOUND if the volume was deleted meanwhile; ABORTED if others change
+   *     it all the time
+   */
+  public void detach(VolumeId id, JournalEntry entry, String nodeId) {
+    change(
+        id,
+        entry,
+        current -> {
+          List<String> keys =
+              of(current).stream()
+                  .map(Attachment::nodeId)
+                  .filter(node -> nodeId.isEmpty() || node.equals(nodeId))
+                  .map(AttachmentJournal::key)
+                  .toList();
+          return keys.isEmpty() ? Optional.empty() : Optional.of(write -> write.omapRemove(keys));
+        });
+  }
+
+  private void change(VolumeId id, JournalEntry first, Decision decision) {
+    JournalEntry entry = first;
+    for (int attempt = 1; ; attempt++) {
+      Optional<Change> change = decision.on(entry);
+      if (change.isEmpty() || write(id, entry, change.get())) {
+        return;
+      }
+      if (attempt == ATTEMPTS) {
+        throw new VolumeException(
+            Reason.ABORTED, "volume " + id + " is being published by others; try again");
+      }
+      entry =
+          journal
+              .byUuid(id.uuid())
+              .orElseThrow(() -> VolumeException.notFound("volume " + id + " does not exist"));
+    }
+  }
+
+  /** Carries a change out; false when another change came first. */
+  private boolean write(VolumeId id, JournalEntry entry, Change change) {
+    String generation = entry.attributes().get(GENERATION);
+    try (WriteOperation write = new WriteOperation()) {
+      write
+          .assertExists()
+          .omapCompare(GENERATION, generation == null ? ABSENT : generation.getBytes(UTF_8));
+      write.omapSet(GENERATION, UUID.randomUUID().toString().getBytes(UTF_8));
+      change.addTo(write);
+      pool.operate(JournalKind.VOLUME.object(id.uuid()), write);
+      return true;
+    } catch (CephException.Canceled e) {
+      return false;
+    }
+  }
+
+  /**
+   * Refuses to delete a volume that a node has.
+   *
+   * @throws VolumeException FAILED_PRECONDITION naming the node
+   */
+  public static void requireNone(VolumeId id, JournalEntry entry) {
+    List<Attachment> attachments = of(entry);
+    if (!attachments.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + id + " is published to node " + attachments.get(0).nodeId());
+    }
+  }
+
+  /** The ids of the nodes that have a volume, sorted. */
+  public static List<String> nodes(JournalEntry entry) {
+    return of(entry).stream().map(Attachment::nodeId).toList();
+  }
+
+  /** The attachments that a volume's journal entry records, by node id. */
+  public static List<Attachment> of(JournalEntry entry) {
+    List<Attachment> attachments = new ArrayList<>();
+    entry
+        .attributes()
+        .forEach(
+            (key, value) -> {
+              if (key.startsWith(PREFIX)) {
+                attachments.add(decode(key.substring(PREFIX.length()), value));
+              }
+            });
+    attachments.sort(Comparator.comparing(Attachment::nodeId));
+    return attachments;
+  }
+
+  static String key(String nodeId) {
+    return PREFIX + nodeId;
+  }
+
+  static byte[] encode(Attachment attachment) {
+    Map<String, Object> value = new LinkedHashMap<>();
+    value.put(READONLY, attachment.readonly());
+    value.put(MODE, attachment.mode());
+    value.put(ACCESS, attachment.access());
+    try {
+      return JSON.writeValueAsString(value).getBytes(UTF_8);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a map of strings is always JSON", e);
+    }
+  }
+
+  /** What cannot be read still is an attachment: nobody else may have the volume. */
+  private static Attachment decode(String nodeId, String value) {
+    JsonNode json;
+    try {
+      json = JSON.readTree(value);
+    } catch (JsonProcessingException e) {
+      json = JSON.createObjectNode();
+    }
+    return new Attachment(
+        nodeId,
+        json.path(READONLY).asBoolean(false),
+        json.path(MODE).asText("SINGLE_NODE_WRITER"),
+        json.path(ACCESS).asText("mount"));
+  }
+
+  /** What to change, given what there is. */
+  private interface Decision {
+    Optional<Change> on(JournalEntry entry);
+  }
+
+  /** Steps of a compound write. */
+  private interface Change {
+    void addTo(WriteOperation write);
+  }
+}
