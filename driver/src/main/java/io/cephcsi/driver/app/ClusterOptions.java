@@ -67,6 +67,16 @@ final class ClusterOptions {
     return cluster == null ? "" : config(cluster).rbdNamespace();
   }
 
+  /** The RADOS namespace of CephFS journals and trackers. */
+  String cephFsNamespace() {
+    return cluster == null ? ClusterConfig.CEPHFS_DEFAULT : config(cluster).cephFsNamespace();
+  }
+
+  /** The group of CephFS subvolumes. */
+  String subvolumeGroup() {
+    return cluster == null ? ClusterConfig.CEPHFS_DEFAULT : config(cluster).subvolumeGroup();
+  }
+
   /**
    * Connects.
    *

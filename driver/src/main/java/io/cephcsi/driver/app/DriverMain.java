@@ -23,6 +23,7 @@ import picocli.CommandLine.Spec;
       CallCommand.class,
       UsageCommand.class,
       ReclaimCommand.class,
+      TrackerCommand.class,
       CommandLine.HelpCommand.class
     },
     exitCodeListHeading = "%nExit codes:%n",

@@ -17,6 +17,9 @@ public record ClusterConfig(
     String rbdNamespace,
     String cephFsNamespace,
     String subvolumeGroup) {
+  /** The CephFS namespace and subvolume group where the configuration names none. */
+  public static final String CEPHFS_DEFAULT = "csi";
+
   /** Copies the list. */
   public ClusterConfig {
     monitors = List.copyOf(monitors);

@@ -114,8 +114,8 @@ public final class ClusterDirectory {
         clusterId,
         monitors,
         node.path("rbd").path("radosNamespace").asText(""),
-        text(node.path("cephFS").path("radosNamespace"), "csi"),
-        text(node.path("cephFS").path("subvolumeGroup"), "csi"));
+        text(node.path("cephFS").path("radosNamespace"), ClusterConfig.CEPHFS_DEFAULT),
+        text(node.path("cephFS").path("subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT));
   }
 
   private static String text(JsonNode node, String whenEmpty) {

@@ -1,0 +1,43 @@
+package io.cephcsi.driver.fsck;
+
+import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalDirectory;
+import io.cephcsi.driver.journal.JournalEntry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A shallow volume as the journal has it.
+ *
+ * @param name its reference key: the name of a subvolume that does not exist
+ * @param backingSnapshot the CSI id of the snapshot that it shows
+ */
+public record ShallowVolume(String name, String backingSnapshot) {
+  private static final String BACKING_SNAPSHOT = "csi.volume.backingsnapshotid";
+  private static final int PAGE = 1000;
+
+  /** The shallow volume of an entry; empty when the entry is not one's. */
+  static Optional<ShallowVolume> of(JournalEntry entry) {
+    return Optional.ofNullable(entry.attributes().get(BACKING_SNAPSHOT))
+        .filter(id -> !id.isEmpty())
+        .map(id -> new ShallowVolume(entry.name(), id));
+  }
+
+  /** All shallow volumes of a journal; a round trip for each volume, many at once. */
+  public static List<ShallowVolume> all(
+      JournalDirectory directory, Journal volumes, ParallelReads reads) {
+    List<ShallowVolume> shallow = new ArrayList<>();
+    JournalDirectory.Page page;
+    String after = "";
+    do {
+      page = directory.page(after, PAGE);
+      after = page.last();
+      reads
+          .map(page.names(), name -> volumes.byUuid(name.uuid()).flatMap(ShallowVolume::of))
+          .forEach(found -> found.ifPresent(shallow::add));
+    } while (page.more());
+    return shallow;
+  }
+}
