@@ -112,6 +112,30 @@ public final class LocalCluster extends TestCluster {
     Commands.run(script("start", name));
   }
 
+  /**
+   * Ends one daemon; its data stays.
+   *
+   * @param daemon such as {@code osd.1}
+   */
+  public void stop(String daemon) {
+    Commands.run(script("stop", name, "--daemon", daemon));
+  }
+
+  /** Starts one daemon again. */
+  public void restart(String daemon) {
+    Commands.run(script("start", name, "--daemon", daemon));
+  }
+
+  /** Freezes one daemon. */
+  public void pause(String daemon) {
+    Commands.run(script("pause", name, "--daemon", daemon));
+  }
+
+  /** Lets one frozen daemon go on. */
+  public void resume(String daemon) {
+    Commands.run(script("resume", name, "--daemon", daemon));
+  }
+
   @Override
   public void close() {
     Commands.run(script("down", name));

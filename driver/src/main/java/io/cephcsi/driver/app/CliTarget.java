@@ -4,8 +4,10 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * An image that the command line reclaims, over the connection of the command.
@@ -27,11 +29,16 @@ record CliTarget(ClusterOptions connection, RadosCluster cluster, IoContext io, 
   }
 
   @Override
+  public Optional<TrashEntry> inTrash() {
+    return new RbdPool(io).inTrash(image.image());
+  }
+
+  @Override
   public Writable open(Map<String, String> options) {
     // A connection of its own: who breaks the lock shuts out this image's work only.
     RadosCluster apart = connection.connect(options);
     try {
-      IoContext pool = apart.openPool(io.pool(), io.namespace());
+      IoContext pool = apart.openPool(io.pool(), io.namespace()).tryWhenFull();
       try {
         return new Open(apart, pool, new RbdPool(pool).open(image.image()));
       } catch (RuntimeException e) {

@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
  * @param reclaims how many volumes of one cluster are reclaimed at once
- * @param reclaimsPerCluster how many images of a pool are reclaimed at once by all drivers
+ * @param reclaimsPerCluster how many images of a cluster are reclaimed at once by all drivers
  *     together; 0 for no bound
  * @param drivers what is served, one socket each
  * @param cloneLimits how long chains of RBD clones may get
@@ -36,7 +36,7 @@ public record DriverConfig(
     List<Driver> drivers,
     CloneLimits cloneLimits,
     ImageLabels imageLabels) {
-  /** How many images of a pool are reclaimed at once unless it is configured. */
+  /** How many images of a cluster are reclaimed at once unless it is configured. */
   static final int RECLAIMS_PER_CLUSTER = 4;
 
   /** Checks what the fields cannot say alone. */

@@ -80,7 +80,8 @@ final class ReclaimCommand implements Callable<Integer> {
   @Option(
       names = "--sparse-size",
       paramLabel = "BYTES",
-      description = "ranges of zeroes of this size are freed (default: 4096)")
+      description =
+          "ranges of zeroes of this size are freed (default: what the OSDs allocate at once)")
   private @Nullable String sparseSize;
 
   @Option(
@@ -106,7 +107,7 @@ final class ReclaimCommand implements Callable<Integer> {
   @Option(
       names = "--reclaims-per-cluster",
       paramLabel = "N",
-      description = "how many images of a pool are reclaimed at once by all (default: 4)")
+      description = "how many images of the cluster are reclaimed at once by all (default: 4)")
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
   @Option(names = "--instanceid", paramLabel = "ID", description = "the instance of volume ids")

@@ -151,7 +151,7 @@ final class ServeCommand implements Callable<Integer> {
   @Option(
       names = "--reclaims-per-cluster",
       paramLabel = "N",
-      description = "how many images of a pool all drivers together reclaim at once; 0: no bound")
+      description = "how many of a cluster all drivers together reclaim at once; 0: no bound")
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
   @Option(

@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -118,6 +119,28 @@ public final class MonitorQueries {
               }
             });
     return dangers.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", dangers));
+  }
+
+  /**
+   * What an OSD allocates at once, in bytes: BlueStore's {@code min_alloc_size}. The primary OSD
+   * that an object belongs to is asked for; those of a pool are alike, as a rule. Two round trips.
+   *
+   * @param object any name of an object in the pool; it need not exist
+   * @return empty when no OSD serves it now, or its store does not say
+   */
+  public static OptionalLong allocationUnit(RadosCluster cluster, String pool, String object) {
+    JsonNode map = ask(cluster, "osd map", Map.of("pool", pool, "object", object));
+    int primary = map.path("acting_primary").asInt(-1);
+    if (primary < 0) {
+      return OptionalLong.empty();
+    }
+    return decodeAllocationUnit(
+        ask(cluster, "osd metadata", Map.of("id", Integer.toString(primary))));
+  }
+
+  static OptionalLong decodeAllocationUnit(JsonNode metadata) {
+    long unit = metadata.path("bluestore_min_alloc_size").asLong(0);
+    return unit > 0 ? OptionalLong.of(unit) : OptionalLong.empty();
   }
 
   private static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {

@@ -4,9 +4,11 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.rbd.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A CSI volume as a target of reclaim.
@@ -25,12 +27,18 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
   }
 
   @Override
+  public Optional<TrashEntry> inTrash() {
+    return volume.inTrash();
+  }
+
+  @Override
   public Writable open(Map<String, String> options) {
     // A connection of its own: who breaks the image's lock shuts out this work and no other.
     RadosCluster cluster = volume.lease().connectApart(options);
     IoContext io = null;
     try {
-      io = cluster.openPool(volume.pool().io().pool(), volume.pool().io().namespace());
+      io =
+          cluster.openPool(volume.pool().io().pool(), volume.pool().io().namespace()).tryWhenFull();
       return new Apart(cluster, io, new RbdPool(io).open(volume.imageName()));
     } catch (RuntimeException e) {
       if (io != null) {

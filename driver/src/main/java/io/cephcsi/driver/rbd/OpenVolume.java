@@ -3,10 +3,12 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Optional;
 
 /**
  * A volume that the journal knows, with the connection to work on it. Close it when done.
@@ -47,6 +49,12 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
     } catch (CephException.NotFound e) {
       throw missing(e);
     }
+  }
+
+  /** Its image in the trash; empty when it is not there. */
+  public Optional<TrashEntry> inTrash() {
+    Optional<String> id = entry.imageId();
+    return id.isPresent() ? pool.trashEntry(id.get()) : pool.inTrash(entry.name());
   }
 
   /**

@@ -13,23 +13,23 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Bounds how many images of a pool are reclaimed at once by all drivers and command lines together:
- * a reclaim holds one of a number of locks on an object in the pool. The cluster drops the lock of
- * a driver that died. Safe for several threads.
+ * Bounds how many images of a cluster are reclaimed at once by all drivers and command lines
+ * together: a reclaim holds one of a number of places on the cluster's {@link PlaceBoard}. The
+ * cluster drops the lock of a driver that died. Safe for several threads.
  */
 public final class Admission {
-  /** The object that the locks are on, in the pool and namespace of the image. */
-  static final String OBJECT = "ceph-csi-java.reclaims";
-
   private static final Logger LOG = LoggerFactory.getLogger(Admission.class);
   private static final Duration HOLDS = Duration.ofSeconds(30);
   private static final Duration POLL = Duration.ofMillis(500);
+
+  /** Several, so that a cluster that hangs does not keep the places of another from renewal. */
   private static final ScheduledExecutorService RENEWALS =
-      Executors.newScheduledThreadPool(1, Admission::thread);
+      Executors.newScheduledThreadPool(4, Admission::thread);
 
   private final int places;
   private final Duration holds;
@@ -55,19 +55,40 @@ public final class Admission {
   /**
    * Waits for a place.
    *
+   * @param image the pool and namespace of the image
    * @param what for people who list the locks
    * @return empty when the operation was cancelled meanwhile
    */
-  Optional<Place> enter(IoContext io, String what, Operation operation) {
-    if (places == 0) {
-      return Optional.of(new Place(Optional.empty(), holds));
+  Optional<Place> enter(IoContext image, String what, Operation operation) {
+    if (operation.isCancelled()) {
+      return Optional.empty();
     }
+    Optional<PlaceBoard> board = places == 0 ? Optional.empty() : PlaceBoard.find(image);
+    if (board.isEmpty()) {
+      if (places > 0) {
+        LOG.warn("every RBD pool is full: {} is reclaimed without a place", what);
+      }
+      return Optional.of(new Place());
+    }
+    Optional<Place> place = Optional.empty();
+    try {
+      place = enter(board.get(), what, operation);
+      return place;
+    } finally {
+      if (place.isEmpty()) {
+        board.get().close();
+      }
+    }
+  }
+
+  private Optional<Place> enter(PlaceBoard board, String what, Operation operation) {
     String cookie = UUID.randomUUID().toString();
     boolean waited = false;
     while (!operation.isCancelled()) {
-      Optional<ObjectLock> lock = anyFree(io, cookie, what);
+      long asked = System.nanoTime();
+      Optional<ObjectLock> lock = anyFree(board, cookie, what);
       if (lock.isPresent()) {
-        return Optional.of(new Place(lock, holds));
+        return Optional.of(new Place(board, lock.get(), holds, asked));
       }
       if (!waited) {
         waited = true;
@@ -78,11 +99,10 @@ public final class Admission {
     return Optional.empty();
   }
 
-  private Optional<ObjectLock> anyFree(IoContext io, String cookie, String what) {
+  private Optional<ObjectLock> anyFree(PlaceBoard board, String cookie, String what) {
     int first = ThreadLocalRandom.current().nextInt(places);
     for (int i = 0; i < places; i++) {
-      String name = "place-" + (first + i) % places;
-      Optional<ObjectLock> lock = ObjectLock.tryAcquire(io, OBJECT, name, cookie, what, holds);
+      Optional<ObjectLock> lock = board.tryTake((first + i) % places, cookie, what, holds);
       if (lock.isPresent()) {
         return lock;
       }
@@ -90,23 +110,33 @@ public final class Admission {
     return Optional.empty();
   }
 
-  /** A place, held until it is closed or lost. */
+  /** A place, held until it is closed or lost; without a bound, a place that is never lost. */
   static final class Place implements AutoCloseable {
-    private final Optional<ObjectLock> lock;
-    private final Optional<ScheduledFuture<?>> renewal;
+    private final @Nullable PlaceBoard board;
+    private final @Nullable ObjectLock lock;
+    private final @Nullable ScheduledFuture<?> renewal;
     private final long holdsNanos;
-    private volatile long renewedNanos = System.nanoTime();
+    private volatile long renewedNanos;
     private volatile boolean lost;
 
-    private Place(Optional<ObjectLock> lock, Duration holds) {
+    private Place() {
+      board = null;
+      lock = null;
+      renewal = null;
+      holdsNanos = 0;
+    }
+
+    /**
+     * @param asked when the lock was asked for, at the latest, by {@link System#nanoTime()}
+     */
+    private Place(PlaceBoard board, ObjectLock lock, Duration holds, long asked) {
+      this.board = board;
       this.lock = lock;
       this.holdsNanos = holds.toNanos();
+      this.renewedNanos = asked;
       long third = holds.toMillis() / 3;
       this.renewal =
-          lock.map(
-              l ->
-                  RENEWALS.scheduleWithFixedDelay(
-                      () -> renew(l), third, third, TimeUnit.MILLISECONDS));
+          RENEWALS.scheduleWithFixedDelay(() -> renew(lock), third, third, TimeUnit.MILLISECONDS);
     }
 
     private void renew(ObjectLock held) {
@@ -124,14 +154,18 @@ public final class Admission {
 
     /** Whether somebody else may have the place by now; does not block. */
     boolean isLost() {
-      return lost || (lock.isPresent() && System.nanoTime() - renewedNanos > holdsNanos);
+      return lost || (lock != null && System.nanoTime() - renewedNanos > holdsNanos);
     }
 
     @Override
     public void close() {
-      renewal.ifPresent(task -> task.cancel(false));
-      try {
-        lock.ifPresent(ObjectLock::release);
+      if (renewal != null) {
+        renewal.cancel(false);
+      }
+      try (PlaceBoard closed = board) {
+        if (lock != null) {
+          lock.release();
+        }
       } catch (CephException e) {
         LOG.warn("{}; the place is free after {} s", e.getMessage(), holdsNanos / 1_000_000_000L);
       }

@@ -4,12 +4,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Holds work down to a rate. Used by one thread at a time. */
+/**
+ * Holds work down to a rate, and back while the cluster is busy with itself. Used by one thread at
+ * a time.
+ */
 final class Pace {
   private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final long bytesPerSecond;
-  private final long startNanos = System.nanoTime();
+  private final ClusterLoad load;
+  private long startNanos = System.nanoTime();
   private long bytes;
 
   /**
@@ -17,8 +21,9 @@ final class Pace {
    *
    * @param bytesPerSecond 0 for as fast as it goes
    */
-  Pace(long bytesPerSecond) {
+  Pace(long bytesPerSecond, ClusterLoad load) {
     this.bytesPerSecond = bytesPerSecond;
+    this.load = load;
   }
 
   /** Whether there is a rate to keep. */
@@ -26,8 +31,12 @@ final class Pace {
     return bytesPerSecond > 0;
   }
 
-  /** Counts bytes that were worked on, and waits until they are due, or it is time to stop. */
+  /**
+   * Counts bytes that were worked on, and waits until they are due and the cluster is calm, or it
+   * is time to stop.
+   */
   void worked(long more, BooleanSupplier stop) {
+    startNanos += load.hold(stop); // what was not done meanwhile is not made up for
     if (!isLimited()) {
       return;
     }

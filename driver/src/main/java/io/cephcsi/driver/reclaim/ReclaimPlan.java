@@ -10,7 +10,7 @@ import java.util.Map;
  *
  * @param dryRun measure only
  * @param sparseSize zeroed ranges of this many bytes, aligned to it, are freed; a power of two from
- *     4 KiB
+ *     4 KiB; 0 for the smallest that frees anything
  * @param exactUsage measure the usage by exact extents instead of whole objects
  * @param concurrency how many objects are worked on at once; 0 for the cluster's setting
  * @param maxBytesPerSecond how many allocated bytes are worked on in a second at most; 0 for no
@@ -35,8 +35,8 @@ public record ReclaimPlan(
   /** What librbd rounds discards to unless it is told otherwise. */
   public static final long DEFAULT_TRIM_GRANULARITY = 64 << 10;
 
-  /** Plain zeroes of one block are enough. */
-  public static final long MIN_SPARSE_SIZE = 4096;
+  /** Of sparsify: librbd takes none below. */
+  static final long MIN_SPARSE_SIZE = 4096;
 
   private static final long MAX_SPARSE_SIZE = 32L << 20;
   private static final int MAX_CONCURRENCY = 1024;
@@ -64,15 +64,7 @@ public record ReclaimPlan(
   /** What is done when the request says nothing. */
   public static final ReclaimPlan DEFAULT =
       new ReclaimPlan(
-          false,
-          MIN_SPARSE_SIZE,
-          false,
-          0,
-          0,
-          false,
-          ReclaimMethod.BOTH,
-          false,
-          DEFAULT_TRIM_GRANULARITY);
+          false, 0, false, 0, 0, false, ReclaimMethod.BOTH, false, DEFAULT_TRIM_GRANULARITY);
 
   /**
    * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.

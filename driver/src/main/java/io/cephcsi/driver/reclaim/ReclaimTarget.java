@@ -1,7 +1,9 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import java.util.Map;
+import java.util.Optional;
 
 /** An image to reclaim, wherever it comes from. */
 public interface ReclaimTarget {
@@ -11,9 +13,13 @@ public interface ReclaimTarget {
   /** Opens the image for reading; this leaves no watcher. */
   RbdImage openReadOnly();
 
+  /** The image in the trash, asked for when there is none outside. */
+  Optional<TrashEntry> inTrash();
+
   /**
    * Opens the image for writing, over a connection of its own: whoever breaks its lock shuts out
-   * all of the connection, and options hold for all of it.
+   * all of the connection, and options hold for all of it. Discarding works in a pool that is full,
+   * too ({@link io.cephcsi.bindings.rados.IoContext#tryWhenFull()}).
    *
    * @param options options for the connection
    */

@@ -25,6 +25,7 @@ final class ReclaimWork {
   private final long ourClientId;
   private final ReclaimPlan plan;
   private final Operation operation;
+  private final ClusterLoad load;
   private final BooleanSupplier mustStop;
   private TrimReport trim;
   private volatile String stopped = ""; // set on threads of librbd, too
@@ -32,6 +33,7 @@ final class ReclaimWork {
   /**
    * @param image the open image
    * @param ourClientId the id of the connection that it was opened by
+   * @param load holds the work back
    * @param mustStop asked often; must not block
    */
   ReclaimWork(
@@ -39,11 +41,13 @@ final class ReclaimWork {
       long ourClientId,
       ReclaimPlan plan,
       Operation operation,
+      ClusterLoad load,
       BooleanSupplier mustStop) {
     this.image = image;
     this.ourClientId = ourClientId;
     this.plan = plan;
     this.operation = operation;
+    this.load = load;
     this.mustStop = mustStop;
     this.trim = TrimReport.skipped("method", "only sparsify was asked for", "");
   }
@@ -83,7 +87,7 @@ final class ReclaimWork {
   }
 
   private void run(boolean locked, UseWatch watch) {
-    Pace pace = new Pace(plan.maxBytesPerSecond());
+    Pace pace = new Pace(plan.maxBytesPerSecond(), load);
     BooleanSupplier stop = () -> stopNow(watch);
     if (plan.method().trims() && !stop.getAsBoolean()) {
       trim(locked, pace, stop);
@@ -153,7 +157,7 @@ final class ReclaimWork {
     operation.phase("sparsify");
     WorkedObjects worked = WorkedObjects.of(image, pace);
     image.sparsify(
-        Math.min(plan.sparseSize(), image.info().objectSize()),
+        SparseSize.of(plan, image),
         (done, total) -> {
           operation.progress(done, total);
           worked.done(done, stop);

@@ -1,17 +1,15 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.bindings.rbd.UsageQuery;
-import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.time.Duration;
-import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -25,24 +23,25 @@ import org.slf4j.LoggerFactory;
 public final class SpaceReclaimer {
   private static final Logger LOG = LoggerFactory.getLogger(SpaceReclaimer.class);
 
-  private static final String IN_USE = "in_use";
-
   // Without fast-diff every object is asked for: about 18,000 a second.
   private static final long MAX_OBJECTS_WALKED = 200_000;
 
-  private static final Duration PATIENCE = Duration.ofMinutes(5);
-
   private final DriverMetrics metrics;
   private final Admission admission;
-  private final ClusterLoad load = new ClusterLoad(PATIENCE);
+  private final ClusterLoad.Limits limits;
 
   /**
    * @param metrics where reclaims are counted
    * @param admission how many images are reclaimed at once in the cluster
    */
   public SpaceReclaimer(DriverMetrics metrics, Admission admission) {
+    this(metrics, admission, ClusterLoad.Limits.USUAL);
+  }
+
+  SpaceReclaimer(DriverMetrics metrics, Admission admission, ClusterLoad.Limits limits) {
     this.metrics = metrics;
     this.admission = admission;
+    this.limits = limits;
   }
 
   /**
@@ -83,28 +82,44 @@ public final class SpaceReclaimer {
 
   private ReclaimResult reclaimUnlessUsed(
       ReclaimTarget target, ReclaimPlan plan, Operation operation) {
-    // Read-only first: this leaves no watcher, so a volume in use is not even brushed against.
-    try (RbdImage image = target.openReadOnly()) {
-      Hindrance hindrance = hindrance(image);
-      if (hindrance.reason().equals(IN_USE) && plan.failInUse()) {
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + hindrance.detail());
-      }
-      if (hindrance.isPresent()) {
-        return skipped(hindrance, usage(image, plan));
-      }
-      if (plan.dryRun()) {
-        return dryRun(image, plan, operation);
-      }
-      load.awaitCalm(image.pool().io().cluster(), operation);
-      Optional<Admission.Place> place =
-          admission.enter(image.pool().io(), target.name(), operation);
+    RbdImage image;
+    try {
+      // Read-only first: this leaves no watcher, so a volume in use is not even brushed against.
+      image = target.openReadOnly();
+    } catch (CephException.NotFound | VolumeException e) {
+      return target
+          .inTrash()
+          .map(entry -> skipped(Hindrance.inTrash(entry), OptionalLong.empty()))
+          .orElseThrow(() -> e);
+    }
+    try (image) {
+      return reclaimUnlessUsed(target, image, plan, operation);
+    }
+  }
+
+  private ReclaimResult reclaimUnlessUsed(
+      ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation) {
+    Optional<Hindrance> hindrance = Hindrance.of(image);
+    if (hindrance.isPresent() && hindrance.get().isUse() && plan.failInUse()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + target.name() + " is " + hindrance.get().detail());
+    }
+    if (hindrance.isPresent()) {
+      return skipped(hindrance.get(), usage(image, plan));
+    }
+    if (plan.dryRun()) {
+      return dryRun(image, plan, operation);
+    }
+    IoContext io = image.pool().io();
+    try (ClusterLoad load = ClusterLoad.watch(io.cluster(), operation, limits)) {
+      load.hold(operation::isCancelled);
+      Optional<Admission.Place> place = admission.enter(io, target.name(), operation);
       if (place.isEmpty()) {
-        OptionalLong usage = usage(image, plan);
-        return skipped(new Hindrance("cancelled", "the driver stops"), usage);
+        return skipped(new Hindrance("cancelled", "the driver stops"), usage(image, plan));
       }
       try (Admission.Place held = place.get()) {
-        return reclaim(target, plan, operation, held);
+        return reclaim(target, plan, operation, load, held);
       }
     }
   }
@@ -129,13 +144,22 @@ public final class SpaceReclaimer {
   }
 
   private static ReclaimResult reclaim(
-      ReclaimTarget target, ReclaimPlan plan, Operation operation, Admission.Place place) {
+      ReclaimTarget target,
+      ReclaimPlan plan,
+      Operation operation,
+      ClusterLoad load,
+      Admission.Place place) {
     operation.phase("measure");
     OptionalLong before;
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
       before = usage(open.image(), plan);
-      work = new ReclaimWork(open.image(), open.clientId(), plan, operation, place::isLost);
+      // It may have waited long: for the cluster, and for a place.
+      Optional<Hindrance> hindrance = Hindrance.ofState(open.image());
+      if (hindrance.isPresent()) {
+        return skipped(hindrance.get(), before);
+      }
+      work = new ReclaimWork(open.image(), open.clientId(), plan, operation, load, place::isLost);
       work.run();
     }
     operation.phase("measure");
@@ -156,30 +180,5 @@ public final class SpaceReclaimer {
         .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
         .map(usage -> OptionalLong.of(usage.headBytes()))
         .orElse(OptionalLong.empty());
-  }
-
-  /** Why an image must be left alone; empty when it need not. */
-  private static Hindrance hindrance(RbdImage image) {
-    List<Watcher> users = image.watchers();
-    if (!users.isEmpty()) {
-      return new Hindrance(IN_USE, "in use by " + users.get(0).address());
-    }
-    if (image.features().contains(ImageFeature.MIGRATING)) {
-      return new Hindrance("migrating", "the image is being migrated");
-    }
-    if (image.mirroring().filter(mirror -> !mirror.primary()).isPresent()) {
-      return new Hindrance(
-          "mirror_secondary", "the image is a mirror secondary, written by mirroring only");
-    }
-    return Hindrance.NONE;
-  }
-
-  /** A reason to leave an image alone, as a short word and as a sentence. */
-  private record Hindrance(String reason, String detail) {
-    static final Hindrance NONE = new Hindrance("", "");
-
-    boolean isPresent() {
-      return !reason.isEmpty();
-    }
   }
 }

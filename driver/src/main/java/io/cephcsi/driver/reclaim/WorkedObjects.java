@@ -35,8 +35,6 @@ final class WorkedObjects {
       // Without a map librbd asks every object, too.
       existing += map.isEmpty() || map.get().exists(seen) ? 1 : 0;
     }
-    if (existing > 0) {
-      pace.worked(existing * objectSize, stop);
-    }
+    pace.worked(existing * objectSize, stop);
   }
 }

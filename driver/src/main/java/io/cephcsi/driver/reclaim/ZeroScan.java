@@ -34,8 +34,7 @@ final class ZeroScan {
     }
     ImageInfo info = image.info();
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
-    long unit =
-        plan.exactUsage() ? Math.min(plan.sparseSize(), info.objectSize()) : info.objectSize();
+    long unit = plan.exactUsage() ? SparseSize.of(plan, image) : info.objectSize();
     Discards discards = Discards.of(trim);
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
     long total = extents.stream().mapToLong(Extent::length).sum();

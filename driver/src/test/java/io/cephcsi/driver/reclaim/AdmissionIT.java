@@ -1,7 +1,12 @@
 package io.cephcsi.driver.reclaim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ConnectionSettings;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
@@ -9,6 +14,7 @@ import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -20,13 +26,126 @@ class AdmissionIT extends ReclaimCase {
 
   @BeforeEach
   void freeAllPlaces() {
-    if (io.objects().contains(Admission.OBJECT)) {
-      io.remove(Admission.OBJECT); // a process that was killed by another test may hold one
+    try (PlaceBoard board = PlaceBoard.find(io).orElseThrow()) {
+      board
+          .io()
+          .remove(PlaceBoard.OBJECT); // a process that was killed by another test may hold one
     }
   }
 
   private Admission.Place enter(Admission admission) {
-    return operate(operation -> admission.enter(io, "test", operation)).orElseThrow();
+    return enter(admission, io);
+  }
+
+  private Admission.Place enter(Admission admission, IoContext image) {
+    return operate(operation -> admission.enter(image, "test", operation)).orElseThrow();
+  }
+
+  /** A client of a user that has these capabilities for OSDs and no more. */
+  private static RadosCluster restricted(String osdCapabilities) {
+    String user = "restricted-" + UUID.randomUUID();
+    String key =
+        ceph.ceph(
+            "auth",
+            "get-or-create-key",
+            "client." + user,
+            "mon",
+            "profile rbd",
+            "osd",
+            osdCapabilities);
+    return RadosCluster.connect(
+        ConnectionSettings.user(user).monitors(ceph.monitors()).key(key.strip()).build());
+  }
+
+  private static String namespace() {
+    String namespace = "n" + UUID.randomUUID();
+    ceph.rbd("namespace", "create", ceph.otherPool() + "/" + namespace);
+    return namespace;
+  }
+
+  private void assertWaits(Admission admission, IoContext image) throws Exception {
+    CompletableFuture<Optional<Admission.Place>> waiting =
+        operations.start(
+            "waits",
+            "test",
+            task -> new Thread(task).start(),
+            operation -> admission.enter(image, "test", operation));
+    Awaitility.await()
+        .until(
+            () ->
+                operations.running().stream()
+                    .map(Operation::phase)
+                    .anyMatch(phase -> phase.contains("places among the cluster's reclaims")));
+    operations.cancelAll();
+    assertThat(waiting.get(10, TimeUnit.SECONDS)).isEmpty();
+  }
+
+  @Test
+  void allPoolsAndNamespacesOfTheClusterShareThePlaces() throws Exception {
+    Admission one = new Admission(1);
+    try (IoContext other = cluster.openPool(ceph.otherPool());
+        IoContext space = cluster.openPool(ceph.otherPool(), namespace())) {
+      try (Admission.Place held = enter(one)) {
+        assertWaits(one, other);
+        assertWaits(one, space);
+        assertThat(held.isLost()).isFalse();
+      }
+      try (Admission.Place held = enter(one, space)) {
+        assertWaits(one, io);
+        assertThat(held.isLost()).isFalse();
+      }
+    }
+  }
+
+  @Test
+  void whoMayNotUseTheFirstPoolMeetsTheOthersInTheFirstThatIsAllowed() throws Exception {
+    Admission one = new Admission(1);
+    String onlyOther = "profile rbd pool=" + ceph.otherPool();
+    try (RadosCluster first = restricted(onlyOther);
+        RadosCluster second = restricted(onlyOther);
+        IoContext firstIo = first.openPool(ceph.otherPool());
+        IoContext secondIo = second.openPool(ceph.otherPool());
+        Admission.Place everybodys = enter(one);
+        Admission.Place theirs = enter(one, firstIo)) {
+      assertWaits(one, secondIo);
+      assertThat(everybodys.isLost() || theirs.isLost()).isFalse();
+      assertThat(firstIo.objects()).contains(PlaceBoard.OBJECT);
+    }
+  }
+
+  @Test
+  void whoMayUseOneNamespaceOnlyHasItsPlacesThere() throws Exception {
+    Admission one = new Admission(1);
+    String namespace = namespace();
+    String onlyThere = "profile rbd pool=" + ceph.otherPool() + " namespace=" + namespace;
+    try (RadosCluster client = restricted(onlyThere);
+        IoContext there = client.openPool(ceph.otherPool(), namespace);
+        Admission.Place held = enter(one, there)) {
+      assertWaits(one, there);
+      assertThat(held.isLost()).isFalse();
+      assertThat(there.objects()).contains(PlaceBoard.OBJECT);
+    }
+  }
+
+  @Test
+  void whoMayWriteNowhereIsRefused() {
+    try (RadosCluster client = restricted("allow r");
+        IoContext there = client.openPool(ceph.otherPool())) {
+      assertThatThrownBy(() -> PlaceBoard.find(there)).isInstanceOf(CephException.Denied.class);
+    }
+  }
+
+  @Test
+  void thePlaceOfADriverThatDiedIsFreeWhenItRunsOut() throws Exception {
+    try (PlaceBoard board = PlaceBoard.find(io).orElseThrow()) {
+      // Nobody renews this one, as nobody does for a process that is gone.
+      assertThat(board.tryTake(0, "dead", "test", Duration.ofSeconds(3))).isPresent();
+    }
+    long start = System.nanoTime();
+    try (Admission.Place place = enter(new Admission(1))) {
+      assertThat(System.nanoTime() - start).isGreaterThan(TimeUnit.MILLISECONDS.toNanos(1500));
+      assertThat(place.isLost()).isFalse();
+    }
   }
 
   @Test
@@ -101,7 +220,7 @@ class AdmissionIT extends ReclaimCase {
             () ->
                 operations.running().stream()
                     .anyMatch(o -> o.phase().equals("sparsify") && o.percent() > 0));
-    io.remove(Admission.OBJECT);
+    freeAllPlaces();
     ReclaimResult result = slow.get(30, TimeUnit.SECONDS);
     assertThat(result.outcome()).isEqualTo(Outcome.GAVE_WAY);
     assertThat(result.reason()).contains("place");

@@ -22,6 +22,10 @@ class ClusterLoadTest {
     assertThat(urgent("{\"status\":\"HEALTH_OK\",\"checks\":{},\"mutes\":[]}")).isEmpty();
     assertThat(urgent("{\"status\":\"HEALTH_WARN\",\"checks\":{\"POOL_NO_REDUNDANCY\":{}}}"))
         .isEmpty();
+    assertThat(urgent("{\"checks\":{\"OSD_FULL\":{}}}")).isEmpty();
+    assertThat(urgent("{\"checks\":{\"SLOW_OPS\":{\"muted\":true},\"PG_DEGRADED\":{}}}"))
+        .hasValue("PG_DEGRADED");
+    assertThat(urgent("{\"checks\":{\"SLOW_OPS\":{\"muted\":true}}}")).isEmpty();
     assertThat(urgent("not JSON")).isEmpty();
   }
 }

@@ -77,8 +77,12 @@ abstract class ReclaimCase {
   }
 
   ReclaimResult reclaim(Map<String, String> parameters) {
+    return reclaim(reclaimer, parameters);
+  }
+
+  ReclaimResult reclaim(SpaceReclaimer by, Map<String, String> parameters) {
     ReclaimPlan plan = ReclaimPlan.parse(parameters);
-    return operate(operation -> reclaimer.reclaim(target(), plan, operation));
+    return operate(operation -> by.reclaim(target(), plan, operation));
   }
 
   CompletableFuture<ReclaimResult> reclaimAside(Map<String, String> parameters) {

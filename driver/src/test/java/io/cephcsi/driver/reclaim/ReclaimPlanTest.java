@@ -16,7 +16,7 @@ class ReclaimPlanTest {
     ReclaimPlan plan = ReclaimPlan.parse(Map.of());
     assertThat(plan).isEqualTo(ReclaimPlan.DEFAULT);
     assertThat(plan.dryRun()).isFalse();
-    assertThat(plan.sparseSize()).isEqualTo(4096);
+    assertThat(plan.sparseSize()).isZero();
     assertThat(plan.failInUse()).isFalse();
   }
 
@@ -96,8 +96,8 @@ class ReclaimPlanTest {
   @Test
   void plansWithTheSameMeaningHaveTheSameText() {
     // The text tells the requests of retries apart.
-    assertThat(ReclaimPlan.parse(Map.of("reclaim.sparseSize", "4096")))
-        .hasToString(ReclaimPlan.DEFAULT.toString());
+    assertThat(ReclaimPlan.parse(Map.of("reclaim.concurrency", "8", "reclaim.method", "both")))
+        .hasToString(ReclaimPlan.parse(Map.of("reclaim.concurrency", "08")).toString());
     assertThat(ReclaimPlan.parse(Map.of("reclaim.dryRun", "true")).toString())
         .isNotEqualTo(ReclaimPlan.DEFAULT.toString());
   }

@@ -4,8 +4,10 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.testing.TestCluster;
 import java.util.Map;
+import java.util.Optional;
 
 /** An image of a test, opened each time over a connection of its own. */
 record TestTarget(TestCluster ceph, RbdPool pool, String name) implements ReclaimTarget {
@@ -15,11 +17,16 @@ record TestTarget(TestCluster ceph, RbdPool pool, String name) implements Reclai
   }
 
   @Override
+  public Optional<TrashEntry> inTrash() {
+    return pool.inTrash(name);
+  }
+
+  @Override
   public Writable open(Map<String, String> options) {
     var settings = ceph.settings().option("rbd_cache", "false");
     options.forEach(settings::option);
     RadosCluster cluster = RadosCluster.connect(settings.build());
-    IoContext io = cluster.openPool(ceph.pool());
+    IoContext io = cluster.openPool(pool.io().pool(), pool.io().namespace()).tryWhenFull();
     return new Open(cluster, io, new RbdPool(io).open(name));
   }
 

@@ -51,6 +51,8 @@ public final class LibRados {
 
   public static native void rados_ioctx_set_namespace(long io, long nspace);
 
+  public static native void rados_set_pool_full_try(long io);
+
   public static native long rados_get_last_version(long io);
 
   public static native int rados_nobjects_list_open(long io, long ctx);

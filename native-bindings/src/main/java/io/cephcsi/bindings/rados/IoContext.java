@@ -53,6 +53,23 @@ public final class IoContext extends NativeHandle {
     LibRados.rados_ioctx_destroy(pointer);
   }
 
+  /**
+   * Lets this context try to write where a quota or a full OSD makes other writes wait ({@code
+   * rados_set_pool_full_try}): what needs no more space, such as removing and discarding, is done,
+   * all else fails with EDQUOT or ENOSPC. Images that are opened afterwards do the same.
+   *
+   * @return this
+   */
+  public IoContext tryWhenFull() {
+    long io = enter();
+    try {
+      LibRados.rados_set_pool_full_try(io);
+      return this;
+    } finally {
+      exit();
+    }
+  }
+
   /** The connection that this pool was opened through. */
   public RadosCluster cluster() {
     return cluster;

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -290,6 +291,13 @@ public final class RbdPool {
         LibRbd::rbd_trash_list,
         LibRbd::rbd_trash_list_cleanup,
         TrashEntry::decode);
+  }
+
+  /** The image in the trash that had a name last, of those that are there now. */
+  public Optional<TrashEntry> inTrash(String name) {
+    return trash().stream()
+        .filter(entry -> entry.name().equals(name))
+        .max(Comparator.comparing(TrashEntry::deletedAt));
   }
 
   /**

@@ -1,0 +1,55 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.bindings.rbd.TrashSource;
+import io.cephcsi.bindings.rbd.Watcher;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A reason to leave an image alone.
+ *
+ * @param reason as a short word, for metrics
+ * @param detail as a sentence
+ */
+record Hindrance(String reason, String detail) {
+  private static final String IN_USE = "in_use";
+  private static final Hindrance MIGRATING = new Hindrance("migrating", "the image is migrated");
+
+  /**
+   * Looks at an image that is open for reading: it leaves no watcher, so all there are, are users.
+   */
+  static Optional<Hindrance> of(RbdImage image) {
+    List<Watcher> users = image.watchers();
+    return users.isEmpty()
+        ? ofState(image)
+        : Optional.of(new Hindrance(IN_USE, "in use by " + users.get(0).address()));
+  }
+
+  /** Looks at what an image takes part in, whoever has it open. */
+  static Optional<Hindrance> ofState(RbdImage image) {
+    if (image.features().contains(ImageFeature.MIGRATING)) {
+      return Optional.of(MIGRATING);
+    }
+    if (image.features().contains(ImageFeature.NON_PRIMARY)
+        || image.mirroring().filter(mirror -> !mirror.primary()).isPresent()) {
+      return Optional.of(
+          new Hindrance(
+              "mirror_secondary", "the image is a mirror secondary, written by mirroring only"));
+    }
+    return Optional.empty();
+  }
+
+  /** For an image that is in the trash. */
+  static Hindrance inTrash(TrashEntry entry) {
+    return entry.source() == TrashSource.MIGRATION
+        ? MIGRATING // the source of a migration waits there for its end
+        : new Hindrance("trash", "the image is in the trash as " + entry.id());
+  }
+
+  boolean isUse() {
+    return reason.equals(IN_USE);
+  }
+}
