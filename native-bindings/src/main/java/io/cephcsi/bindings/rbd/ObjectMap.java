@@ -62,11 +62,27 @@ public final class ObjectMap {
    */
   public static Optional<ObjectMap> read(
       IoContext io, String imageId, long snapshotId, long objects) {
+    return stored(io, imageId, snapshotId, objects).flatMap(stored -> decode(stored, objects));
+  }
+
+  /**
+   * Whether librbd can use a map: it also takes one without checksums, as long as nothing else is
+   * wrong with it. Where it cannot, it asks every object without a word. The same round trips.
+   */
+  static boolean isUsable(IoContext io, String imageId, long snapshotId, long objects) {
+    return stored(io, imageId, snapshotId, objects)
+        .filter(
+            stored -> isWithoutChecksums(stored, objects) || decode(stored, objects).isPresent())
+        .isPresent();
+  }
+
+  private static Optional<byte[]> stored(
+      IoContext io, String imageId, long snapshotId, long objects) {
     if (objects < 0 || objects > MAX_OBJECTS) {
       return Optional.empty();
     }
     try {
-      return decode(bytes(io, object(imageId, snapshotId), expectedBytes(objects)), objects);
+      return Optional.of(bytes(io, object(imageId, snapshotId), expectedBytes(objects)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -90,14 +106,27 @@ public final class ObjectMap {
     return all;
   }
 
+  private static boolean hasHeader(ByteBuffer from, long objects) {
+    return from.capacity() >= HEADER_BYTES + 4
+        && from.getInt(0) == 14
+        && from.get(5) == 1
+        && from.getLong(10) >= objects
+        && from.getLong(10) <= MAX_OBJECTS;
+  }
+
+  private static boolean isWithoutChecksums(byte[] stored, long objects) {
+    ByteBuffer from = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
+    if (!hasHeader(from, objects)) {
+      return false;
+    }
+    int footer = (int) (HEADER_BYTES + (from.getLong(10) + 3) / 4);
+    return stored.length == footer + 4 && from.getInt(footer) == 0;
+  }
+
   /** Decodes and checks a stored map. */
   static Optional<ObjectMap> decode(byte[] stored, long objects) {
     ByteBuffer from = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
-    if (stored.length < HEADER_BYTES + 12
-        || from.getInt(0) != 14
-        || from.get(5) != 1
-        || from.getLong(10) < objects
-        || from.getLong(10) > MAX_OBJECTS) {
+    if (!hasHeader(from, objects)) {
       return Optional.empty();
     }
     long stands = from.getLong(10);

@@ -104,7 +104,7 @@ public final class UsageMeter {
   }
 
   private Optional<ImageUsage> byDiff(RbdImage image, UsageQuery query) {
-    boolean fast = image.features().contains(ImageFeature.FAST_DIFF) && image.flags().isEmpty();
+    boolean fast = mapsAreUsable(image);
     if (!fast && image.info().objects() > query.maxObjectsWalked()) {
       return Optional.empty();
     }
@@ -131,6 +131,25 @@ public final class UsageMeter {
             since,
             snapshots,
             OptionalLong.empty()));
+  }
+
+  /** Whether librbd compares object maps, for it asks every object where it cannot. */
+  private boolean mapsAreUsable(RbdImage image) {
+    Optional<UsageHeader> header = UsageHeader.read(pool.io(), image.id());
+    if (header.isEmpty()) { // of a form that only librbd knows
+      return image.features().contains(ImageFeature.FAST_DIFF) && image.flags().isEmpty();
+    }
+    return header.get().mapsAreValid()
+        && ObjectMap.isUsable(pool.io(), image.id(), 0, header.get().layout().objects())
+        && header.get().snapshots().stream()
+            .map(UsageHeader.Snapshot::info)
+            .allMatch(
+                then ->
+                    ObjectMap.isUsable(
+                        pool.io(),
+                        image.id(),
+                        then.id(),
+                        header.get().layout().resized(then.size()).objects()));
   }
 
   private static long allocated(

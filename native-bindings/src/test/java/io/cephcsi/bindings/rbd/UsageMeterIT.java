@@ -2,105 +2,19 @@ package io.cephcsi.bindings.rbd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.rbd.ImageUsage.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.Random;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class UsageMeterIT extends RbdCase {
-  private static final long SEED = 20260;
-  private static final UsageQuery EVERYTHING = new UsageQuery(false, true, Long.MAX_VALUE);
-  private static final UsageQuery EXACT = new UsageQuery(true, false, Long.MAX_VALUE);
-
-  private UsageMeter meter;
-
-  @BeforeEach
-  void makeMeter() {
-    meter = new UsageMeter(pool);
-  }
-
-  /** The numbers of {@code rbd du}: by snapshot name, the head with an empty one, and the total. */
-  private Map<String, Long> diskUsage(String... options) {
-    List<String> args = new ArrayList<>(List.of("du", spec()));
-    args.addAll(List.of(options));
-    JsonNode said = rbdJson(args.toArray(new String[0]));
-    Map<String, Long> usage = new LinkedHashMap<>();
-    for (JsonNode image : said.get("images")) {
-      usage.put(image.path("snapshot").asText(""), image.get("used_size").asLong());
-    }
-    usage.put("total", usage.values().stream().mapToLong(Long::longValue).sum());
-    return usage;
-  }
-
-  private static Map<String, Long> asDiskUsage(ImageUsage usage) {
-    Map<String, Long> numbers = new LinkedHashMap<>();
-    usage.snapshots().forEach(snapshot -> numbers.put(snapshot.name(), snapshot.bytes()));
-    numbers.put("", usage.sinceSnapshotBytes());
-    numbers.put("total", usage.totalBytes());
-    return numbers;
-  }
-
-  private String id() {
-    return pool.imageId(name).orElseThrow();
-  }
-
-  private void assertSameAsDiskUsage(Method method) {
-    ImageUsage usage = meter.measure(id(), EVERYTHING).orElseThrow();
-    assertThat(usage.method()).isEqualTo(method);
-    assertThat(asDiskUsage(usage)).isEqualTo(diskUsage());
-    try (RbdImage image = pool.openReadOnly(name)) {
-      long[] head = {0};
-      image.diff(
-          Optional.empty(),
-          0,
-          image.size(),
-          false,
-          true,
-          (offset, length, exists) -> {
-            head[0] += exists ? length : 0;
-            return true;
-          });
-      assertThat(usage.headBytes()).isEqualTo(head[0]);
-      assertThat(usage.sizeBytes()).isEqualTo(image.size());
-    }
-    ImageUsage exact = meter.measure(id(), EXACT).orElseThrow();
-    assertThat(exact.method()).isEqualTo(Method.EXACT_DIFF);
-    assertThat(asDiskUsage(exact)).isEqualTo(diskUsage("--exact"));
-  }
-
-  private static ImageOptions.Builder mapped(int objectSize) {
-    return ImageOptions.builder().features(MAPPED).objectSizeBytes(objectSize);
-  }
-
-  /** Writes short pieces at random places, and discards some objects again. */
-  private static void scribble(RbdImage image, int pieces, long seed) {
-    Random random = new Random(seed);
-    long objectSize = image.info().objectSize();
-    for (int i = 0; i < pieces; i++) {
-      long at = (long) (random.nextDouble() * (image.size() - 512));
-      image.write(at, filled(512, 1 + random.nextInt(200)));
-      if (i % 5 == 4) {
-        image.discard(at / objectSize * objectSize, objectSize);
-      }
-    }
-    image.flush();
-  }
-
+class UsageMeterIT extends UsageCase {
   static Stream<Integer> objectSizes() {
     return Stream.of(4 << 10, 64 << 10, 1 << 20, 4 << 20, 32 << 20);
   }
@@ -204,12 +118,6 @@ class UsageMeterIT extends RbdCase {
     assertSameAsDiskUsage(Method.OBJECT_MAP);
   }
 
-  private static Set<ImageFeature> with(Set<ImageFeature> some, ImageFeature other) {
-    Set<ImageFeature> all = new HashSet<>(some);
-    all.add(other);
-    return all;
-  }
-
   @Test
   void dataInAnotherPoolIsMeasuredAsByTheCommand() {
     pool.create(name, 50L * OBJECT, mapped(OBJECT).dataPool("rbd-data").build());
@@ -219,67 +127,69 @@ class UsageMeterIT extends RbdCase {
     assertSameAsDiskUsage(Method.OBJECT_MAP);
   }
 
-  @Test
-  void withoutAnObjectMapEveryObjectIsAskedIfAllowed() {
-    create(LOCKED, 50);
-    try (RbdImage image = pool.open(name)) {
+  /** All at once: sizes that change, snapshots, another pool for the data, a parent. */
+  @ParameterizedTest
+  @MethodSource("objectSizes")
+  void aCloneWithAllThatAnImageCanHaveIsMeasuredAsByTheCommand(int objectSize) {
+    String parent = name + "-parent";
+    pool.create(parent, 40L * objectSize + 4096, mapped(objectSize).build());
+    try (RbdImage image = pool.open(parent)) {
       scribble(image, 30, SEED);
+      image.snapshots().create("s");
+      image.snapshots().protect("s");
     }
-    assertThat(meter.byObjectMap(id())).isEmpty();
-    assertThat(meter.measure(id(), UsageQuery.QUICK)).isEmpty();
-    assertSameAsDiskUsage(Method.FULL_WALK);
-  }
-
-  @Test
-  void withoutFastDiffTheObjectMapIsNotUsed() {
-    create(MAPPED, 50);
+    pool.cloneImage(parent, "s", pool, name, mapped(objectSize).dataPool("rbd-data").build());
     try (RbdImage image = pool.open(name)) {
-      image.updateFeatures(Set.of(ImageFeature.FAST_DIFF), false);
-      scribble(image, 30, SEED);
-    }
-    assertThat(meter.byObjectMap(id())).isEmpty();
-    assertSameAsDiskUsage(Method.FULL_WALK);
-  }
-
-  @Test
-  void aDamagedMapIsNotBelieved() {
-    create(MAPPED, 50);
-    try (RbdImage image = pool.open(name)) {
-      scribble(image, 30, SEED);
-    }
-    byte[] stored = io.read(ObjectMap.object(id(), 0), 0, 4096);
-    assertThat(ObjectMap.decode(stored, 50)).isPresent();
-    for (int bit = 18 * 8; bit < (18 + 13) * 8; bit++) {
-      byte[] damaged = stored.clone();
-      damaged[bit / 8] ^= (byte) (1 << bit % 8);
-      assertThat(ObjectMap.decode(damaged, 50)).as("bit %s", bit).isEmpty();
-    }
-    io.writeFull(ObjectMap.object(id(), 0), new byte[] {1, 2, 3});
-    assertThat(meter.byObjectMap(id())).isEmpty();
-    // librbd finds the damage too, and marks the map as not valid: then objects are asked.
-    ImageUsage usage = meter.measure(id(), EVERYTHING).orElseThrow();
-    assertThat(usage.method()).isNotEqualTo(Method.OBJECT_MAP);
-    assertThat(asDiskUsage(usage)).isEqualTo(diskUsage());
-  }
-
-  @Test
-  void aMapMarkedAsNotValidIsNotBelieved() {
-    create(MAPPED, 50);
-    try (RbdImage image = pool.open(name)) {
-      scribble(image, 30, SEED);
-    }
-    io.truncate(ObjectMap.object(id(), 0), 3);
-    try (RbdImage image = pool.open(name)) {
-      image.write(0, filled(512, 1)); // takes the lock, loads the map, finds it damaged
-      image.flush();
-      assertThat(image.flags()).contains(ImageFlag.OBJECT_MAP_INVALID);
-    }
-    assertThat(meter.byObjectMap(id())).isEmpty();
-    assertSameAsDiskUsage(Method.FULL_WALK);
-    try (RbdImage image = pool.open(name)) {
-      image.rebuildObjectMap(Progress.NONE);
+      scribble(image, 10, SEED + 1);
+      image.snapshots().create("one");
+      image.resize(61L * objectSize + 777, false, Progress.NONE);
+      scribble(image, 10, SEED + 2);
+      image.snapshots().create("two");
+      image.resize(23L * objectSize + 99, true, Progress.NONE);
+      scribble(image, 5, SEED + 3);
     }
     assertSameAsDiskUsage(Method.OBJECT_MAP);
+    try (RbdImage image = pool.open(name)) {
+      image.flatten(Progress.NONE);
+    }
+    assertSameAsDiskUsage(Method.OBJECT_MAP);
+  }
+
+  @Test
+  void stripedImagesWithSnapshotsAreMeasuredAsByTheCommand() {
+    pool.create(
+        name,
+        60L * OBJECT + 12_345,
+        ImageOptions.builder()
+            .features(with(MAPPED, ImageFeature.STRIPINGV2))
+            .objectSizeBytes(OBJECT)
+            .stripeUnit(16 << 10)
+            .stripeCount(5)
+            .build());
+    try (RbdImage image = pool.open(name)) {
+      for (int i = 0; i < 3; i++) {
+        scribble(image, 20, SEED + i);
+        image.snapshots().create("s" + i);
+        image.resize(image.size() + 3L * OBJECT + 1, false, Progress.NONE);
+      }
+      scribble(image, 10, SEED + 9);
+    }
+    assertSameAsDiskUsage(Method.OBJECT_MAP);
+  }
+
+  @Test
+  void anImageThatIsOpenAndBeingWrittenIsMeasuredAsByTheCommand() {
+    create(MAPPED, 200);
+    try (RbdImage image = pool.open(name)) {
+      for (int round = 0; round < 5; round++) {
+        scribble(image, 25, SEED + round);
+        image.write((long) round * OBJECT, filled(512, 1)); // not flushed
+        if (round == 2) {
+          image.snapshots().create("s");
+        }
+        assertSameAsDiskUsage(Method.OBJECT_MAP);
+      }
+    }
   }
 
   @Test
