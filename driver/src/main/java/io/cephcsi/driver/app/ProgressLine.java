@@ -1,29 +1,28 @@
 package io.cephcsi.driver.app;
 
-import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.operation.OperationRegistry;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
-/** Shows on a terminal how far the running operation is, in one line that is written over. */
+/** Shows on a terminal how far the work is, in one line that is written over. */
 final class ProgressLine implements AutoCloseable {
   private static final int BAR = 30;
   private static final String CLEAR = "\r\u001b[K";
   private static final long INTERVAL_MILLIS = 200;
 
-  private final OperationRegistry operations;
+  private final Supplier<Optional<String>> line;
   private final PrintWriter out;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread = new Thread(this::show, "progress");
 
-  private ProgressLine(OperationRegistry operations, PrintWriter out) {
-    this.operations = operations;
+  private ProgressLine(Supplier<Optional<String>> line, PrintWriter out) {
+    this.line = line;
     this.out = out;
     thread.setDaemon(true);
   }
@@ -31,15 +30,16 @@ final class ProgressLine implements AutoCloseable {
   /**
    * Starts showing, if stderr is a terminal.
    *
+   * @param line what to show now, if anything; asked on a thread of its own
    * @param err writes to stderr
    */
-  static ProgressLine start(OperationRegistry operations, PrintWriter err) {
-    ProgressLine line = new ProgressLine(operations, err);
+  static ProgressLine start(Supplier<Optional<String>> line, PrintWriter err) {
+    ProgressLine progress = new ProgressLine(line, err);
     String term = System.getenv("TERM");
     if (isTerminal(Path.of("/proc/self/fd/2")) && term != null && !term.equals("dumb")) {
-      line.thread.start();
+      progress.thread.start();
     }
-    return line;
+    return progress;
   }
 
   private static boolean isTerminal(Path descriptor) {
@@ -54,11 +54,12 @@ final class ProgressLine implements AutoCloseable {
   private void show() {
     try {
       while (!ended.await(INTERVAL_MILLIS, TimeUnit.MILLISECONDS)) {
-        List<Operation> running = operations.running();
-        if (!running.isEmpty()) {
-          out.print(CLEAR + line(running.get(0)));
-          out.flush();
-        }
+        line.get()
+            .ifPresent(
+                text -> {
+                  out.print(CLEAR + text);
+                  out.flush();
+                });
       }
       out.print(CLEAR);
       out.flush();
@@ -67,16 +68,11 @@ final class ProgressLine implements AutoCloseable {
     }
   }
 
-  static String line(Operation operation) {
-    int full = (int) (operation.percent() * BAR / 100);
+  /** A text with a bar behind it. */
+  static String bar(String text, double percent) {
+    int full = (int) (percent * BAR / 100);
     return String.format(
-        Locale.ROOT,
-        "%s %s [%s%s] %3.0f %%",
-        operation.key(),
-        operation.phase(),
-        "#".repeat(full),
-        " ".repeat(BAR - full),
-        operation.percent());
+        Locale.ROOT, "%s [%s%s] %3.0f %%", text, "#".repeat(full), " ".repeat(BAR - full), percent);
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.app;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.error.CephException;
@@ -13,7 +12,6 @@ import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeException;
-import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -22,16 +20,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code ceph-csi reclaim}: frees the space of images that nobody uses. */
 @Command(
@@ -50,23 +43,8 @@ import picocli.CommandLine.Spec;
       "2:wrong command line or configuration",
       "3:an image was in use or skipped, or reclaim gave way to somebody"
     })
-final class ReclaimCommand implements Callable<Integer> {
-  /** Not all that was asked for could be done, and that is no failure. */
-  static final int EXIT_INCOMPLETE = 3;
-
+final class ReclaimCommand extends ImageCommand {
   private static final Duration NO_HURRY = Duration.ofDays(365);
-
-  @Spec
-  @SuppressWarnings("NullAway.Init") // picocli sets it
-  private CommandSpec spec;
-
-  @Mixin private final ClusterOptions connection = new ClusterOptions();
-
-  @Parameters(
-      arity = "1..*",
-      paramLabel = "IMAGE",
-      description = "POOL[/NAMESPACE]/IMAGE, or the id of a volume")
-  private final List<String> images = new ArrayList<>();
 
   @Option(names = "--dry-run", description = "say what would be reached; change nothing")
   private boolean dryRun;
@@ -110,19 +88,13 @@ final class ReclaimCommand implements Callable<Integer> {
       description = "how many images of the cluster are reclaimed at once by all (default: 4)")
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
-  @Option(names = "--instanceid", paramLabel = "ID", description = "the instance of volume ids")
-  private String instanceId = ServeCommand.INSTANCE_ID;
-
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table or json (default: table)")
-  private UsageReport.Format output = UsageReport.Format.table;
-
   private final OperationRegistry operations = new OperationRegistry(NO_HURRY);
 
   @Override
   public Integer call() {
+    if (images().isEmpty()) {
+      throw new ConfigException("name images");
+    }
     ReclaimPlan plan = plan();
     List<Line> lines = new ArrayList<>();
     CountDownLatch ended = new CountDownLatch(1);
@@ -130,16 +102,27 @@ final class ReclaimCommand implements Callable<Integer> {
     Runtime.getRuntime().addShutdownHook(stop);
     SpaceReclaimer reclaimer =
         new SpaceReclaimer(new DriverMetrics(), new Admission(reclaimsPerCluster));
-    try (RadosCluster cluster = connection.connect(Map.of());
-        ProgressLine progress = ProgressLine.start(operations, spec.commandLine().getErr())) {
-      for (String image : images) {
+    try (RadosCluster cluster = connect();
+        ProgressLine progress = ProgressLine.start(this::progress, err())) {
+      for (String image : images()) {
         lines.add(reclaim(image, plan, cluster, reclaimer));
       }
     } finally {
       ended.countDown();
     }
-    print(lines);
+    print(
+        out -> lines.forEach(line -> out.println(line.text())),
+        root -> {
+          ArrayNode array = imagesOf(root);
+          lines.forEach(line -> line.toJson(array.addObject()));
+        });
     return lines.stream().mapToInt(Line::exitCode).reduce(0, ReclaimCommand::worse);
+  }
+
+  private Optional<String> progress() {
+    return operations.running().stream()
+        .findFirst()
+        .map(o -> ProgressLine.bar(o.key() + " " + o.phase(), o.percent()));
   }
 
   private static int worse(int one, int other) {
@@ -185,9 +168,9 @@ final class ReclaimCommand implements Callable<Integer> {
       String image, ReclaimPlan plan, RadosCluster cluster, SpaceReclaimer reclaimer) {
     long start = System.nanoTime();
     try {
-      ImageRef ref = ImageRef.resolve(image, cluster, connection.defaultNamespace(), instanceId);
+      ImageRef ref = resolve(image, cluster);
       try (IoContext io = cluster.openPool(ref.pool(), ref.namespace())) {
-        CliTarget target = new CliTarget(connection, cluster, io, ref);
+        CliTarget target = new CliTarget(connection(), cluster, io, ref);
         ReclaimResult result =
             operations
                 .start(
@@ -203,19 +186,6 @@ final class ReclaimCommand implements Callable<Integer> {
       String problem = String.valueOf(cause.getMessage());
       return new Line(image, Optional.empty(), problem, System.nanoTime() - start);
     }
-  }
-
-  private void print(List<Line> lines) {
-    PrintWriter out = spec.commandLine().getOut();
-    if (output == UsageReport.Format.json) {
-      ObjectNode root = new ObjectMapper().createObjectNode();
-      ArrayNode array = root.putArray("images");
-      lines.forEach(line -> line.toJson(array.addObject()));
-      UsageReport.print(out, root);
-    } else {
-      lines.forEach(line -> out.println(line.text()));
-    }
-    out.flush();
   }
 
   /** What became of one image. */
@@ -254,14 +224,14 @@ final class ReclaimCommand implements Callable<Integer> {
           what,
           shown(r.before()),
           shown(r.after()),
-          UsageReport.bytes(r.freed()),
+          bytes(r.freed()),
           seconds(),
-          UsageReport.bytes((long) (r.freed() / Math.max(0.001, seconds()))),
+          bytes((long) (r.freed() / Math.max(0.001, seconds()))),
           r.trim());
     }
 
     private static String shown(OptionalLong bytes) {
-      return bytes.isPresent() ? UsageReport.bytes(bytes.getAsLong()) : "unknown";
+      return bytes.isPresent() ? bytes(bytes.getAsLong()) : "unknown";
     }
 
     void toJson(ObjectNode node) {

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.app;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.driver.fsck.TrackerReport;
@@ -14,17 +13,13 @@ import java.util.TreeMap;
 
 /** Prints reference trackers. */
 final class TrackerOutput {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private TrackerOutput() {}
 
-  static void print(PrintWriter out, UsageReport.Format format, List<TrackerReport> reports) {
-    if (format == UsageReport.Format.json) {
-      json(out, reports);
-    } else {
-      reports.forEach(report -> table(out, report));
-    }
-    out.flush();
+  static void print(PrintWriter out, OutputFormat format, List<TrackerReport> reports) {
+    format.print(
+        out,
+        people -> reports.forEach(report -> table(people, report)),
+        root -> json(root, reports));
   }
 
   private static void table(PrintWriter out, TrackerReport report) {
@@ -44,8 +39,7 @@ final class TrackerOutput {
     report.problems().forEach(problem -> out.printf("  PROBLEM %s%n", problem));
   }
 
-  private static void json(PrintWriter out, List<TrackerReport> reports) {
-    ObjectNode root = JSON.createObjectNode();
+  private static void json(ObjectNode root, List<TrackerReport> reports) {
     ArrayNode trackers = root.putArray("trackers");
     for (TrackerReport report : reports) {
       ObjectNode node = trackers.addObject().put("snapshotId", report.snapshotId());
@@ -60,7 +54,6 @@ final class TrackerOutput {
       ArrayNode problems = node.putArray("problems");
       report.problems().forEach(problems::add);
     }
-    UsageReport.print(out, root);
   }
 
   private static Map<String, ReferenceState> sorted(TrackerState tracker) {

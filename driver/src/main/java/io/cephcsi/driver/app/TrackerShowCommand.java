@@ -43,7 +43,7 @@ final class TrackerShowCommand implements Callable<Integer> {
       names = {"-o", "--output"},
       paramLabel = "FORMAT",
       description = "table or json (default: table)")
-  private UsageReport.Format output = UsageReport.Format.table;
+  private OutputFormat output = OutputFormat.table;
 
   @Override
   public Integer call() {

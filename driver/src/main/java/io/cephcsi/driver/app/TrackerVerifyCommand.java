@@ -61,7 +61,7 @@ final class TrackerVerifyCommand implements Callable<Integer> {
       names = {"-o", "--output"},
       paramLabel = "FORMAT",
       description = "table or json (default: table)")
-  private UsageReport.Format output = UsageReport.Format.table;
+  private OutputFormat output = OutputFormat.table;
 
   @Override
   public Integer call() {
@@ -77,7 +77,7 @@ final class TrackerVerifyCommand implements Callable<Integer> {
     }
     TrackerOutput.print(spec.commandLine().getOut(), output, reports);
     boolean sound = reports.stream().allMatch(report -> report.problems().isEmpty());
-    return sound ? 0 : ReclaimCommand.EXIT_INCOMPLETE;
+    return sound ? 0 : ImageCommand.EXIT_INCOMPLETE;
   }
 
   private List<TrackerReport> check(

@@ -14,7 +14,6 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
@@ -22,13 +21,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code ceph-csi usage}: what images have allocated. */
 @Command(
@@ -44,19 +40,7 @@ import picocli.CommandLine.Spec;
       "2:wrong command line or configuration",
       "3:some images could not be measured"
     })
-final class UsageCommand implements Callable<Integer> {
-  @Spec
-  @SuppressWarnings("NullAway.Init") // picocli sets it
-  private CommandSpec spec;
-
-  @Mixin private final ClusterOptions connection = new ClusterOptions();
-
-  @Parameters(
-      arity = "0..*",
-      paramLabel = "IMAGE",
-      description = "POOL[/NAMESPACE]/IMAGE, or the id of a volume")
-  private final List<String> images = new ArrayList<>();
-
+final class UsageCommand extends ImageCommand {
   @Option(names = "--pool", paramLabel = "POOL[/NAMESPACE]", description = "all images of a pool")
   private @Nullable String pool;
 
@@ -87,29 +71,27 @@ final class UsageCommand implements Callable<Integer> {
       description = "how many images are measured at once (default: 8)")
   private int workers = 8;
 
-  @Option(names = "--instanceid", paramLabel = "ID", description = "the instance of volume ids")
-  private String instanceId = ServeCommand.INSTANCE_ID;
-
-  @Option(
-      names = {"-o", "--output"},
-      paramLabel = "FORMAT",
-      description = "table or json (default: table)")
-  private UsageReport.Format output = UsageReport.Format.table;
+  private final AtomicInteger measured = new AtomicInteger();
+  private volatile int total;
 
   @Override
   public Integer call() throws InterruptedException {
-    if (images.isEmpty() == (pool == null)) {
+    if (images().isEmpty() == (pool == null)) {
       throw new ConfigException("name images, or a pool by --pool");
     }
+    DriverConfig.require(top >= 0, "--top must not be negative");
     DriverConfig.require(workers >= 1 && workers <= 128, "--workers must be 1 to 128");
     List<UsageReport.Row> rows = new ArrayList<>();
-    try (RadosCluster cluster = connection.connect(Map.of());
-        Pools pools = new Pools(cluster)) {
+    try (RadosCluster cluster = connect();
+        Pools pools = new Pools(cluster);
+        ProgressLine progress = ProgressLine.start(this::progress, err())) {
       ExecutorService executor = Executors.newFixedThreadPool(workers);
       try {
         List<Future<UsageReport.Row>> running = new ArrayList<>();
-        for (Callable<UsageReport.Row> each : pool == null ? named(cluster, pools) : all(pools)) {
-          running.add(executor.submit(each));
+        List<Callable<UsageReport.Row>> work = pool == null ? named(cluster, pools) : all(pools);
+        total = work.size();
+        for (Callable<UsageReport.Row> each : work) {
+          running.add(executor.submit(() -> counted(each)));
         }
         for (Future<UsageReport.Row> each : running) {
           rows.add(each.get());
@@ -121,11 +103,28 @@ final class UsageCommand implements Callable<Integer> {
       }
     }
     boolean failed = rows.stream().anyMatch(row -> row.usage().isEmpty());
-    UsageReport.print(spec.commandLine().getOut(), output, ranked(rows), reclaimable || top > 0);
+    UsageReport report = new UsageReport(ranked(rows), reclaimable || top > 0);
+    print(report::table, report::json);
     rows.stream()
         .filter(row -> row.usage().isEmpty())
-        .forEach(row -> spec.commandLine().getErr().println(row.name() + ": " + row.problem()));
-    return failed ? ReclaimCommand.EXIT_INCOMPLETE : 0;
+        .forEach(row -> err().println(row.name() + ": " + row.problem()));
+    return failed ? EXIT_INCOMPLETE : 0;
+  }
+
+  private UsageReport.Row counted(Callable<UsageReport.Row> measurement) throws Exception {
+    try {
+      return measurement.call();
+    } finally {
+      measured.incrementAndGet();
+    }
+  }
+
+  private Optional<String> progress() {
+    int all = total;
+    int done = measured.get();
+    return all == 0
+        ? Optional.empty()
+        : Optional.of(ProgressLine.bar(done + " of " + all + " images", 100.0 * done / all));
   }
 
   private List<UsageReport.Row> ranked(List<UsageReport.Row> rows) {
@@ -140,7 +139,7 @@ final class UsageCommand implements Callable<Integer> {
 
   private List<Callable<UsageReport.Row>> all(Pools pools) {
     String[] parts = String.valueOf(pool).split("/", 2);
-    String namespace = parts.length > 1 ? parts[1] : connection.defaultNamespace();
+    String namespace = parts.length > 1 ? parts[1] : connection().defaultNamespace();
     RbdPool images = pools.open(parts[0], namespace);
     return images.list().stream()
         .<Callable<UsageReport.Row>>map(
@@ -149,15 +148,14 @@ final class UsageCommand implements Callable<Integer> {
   }
 
   private List<Callable<UsageReport.Row>> named(RadosCluster cluster, Pools pools) {
-    String namespace = connection.defaultNamespace();
-    return images.stream()
-        .<Callable<UsageReport.Row>>map(text -> () -> named(text, cluster, namespace, pools))
+    return images().stream()
+        .<Callable<UsageReport.Row>>map(text -> () -> named(text, cluster, pools))
         .toList();
   }
 
-  private UsageReport.Row named(String text, RadosCluster cluster, String namespace, Pools pools) {
+  private UsageReport.Row named(String text, RadosCluster cluster, Pools pools) {
     try {
-      ImageRef ref = ImageRef.resolve(text, cluster, namespace, instanceId);
+      ImageRef ref = resolve(text, cluster);
       RbdPool images = pools.open(ref.pool(), ref.namespace());
       return images
           .imageId(ref.image())

@@ -1,7 +1,5 @@
 package io.cephcsi.driver.app;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.rbd.ImageUsage;
@@ -11,18 +9,13 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Prints usages. */
-final class UsageReport {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
-  private UsageReport() {}
-
-  /** Forms of output, as the command line spells them. */
-  enum Format {
-    table,
-    json
-  }
-
+/**
+ * Usages for people and for programs.
+ *
+ * @param rows the images, in the order to show them
+ * @param reclaimable whether to show what a trim would free
+ */
+record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
   /**
    * An image.
    *
@@ -40,16 +33,7 @@ final class UsageReport {
     }
   }
 
-  static void print(PrintWriter out, Format format, List<Row> rows, boolean reclaimable) {
-    if (format == Format.json) {
-      json(out, rows);
-    } else {
-      table(out, rows, reclaimable);
-    }
-    out.flush();
-  }
-
-  private static void table(PrintWriter out, List<Row> rows, boolean reclaimable) {
+  void table(PrintWriter out) {
     int width = rows.stream().mapToInt(row -> row.name().length()).max().orElse(0);
     width = Math.max(width, "IMAGE".length());
     String line = "%-" + width + "s %11s %11s %11s %11s  %s%n";
@@ -71,19 +55,19 @@ final class UsageReport {
       out.printf(
           line,
           row.name(),
-          bytes(usage.sizeBytes()),
-          bytes(usage.headBytes()),
-          bytes(usage.snapshotBytes()),
-          !reclaimable ? "" : row.reclaimable().isPresent() ? bytes(row.rank()) : "-",
+          ImageCommand.bytes(usage.sizeBytes()),
+          ImageCommand.bytes(usage.headBytes()),
+          ImageCommand.bytes(usage.snapshotBytes()),
+          !reclaimable ? "" : row.reclaimable().isPresent() ? ImageCommand.bytes(row.rank()) : "-",
           method(usage));
     }
     out.printf(
         line,
         "TOTAL",
-        bytes(size),
-        bytes(used),
-        bytes(snapshots),
-        reclaimable ? bytes(gain) : "",
+        ImageCommand.bytes(size),
+        ImageCommand.bytes(used),
+        ImageCommand.bytes(snapshots),
+        reclaimable ? ImageCommand.bytes(gain) : "",
         "");
   }
 
@@ -91,21 +75,8 @@ final class UsageReport {
     return usage.method().name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  /** A number of bytes for people. */
-  static String bytes(long bytes) {
-    String[] units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = bytes;
-    int unit = 0;
-    while (value >= 1024 && unit < units.length - 1) {
-      value /= 1024;
-      unit++;
-    }
-    return String.format(Locale.ROOT, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  }
-
-  private static void json(PrintWriter out, List<Row> rows) {
-    ObjectNode root = JSON.createObjectNode();
-    ArrayNode images = root.putArray("images");
+  void json(ObjectNode root) {
+    ArrayNode images = ImageCommand.imagesOf(root);
     long size = 0;
     long total = 0;
     for (Row row : rows) {
@@ -135,14 +106,5 @@ final class UsageReport {
       }
     }
     root.put("sizeBytes", size).put("totalBytes", total);
-    print(out, root);
-  }
-
-  static void print(PrintWriter out, ObjectNode root) {
-    try {
-      out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(root));
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e); // a tree can always be written
-    }
   }
 }

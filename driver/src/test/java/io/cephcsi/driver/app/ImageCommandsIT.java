@@ -16,6 +16,7 @@ import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -157,6 +158,10 @@ class ImageCommandsIT {
     assertThat(out.toString()).contains("ENOENT");
     assertThat(run(new UsageCommand(), spec())).isEqualTo(3);
     assertThat(run(new UsageCommand())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--pool", CEPH.pool(), spec())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--top", "-1", spec())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--workers", "0", spec())).isEqualTo(2);
+    assertThat(run(new ReclaimCommand())).isEqualTo(2);
     assertThat(run(new ReclaimCommand(), "--method", "magic", spec())).isEqualTo(2);
     assertThat(run(new ReclaimCommand(), "a//b")).isEqualTo(2);
     assertThat(execute(new UsageCommand(), "--conf", "/does/not/exist", spec())).isEqualTo(2);
@@ -229,16 +234,78 @@ class ImageCommandsIT {
   }
 
   @Test
+  void theImagesThatATrimWouldFreeMostOfComeFirst() throws IOException {
+    String namespace = "n" + UUID.randomUUID();
+    CEPH.rbd("namespace", "create", CEPH.pool() + "/" + namespace);
+    try (IoContext space = cluster.openPool(CEPH.pool(), namespace)) {
+      RbdPool some = new RbdPool(space);
+      for (int part : new int[] {300, 100, 200}) {
+        FileSystemImage files = FileSystemImage.make(folder, "ext4", 384L * MIB);
+        files.fillAndEmpty((long) part * MIB);
+        some.create("part-" + part, 384L * MIB, options());
+        try (RbdImage image = some.open("part-" + part)) {
+          files.writeTo(image);
+        }
+      }
+      some.create("blank", 64L * MIB, options());
+      String spec = CEPH.pool() + "/" + namespace;
+      assertThat(run(new UsageCommand(), "--pool", spec, "--top", "3", "-o", "json")).isZero();
+      JsonNode images = printed().get("images");
+      assertThat(images).hasSize(3);
+      long last = Long.MAX_VALUE;
+      for (int i = 0; i < 3; i++) {
+        assertThat(images.get(i).get("name").asText()).isEqualTo(spec + "/part-" + (300 - 100 * i));
+        assertThat(images.get(i).get("reclaimableBytes").asLong()).isPositive().isLessThan(last);
+        last = images.get(i).get("reclaimableBytes").asLong();
+      }
+      assertThat(run(new UsageCommand(), "--pool", spec, "--top", "2")).isZero();
+      assertThat(out.toString()).contains("RECLAIMABLE").contains("part-200");
+      assertThat(out.toString()).doesNotContain("part-100").doesNotContain("blank");
+    }
+  }
+
+  /** What a person sees, in a terminal of {@code script}. */
+  private String inTerminal(String command, String... args) {
+    List<String> all = new ArrayList<>(List.of(java(), "-cp", classPath()));
+    all.addAll(List.of(DriverMain.class.getName(), command, "--conf", CEPH.conf().toString()));
+    all.addAll(List.of(args));
+    return Commands.run(
+        List.of("env", "TERM=xterm", "script", "-qec", String.join(" ", all), "/dev/null"));
+  }
+
+  private static String java() {
+    return Path.of(System.getProperty("java.home"), "bin", "java").toString();
+  }
+
+  private static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  @Test
+  void aTerminalShowsABarAndTheThroughput() {
+    pool.create(name, 64L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      for (int i = 0; i < 16; i++) {
+        image.write(4L * MIB * i, new byte[512]);
+      }
+    }
+    String shown =
+        inTerminal("reclaim", "--max-bytes-per-second", Integer.toString(16 * MIB), spec());
+    assertThat(shown).containsPattern(name + " sparsify \\[#+ *\\] +\\d+ %");
+    assertThat(shown).contains("freed 64.0 MiB").containsPattern("\\d MiB/s");
+    assertThat(inTerminal("usage", spec())).contains("object-map");
+  }
+
+  @Test
   void aDriverKilledInMidTrimLeavesACompleteFileSystem() throws Exception {
     FileSystemImage files = image("ext4");
     String checksums = files.checksums();
     long before = used();
     Process process =
         new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                java(),
                 "-cp",
-                System.getProperty(
-                    "surefire.test.class.path", System.getProperty("java.class.path")),
+                classPath(),
                 DriverMain.class.getName(),
                 "reclaim",
                 "--conf",
