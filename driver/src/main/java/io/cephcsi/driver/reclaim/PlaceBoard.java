@@ -70,7 +70,7 @@ final class PlaceBoard implements AutoCloseable {
   }
 
   /** Makes sure that the object exists; this tells whether the credentials allow it, too. */
-  private static Optional<PlaceBoard> in(RadosCluster cluster, long pool, String namespace) {
+  static Optional<PlaceBoard> in(RadosCluster cluster, long pool, String namespace) {
     IoContext io = cluster.openPool(pool, namespace).tryWhenFull();
     boolean kept = false;
     try (WriteOperation create = new WriteOperation().create()) {

@@ -16,7 +16,8 @@ import io.cephcsi.driver.reclaim.fs.RangeVisitor;
  *       parent's data;
  *   <li>parts of objects that a snapshot shares: they would be copied for the snapshot first;
  *   <li>such objects as a whole where a clone's parent lies below, as an empty object must stay;
- *   <li>parts shorter than the granularity, which librbd would not discard either.
+ *   <li>parts shorter than the granularity, which librbd would not discard either. Objects that are
+ *       not longer than it are cut off at any place, and nothing else is discarded in them.
  * </ul>
  *
  * <p>A striped image is discarded by whole sets of objects only, as a range within a set is
@@ -52,7 +53,7 @@ final class TrimPlan {
     this.map = map;
     this.overlap = overlap;
     this.sharing = sharing;
-    this.granularity = granularity;
+    this.granularity = Math.min(granularity, layout.objectSize());
   }
 
   /** Visits what is to be discarded, in ascending order; can be repeated. */
@@ -89,6 +90,12 @@ final class TrimPlan {
   }
 
   private void part(long from, long to, long objectEnd, Merging merging) {
+    if (granularity == layout.objectSize()) {
+      if (to == objectEnd) {
+        merging.part(from, to - from);
+      }
+      return;
+    }
     long first = (from + granularity - 1) / granularity * granularity;
     long last = to == objectEnd ? to : to / granularity * granularity;
     if (last - first >= granularity) {

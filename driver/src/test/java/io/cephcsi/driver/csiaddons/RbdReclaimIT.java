@@ -194,6 +194,20 @@ class RbdReclaimIT {
   }
 
   @Test
+  void aVolumeWhoseImageIsInTheTrashIsSkipped() {
+    fill();
+    String id = pool.imageId(image()).orElseThrow();
+    pool.moveToTrash(image(), Duration.ofHours(1));
+    try {
+      ControllerReclaimSpaceResponse answer = reclaim(Map.of());
+      assertThat(answer.hasPreUsage() || answer.hasPostUsage()).isFalse();
+    } finally {
+      pool.restoreFromTrash(id, "");
+    }
+    assertThat(reclaim(Map.of()).getPostUsage().getUsageBytes()).isEqualTo(128L * MIB);
+  }
+
+  @Test
   void aSecondCallIsAbortedWithThePercentAndTheFirstGoesOn() throws Exception {
     fill();
     // A slow reclaim: little at once, and slowed to a known rate.

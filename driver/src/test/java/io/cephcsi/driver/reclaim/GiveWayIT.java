@@ -4,104 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
-import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.RbdCompletion;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
-import io.cephcsi.driver.reclaim.fs.FileSystems;
-import io.cephcsi.driver.reclaim.fs.Inspection;
 import io.cephcsi.driver.testing.FileSystemImage;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Somebody comes while an image is trimmed. */
-class GiveWayIT extends ReclaimCase {
-  private static final long SIZE = 1024L * MIB;
-  private static final long SEED = 5;
+class GiveWayIT extends LitterCase {
   private static final Map<String, String> TRIM = Map.of("reclaim.method", "trim");
-
-  private static RadosCluster otherCluster;
-  private static IoContext otherIo;
-  private static RbdPool otherPool;
-
-  @TempDir Path folder;
-
-  @BeforeAll
-  static void connectNewcomer() {
-    otherCluster = RadosCluster.connect(ceph.settings().option("rbd_cache", "false").build());
-    otherIo = otherCluster.openPool(ceph.pool());
-    otherPool = new RbdPool(otherIo);
-  }
-
-  @AfterAll
-  static void disconnectNewcomer() {
-    otherIo.close();
-    otherCluster.close();
-  }
-
-  private FileSystemImage files() {
-    FileSystemImage files = FileSystemImage.make(folder, "ext4", SIZE);
-    files.mounted("for i in $(seq 60); do head -c 700000 /dev/urandom > f$i; done");
-    pool.create(name, SIZE, options().objectSizeBytes(MIB).build());
-    try (RbdImage image = open()) {
-      files.writeTo(image);
-    }
-    return files;
-  }
-
-  /** Free ranges that are whole objects, with something in each, as deleted files leave it. */
-  private List<Long> litter() {
-    List<Long> objects = new ArrayList<>();
-    try (RbdImage image = open()) {
-      List<RbdCompletion> running = new ArrayList<>();
-      Inspection.Clean clean = inspect(image);
-      clean.freeRanges(
-          range -> {
-            for (long at = (range.offset() + MIB - 1) / MIB * MIB;
-                at + MIB <= range.end();
-                at += MIB) {
-              objects.add(at);
-              running.add(image.writeAsync(at, filled(512, 0x55)));
-              if (running.size() == 32) {
-                finish(running);
-              }
-            }
-          });
-      finish(running);
-      image.flush();
-    }
-    return objects;
-  }
-
-  private static Inspection.Clean inspect(RbdImage image) {
-    try {
-      return (Inspection.Clean) FileSystems.inspect(new ImageReader(image));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static void finish(List<RbdCompletion> running) {
-    running.forEach(RbdCompletion::await);
-    running.forEach(RbdCompletion::close);
-    running.clear();
-  }
 
   /** Writes as somebody does who wants in: until it is let. */
   private static long writeWhenLetIn(RbdImage image, long at, byte[] data) {
@@ -119,10 +37,10 @@ class GiveWayIT extends ReclaimCase {
 
   @Test
   void aNewcomersDataIsNeverTouched() throws Exception {
-    int rounds = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 1000 : 30;
+    int rounds = setting("CEPH_CSI_TEST_ROUNDS", full() ? 1000 : 30);
     FileSystemImage files = files();
     String checksums = files.checksums();
-    Random random = new Random(SEED);
+    Random random = new Random(setting("CEPH_CSI_TEST_SEED", 5));
     List<Long> waited = new ArrayList<>();
     int gaveWay = 0;
     for (int round = 0; round < rounds; round++) {
@@ -158,15 +76,34 @@ class GiveWayIT extends ReclaimCase {
         }
         files.check();
         assertThat(files.checksums()).isEqualTo(checksums);
+        print(gaveWay, round + 1, waited);
       }
     }
-    long[] sorted = waited.stream().mapToLong(Long::longValue).sorted().toArray();
-    System.out.printf(
-        "a newcomer's first write after opening, %d of %d trims gave way: %s ms%n",
-        gaveWay,
-        rounds,
-        Arrays.toString(Arrays.stream(sorted).map(TimeUnit.NANOSECONDS::toMillis).toArray()));
     assertThat(gaveWay).isPositive();
+  }
+
+  private static boolean full() {
+    return "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+  }
+
+  private static int setting(String variable, int otherwise) {
+    String given = System.getenv(variable);
+    return given == null || given.isEmpty() ? otherwise : Integer.parseInt(given);
+  }
+
+  private static void print(int gaveWay, int rounds, List<Long> waited) {
+    long[] millis = waited.stream().mapToLong(TimeUnit.NANOSECONDS::toMillis).sorted().toArray();
+    if (millis.length > 0) {
+      System.out.printf(
+          "%d of %d trims gave way; a newcomer's first write after opening: median %d ms,"
+              + " 99 of 100 %d ms, worst %d ms (%d waited)%n",
+          gaveWay,
+          rounds,
+          millis[millis.length / 2],
+          millis[millis.length * 99 / 100],
+          millis[millis.length - 1],
+          millis.length);
+    }
   }
 
   @Test

@@ -59,6 +59,17 @@ class TrimPlanTest {
   }
 
   @Test
+  void objectsThatAreNotLongerThanTheGranularityAreCutOff() {
+    long object = GRANULARITY;
+    ImageLayout layout = new ImageLayout(10 * object, object, object, 1);
+    FreeRange free = new FreeRange(object + 4 * KIB, 2 * object);
+    assertThat(plan(layout, Set.of(0L, 1L, 2L, 3L), 0, Sharing.NONE, free))
+        .containsExactly(
+            new Discard(object + 4 * KIB, object - 4 * KIB, false),
+            new Discard(2 * object, object, true));
+  }
+
+  @Test
   void theLastObjectOfAnOddSizeCountsAsWhole() {
     long size = 2 * OBJECT + 100;
     FreeRange free = new FreeRange(2 * OBJECT, 100);

@@ -1,0 +1,142 @@
+package io.cephcsi.driver.reclaim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Images that reclaim leaves alone, in a pool of their own, where mirroring can be on. */
+class HindranceIT extends ReclaimCase {
+  private static final int OBJECTS = 4;
+
+  private static String own;
+  private static IoContext space;
+  private RbdPool there;
+
+  @BeforeAll
+  static void makePool() {
+    own = "hindered-" + UUID.randomUUID();
+    ceph.ceph("osd", "pool", "create", own, "8");
+    ceph.rbd("pool", "init", own);
+    ceph.rbd("mirror", "pool", "enable", own, "image");
+    space = cluster.openPool(own);
+  }
+
+  @AfterAll
+  static void removePool() {
+    space.close();
+    ceph.ceph("osd", "pool", "rm", own, own, "--yes-i-really-really-mean-it");
+  }
+
+  @BeforeEach
+  void choosePool() {
+    there = new RbdPool(space);
+  }
+
+  private String spec() {
+    return own + "/" + name;
+  }
+
+  /** An image of zeroes, all of which sparsify would free. */
+  private void create(Set<ImageFeature> features) {
+    there.create(name, 4L * MIB * OBJECTS, options().features(features).build());
+    try (RbdImage image = there.open(name)) {
+      for (int i = 0; i < OBJECTS; i++) {
+        image.write(4L * MIB * i, new byte[MIB]);
+      }
+    }
+  }
+
+  private ReclaimResult reclaimThere(Map<String, String> parameters) {
+    ReclaimPlan plan = ReclaimPlan.parse(parameters);
+    return operate(
+        operation -> reclaimer.reclaim(new TestTarget(ceph, there, name), plan, operation));
+  }
+
+  private ReclaimResult assertSkipped(String reason) {
+    ReclaimResult result = reclaimThere(Map.of());
+    assertThat(result.outcome()).isEqualTo(Outcome.SKIPPED);
+    assertThat(result.trim().reason()).isEqualTo(reason);
+    assertThat(result.reason()).isNotEmpty();
+    assertThat(result.after()).isEqualTo(result.before());
+    // Being skipped is no failure, also where a volume in use is to be one.
+    assertThat(reclaimThere(Map.of("reclaim.inUse", "fail")).outcome()).isEqualTo(Outcome.SKIPPED);
+    assertThat(reclaimThere(Map.of("reclaim.dryRun", "true")).outcome()).isEqualTo(Outcome.SKIPPED);
+    return result;
+  }
+
+  private void assertReclaimed() {
+    ReclaimResult result = reclaimed(reclaimThere(Map.of()));
+    assertThat(result.before()).hasValue(4L * MIB * OBJECTS);
+    assertThat(result.after()).hasValue(0);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"journal", "snapshot"})
+  void aMirrorSecondaryIsSkippedUntilItIsPromoted(String mode) {
+    Set<ImageFeature> features = new HashSet<>(MAPPED);
+    if (mode.equals("journal")) {
+      features.add(ImageFeature.JOURNALING);
+    }
+    create(features);
+    ceph.rbd("mirror", "image", "enable", spec(), mode);
+    ceph.rbd("mirror", "image", "demote", spec());
+    assertThat(assertSkipped("mirror_secondary").before()).hasValue(4L * MIB * OBJECTS);
+    ceph.rbd("mirror", "image", "promote", spec());
+    assertReclaimed();
+    ceph.rbd("mirror", "image", "disable", spec());
+  }
+
+  @Test
+  void anImageInMigrationIsSkippedUntilItsEnd() {
+    create(MAPPED);
+    ceph.rbd("migration", "prepare", spec(), ceph.otherPool() + "/" + name);
+    try (IoContext other = cluster.openPool(ceph.otherPool())) {
+      // The source is not there under its name any more, but it is not gone either.
+      assertSkipped("migrating");
+      RbdPool source = there;
+      there = new RbdPool(other);
+      assertSkipped("migrating");
+      ceph.rbd("migration", "execute", "--no-progress", ceph.otherPool() + "/" + name);
+      assertSkipped("migrating");
+      ceph.rbd("migration", "commit", "--no-progress", ceph.otherPool() + "/" + name);
+      // The copy left the zeroes out.
+      assertThat(reclaimed(reclaimThere(Map.of())).after()).hasValue(0);
+      there = source;
+    }
+  }
+
+  @Test
+  void anImageInTheTrashIsSkippedUntilItIsRestored() {
+    create(MAPPED);
+    String id = there.imageId(name).orElseThrow();
+    there.moveToTrash(name, Duration.ofHours(1));
+    ReclaimResult result = assertSkipped("trash");
+    assertThat(result.reason()).contains(id);
+    assertThat(result.before()).isEmpty();
+    there.restoreFromTrash(id, "");
+    assertReclaimed();
+  }
+
+  @Test
+  void anImageThatIsNowhereIsMissing() {
+    assertThatThrownBy(() -> reclaimThere(Map.of()))
+        .hasCauseInstanceOf(CephException.NotFound.class);
+  }
+}
