@@ -109,6 +109,72 @@ class FileSystemsUncleanIT {
     assertRefused(image, reason);
   }
 
+  /** Features that need a bit more than being known. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      value = {
+        "mkfs.ext4 -O orphan_file; feature orphan_present; ORPHANS",
+        "mkfs.ext4 -O orphan_file; quit; CLEAN",
+        "mkfs.ext4 -O casefold; quit; CLEAN",
+        "mkfs.ext4 -O stable_inodes; quit; CLEAN",
+        "mkfs.ext4 -O verity; quit; CLEAN",
+        "mkfs.ext4 -O fast_commit; quit; CLEAN",
+        "mkfs.ext4 -O fast_commit; feature needs_recovery; JOURNAL_NOT_EMPTY",
+        "mke2fs -O journal_dev; quit; UNSUPPORTED_FEATURE"
+      })
+  void knowsExtFeaturesByWhatTheyMeanForFreeSpace(String mkfs, String command, String answer)
+      throws IOException {
+    make(mkfs, 100);
+    Shell.script("debugfs -w -R '" + command + "' " + image);
+    if (answer.equals("CLEAN")) {
+      Inspection inspection = inspect(image);
+      assertThat(inspection).isInstanceOf(Inspection.Clean.class);
+      assertThat(Ranges.of((Inspection.Clean) inspection))
+          .isEqualTo(Ranges.ofDumpe2fs(image.toString()));
+    } else {
+      assertRefused(image, RefusalReason.valueOf(answer));
+    }
+  }
+
+  /** Deleted and still open when it is copied: the orphan file holds it. */
+  @Test
+  void refusesAnOrphanFileThatIsInUse() throws IOException {
+    make("mkfs.ext4 -O orphan_file", 100);
+    Path copy = directory.resolve("copy");
+    Shell.script(
+        String.format(
+            "mount -o loop %1$s %2$s; head -c 5000000 /dev/urandom >%2$s/f; exec 7<%2$s/f;"
+                + " rm %2$s/f; sync -f %2$s; cp --sparse=always %1$s %3$s; exec 7<&-; umount %2$s",
+            image, mountPoint, copy));
+    assertThat(inspect(copy)).isInstanceOf(Inspection.Refused.class);
+    assertThat(inspect(image)).isInstanceOf(Inspection.Clean.class);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "mkfs.xfs -l logdev=$OTHER, EXTERNAL_JOURNAL",
+    "mkfs.xfs -r rtdev=$OTHER, UNSUPPORTED_FEATURE"
+  })
+  void refusesXfsThatHasASecondDevice(String mkfs, RefusalReason reason) throws IOException {
+    Path other = directory.resolve("other");
+    Shell.script(
+        String.format(
+            "truncate -s 400M %1$s %2$s; %3$s -q %1$s",
+            image, other, mkfs.replace("$OTHER", other.toString())));
+    assertRefused(image, reason);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1024, 2048, 4096})
+  void readsXfsOfLargeSectors(int sector) throws IOException {
+    make("mkfs.xfs -b size=4096 -s size=" + sector, 320);
+    Inspection inspection = inspect(image);
+    assertThat(inspection).isInstanceOf(Inspection.Clean.class);
+    assertThat(Ranges.of((Inspection.Clean) inspection))
+        .isEqualTo(Ranges.ofXfsDb(image.toString()));
+  }
+
   @Test
   void refusesMultipleMountProtectionThatIsNotClean() throws IOException {
     make("mkfs.ext4 -O mmp,^metadata_csum", 100);
