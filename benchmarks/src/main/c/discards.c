@@ -1,7 +1,9 @@
 /*
- * Baseline for the trim: discards every object of an image with a bounded number in flight.
- * Usage: discards CONF POOL IMAGE IN_FLIGHT; prints objects, seconds, discards per second.
+ * Baseline for the trim: discards objects of an image with a bounded number in flight, under its lock.
+ * Usage: discards CONF POOL IMAGE IN_FLIGHT [OFFSETS]; prints objects, seconds, discards per second.
+ * OFFSETS is a file of numbers, one for each object; without it all objects are discarded.
  */
+#include <inttypes.h>
 #include <rbd/librbd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +23,34 @@ static double now(void) {
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* Reads the offsets, or makes those of all objects. */
+static uint64_t *offsets(const char *file, const rbd_image_info_t *info, uint64_t *count) {
+  uint64_t capacity = info->num_objs, *all = calloc(capacity + 1, sizeof *all);
+  FILE *in;
+  if (!file) {
+    for (*count = 0; *count < capacity; ++*count) {
+      all[*count] = *count * info->obj_size;
+    }
+    return all;
+  }
+  in = fopen(file, "r");
+  if (!in) {
+    perror(file);
+    exit(1);
+  }
+  for (*count = 0; *count < capacity && fscanf(in, "%" SCNu64, &all[*count]) == 1; ++*count) {
+  }
+  fclose(in);
+  return all;
+}
+
 int main(int argc, char **argv) {
   rados_t cluster;
   rados_ioctx_t io;
   rbd_image_t image;
   rbd_image_info_t info;
-  if (argc != 5) {
-    fprintf(stderr, "usage: discards CONF POOL IMAGE IN_FLIGHT\n");
+  if (argc != 5 && argc != 6) {
+    fprintf(stderr, "usage: discards CONF POOL IMAGE IN_FLIGHT [OFFSETS]\n");
     return 2;
   }
   check(rados_create(&cluster, "admin"), "rados_create");
@@ -40,22 +63,24 @@ int main(int argc, char **argv) {
   check(rbd_lock_acquire(image, RBD_LOCK_MODE_EXCLUSIVE), "rbd_lock_acquire");
   int depth = atoi(argv[4]);
   rbd_completion_t *ring = calloc(depth, sizeof *ring);
+  uint64_t count, *at = offsets(argc == 6 ? argv[5] : NULL, &info, &count);
   double start = now();
-  for (uint64_t i = 0; i < info.num_objs + depth; i++) {
+  for (uint64_t i = 0; i < count + depth; i++) {
     rbd_completion_t *slot = &ring[i % depth];
-    if (i >= (uint64_t)depth) {
+    if (i >= (uint64_t)depth && *slot) {
       rbd_aio_wait_for_complete(*slot);
       check(rbd_aio_get_return_value(*slot), "discard");
       rbd_aio_release(*slot);
+      *slot = NULL;
     }
-    if (i < info.num_objs) {
+    if (i < count) {
       check(rbd_aio_create_completion(NULL, NULL, slot), "rbd_aio_create_completion");
-      check(rbd_aio_discard(image, i * info.obj_size, info.obj_size, *slot), "rbd_aio_discard");
+      check(rbd_aio_discard(image, at[i], info.obj_size, *slot), "rbd_aio_discard");
     }
   }
   check(rbd_flush(image), "rbd_flush");
   double seconds = now() - start;
-  printf("%llu %.3f %.0f\n", (unsigned long long)info.num_objs, seconds, info.num_objs / seconds);
+  printf("%llu %.3f %.0f\n", (unsigned long long)count, seconds, count / seconds);
   rbd_lock_release(image);
   rbd_close(image);
   rados_ioctx_destroy(io);
