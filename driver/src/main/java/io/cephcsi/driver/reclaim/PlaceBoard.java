@@ -61,10 +61,15 @@ final class PlaceBoard implements AutoCloseable {
 
   private static List<Long> rbdPools(RadosCluster cluster) {
     List<Long> pools = new ArrayList<>();
-    for (PoolInfo pool : MonitorQueries.pools(cluster)) {
-      if (!pool.erasureCoded() && pool.applications().contains("rbd")) {
-        pools.add(pool.id());
+    try {
+      for (PoolInfo pool : MonitorQueries.pools(cluster)) {
+        if (!pool.erasureCoded() && pool.applications().contains("rbd")) {
+          pools.add(pool.id());
+        }
       }
+    } catch (CephException.Denied e) {
+      LOG.warn(
+          "the places are beside the image, as the pools may not be listed: {}", e.getMessage());
     }
     return pools;
   }
