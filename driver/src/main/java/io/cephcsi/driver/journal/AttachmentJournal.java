@@ -12,6 +12,7 @@ import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -19,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Which nodes have which volumes, as it is recorded in the volume's journal object beside the keys
@@ -31,7 +34,12 @@ import java.util.UUID;
  *
  * <p>Two drivers at once cannot both give a volume away: each change is one compound write that
  * fails when another came between it and what was read; then it is decided anew. A change costs one
- * read and one write, a repeated call the read alone.
+ * read and one write, a repeated call the read alone. The same guards a deletion, by a mark beside
+ * the attachments:
+ *
+ * <pre>
+ *   csi.java.deleting            → when it began, ISO 8601, and a number
+ * </pre>
  */
 public final class AttachmentJournal {
   private static final String GENERATION = "csi.java.publish";
@@ -39,6 +47,8 @@ public final class AttachmentJournal {
   private static final String READONLY = "readonly";
   private static final String MODE = "mode";
   private static final String ACCESS = "access";
+  private static final String DELETING = "csi.java.deleting";
+  private static final Logger LOG = LoggerFactory.getLogger(AttachmentJournal.class);
   private static final int ATTEMPTS = 20;
   private static final byte[] ABSENT = {};
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -59,18 +69,19 @@ public final class AttachmentJournal {
    * Gives a volume to a node.
    *
    * @param entry what the journal says of the volume
-   * @throws VolumeException as {@link Attachment#requireCompatible}; NOT_FOUND if the volume was
-   *     deleted meanwhile; ABORTED if others change it all the time
+   * @throws VolumeException as {@link Attachment#requireCompatible}; FAILED_PRECONDITION if it is
+   *     being deleted; NOT_FOUND if it was deleted meanwhile; ABORTED if others change it all the time
    */
   public void attach(VolumeId id, JournalEntry entry, Attachment wanted) {
     change(
         id,
         entry,
-        current ->
-            wanted.requireCompatible(id, of(current)).isPresent()
-                ? Optional.empty()
-                : Optional.of(
-                    write -> write.omapSet(Map.of(key(wanted.nodeId()), encode(wanted)))));
+        current -> {
+          requireNotDeleting(id, current);
+          return wanted.requireCompatible(id, of(current)).isPresent()
+              ? Optional.empty()
+              : Optional.of(write -> write.omapSet(Map.of(key(wanted.nodeId()), encode(wanted))));
+        });
   }
 
   /**
@@ -125,8 +136,62 @@ public final class AttachmentJournal {
       change.addTo(write);
       pool.operate(JournalKind.VOLUME.object(id.uuid()), write);
       return true;
-    } catch (CephException.Canceled e) {
+    } catch (CephException.Canceled | CephException.NotFound e) {
       return false;
+    }
+  }
+
+  /**
+   * Marks a volume that no node has as being deleted: from now on no driver gives it to a node. The
+   * mark ends with the journal entry, or by {@link #endDeletion}; a driver that dies leaves it, as
+   * nobody could tell how far it came, and the CO repeats the deletion.
+   *
+   * @param entry what the journal says of the volume
+   * @return stands for this mark
+   * @throws VolumeException FAILED_PRECONDITION naming the node that has the volume; NOT_FOUND if
+   *     it was deleted meanwhile
+   */
+  public String beginDeletion(VolumeId id, JournalEntry entry) {
+    String mark = Instant.now() + " " + UUID.randomUUID();
+    change(
+        id,
+        entry,
+        current -> {
+          requireNone(id, current);
+          return Optional.of(write -> write.omapSet(Map.of(DELETING, mark.getBytes(UTF_8))));
+        });
+    return mark;
+  }
+
+  /** Takes back a mark of a volume that is not deleted after all; what hinders that is noted. */
+  public void endDeletion(VolumeId id, String mark) {
+    try {
+      journal
+          .byUuid(id.uuid())
+          .ifPresent(
+              marked ->
+                  change(
+                      id,
+                      marked,
+                      current ->
+                          mark.equals(current.attributes().get(DELETING))
+                              ? Optional.of(write -> write.omapRemove(List.of(DELETING)))
+                              : Optional.empty()));
+    } catch (CephException | VolumeException e) {
+      LOG.warn("volume {} stays marked as being deleted: {}", id, e.getMessage());
+    }
+  }
+
+  private static void requireNotDeleting(VolumeId id, JournalEntry entry) {
+    String since = entry.attributes().get(DELETING);
+    if (since != null) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + id
+              + " is being deleted since "
+              + since.substring(0, Math.max(0, since.indexOf(' ')))
+              + "; DeleteVolume of it has not ended");
     }
   }
 

@@ -175,7 +175,6 @@ public final class RbdVolumes implements AutoCloseable {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
         operations.hold(OperationRegistry.volumeName(entry.requestName()), "DeleteVolume")) {
-      AttachmentJournal.requireNone(volume.id(), entry);
       entry
           .groupId()
           .ifPresent(
@@ -184,7 +183,23 @@ public final class RbdVolumes implements AutoCloseable {
                     Reason.FAILED_PRECONDITION,
                     "volume " + volume.id() + " is a member of group " + group);
               });
-      List<String> images = new ImageDisposal(volume).dispose();
+      AttachmentJournal attachments = new AttachmentJournal(instanceId, volume.pool().io());
+      String mark;
+      try {
+        mark = attachments.beginDeletion(volume.id(), entry);
+      } catch (VolumeException e) {
+        if (e.reason() == Reason.NOT_FOUND) {
+          return; // another driver has just deleted it
+        }
+        throw e;
+      }
+      List<String> images;
+      try {
+        images = new ImageDisposal(volume).dispose();
+      } catch (VolumeException e) {
+        attachments.endDeletion(volume.id(), mark);
+        throw e;
+      }
       journalOf(volume).remove(entry);
       images.forEach(id -> purger.purge(cluster, credentials, volume.pool().io(), id));
     }
