@@ -6,6 +6,8 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -90,19 +92,6 @@ public final class Journal {
   }
 
   /**
-   * The entry of a request name; two round trips.
-   *
-   * @return empty when the name is not reserved for an image in this pool, or its reservation was
-   *     never completed
-   */
-  public Optional<JournalEntry> byName(String requestName) {
-    return directoryValue(requestName)
-        .filter(value -> value.poolId() == imagePool.poolId())
-        .flatMap(value -> byUuid(value.uuid()))
-        .map(entry -> requireName(entry, requestName));
-  }
-
-  /**
    * Reserves a name, or gives the entry that it has. A new name costs two round trips, a known one
    * three.
    *
@@ -130,8 +119,7 @@ public final class Journal {
       String requestName, Function<UUID, String> name, Map<String, String> attributes) {
     DirectoryValue value =
         directoryValue(requestName)
-            .orElseThrow(
-                () -> new IllegalStateException("the name " + requestName + " was just deleted"));
+            .orElseThrow(() -> justDeleted("the name " + requestName, Optional.empty()));
     if (value.poolId() != imagePool.poolId()) {
       throw new PoolMismatchException(requestName, value.poolId());
     }
@@ -184,9 +172,16 @@ public final class Journal {
       imagePool.operate(kind.object(uuid), write);
       return new JournalEntry(uuid, requestName, name, attributes);
     } catch (CephException.Canceled | CephException.NotFound e) {
-      throw new IllegalStateException(
-          "journal entry " + uuid + " was just deleted, or is of another name", e);
+      throw justDeleted("journal entry " + uuid, Optional.of(e));
     }
+  }
+
+  /** Somebody deletes what is being made; the retry of either finds it done. */
+  private static VolumeException justDeleted(String what, Optional<CephException> cause) {
+    String message = what + " is being deleted by another driver; try again";
+    return cause.isPresent()
+        ? new VolumeException(Reason.ABORTED, message, cause.get())
+        : new VolumeException(Reason.ABORTED, message);
   }
 
   /** The pool of the image that a name stands for; one round trip, empty for no such name. */
@@ -194,7 +189,8 @@ public final class Journal {
     return directoryValue(requestName).stream().mapToLong(DirectoryValue::poolId).findFirst();
   }
 
-  private Optional<DirectoryValue> directoryValue(String requestName) {
+  /** What a name stands for; one round trip. */
+  Optional<DirectoryValue> directoryValue(String requestName) {
     String key = kind.directoryKey(requestName);
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
@@ -230,6 +226,24 @@ public final class Journal {
   /** Records the id of an entry's RBD image; one round trip. */
   public void setImageId(UUID uuid, String imageId) {
     complete(uuid, imageId, Optional.empty());
+  }
+
+  /** Records that a snapshot was taken that stays on its volume's image; one round trip. */
+  public void completeNative(UUID uuid, long snapshotId) {
+    set(uuid, Map.of(JournalEntry.NATIVE_SNAPSHOT, Long.toString(snapshotId)));
+  }
+
+  /** Records that the image of such a snapshot is taken out of the trash; one round trip. */
+  public void markOutOfTrash(UUID uuid) {
+    set(uuid, Map.of(JournalEntry.OUT_OF_TRASH, "true"));
+  }
+
+  /** Records that it is back in the trash; one round trip. */
+  public void unmarkOutOfTrash(UUID uuid) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapRemove(List.of(JournalEntry.OUT_OF_TRASH));
+      imagePool.operate(kind.object(uuid), write);
+    }
   }
 
   /**

@@ -25,6 +25,11 @@ public record JournalEntry(
   /** What a snapshot was taken of: the name of the volume's image. */
   public static final String SOURCE = "csi.source";
 
+  /** Of a snapshot that stays on its volume's image: the id of that image. */
+  public static final String NATIVE_IMAGE = "csi.java.nativeimage";
+
+  static final String NATIVE_SNAPSHOT = "csi.java.nativesnapshot";
+  static final String OUT_OF_TRASH = "csi.java.outoftrash";
   static final String CONTENT_SOURCE = "csi.java.contentsource";
   static final String GROUP_ID = "csi.groupid";
 
@@ -62,6 +67,25 @@ public record JournalEntry(
   /** The name of the image that a snapshot was taken of. */
   public Optional<String> source() {
     return Optional.ofNullable(attributes.get(SOURCE)).filter(name -> !name.isEmpty());
+  }
+
+  /**
+   * The id of the volume's image, if this is a snapshot that stays on it and has no image of its
+   * own. A key of ours: ceph-csi does not know such snapshots.
+   */
+  public Optional<String> nativeImage() {
+    return Optional.ofNullable(attributes.get(NATIVE_IMAGE)).filter(id -> !id.isEmpty());
+  }
+
+  /** The id of such a snapshot on its image, once it was taken. */
+  public OptionalLong nativeSnapshot() {
+    String id = attributes.get(NATIVE_SNAPSHOT);
+    return id == null ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(id));
+  }
+
+  /** Whether the image of such a snapshot was taken out of the trash to be cloned. */
+  public boolean outOfTrash() {
+    return attributes.containsKey(OUT_OF_TRASH);
   }
 
   /** The group that the volume is a member of. */

@@ -2,11 +2,13 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -78,8 +80,17 @@ final class CloneBounds implements AutoCloseable {
    * @throws VolumeException ABORTED; the retry after the flattening succeeds
    */
   void requireDepth(Supplier<Lease> leases, IoContext io, String image, int depth) {
+    requireDepth(depth, image, () -> flatten(leases, io, image));
+  }
+
+  /** As {@link #requireDepth(Supplier, IoContext, String, int)}, of an image in the trash too. */
+  void requireDepth(Supplier<Lease> leases, IoContext io, String image, String imageId, int depth) {
+    requireDepth(depth, image, () -> flatten(leases, io, image, imageId));
+  }
+
+  private void requireDepth(int depth, String image, Runnable flatten) {
     if (depth > limits.hardDepth()) {
-      flatten(leases, io, image);
+      flatten.run();
       throw new VolumeException(
           Reason.ABORTED,
           "image "
@@ -99,7 +110,8 @@ final class CloneBounds implements AutoCloseable {
    * Refuses more snapshots on an image that has as many as it may have; one that has rather many
    * loses its oldest in the background, by the flattening of the clones that hold them.
    *
-   * @throws VolumeException ABORTED; the retry after the flattening succeeds
+   * @throws VolumeException ABORTED; the retry after the flattening succeeds. RESOURCE_EXHAUSTED
+   *     when all are snapshots that stay on the image
    */
   void requireRoomForSnapshot(
       Supplier<Lease> leases, IoContext io, String image, String imageId, ImageHeader header) {
@@ -111,6 +123,21 @@ final class CloneBounds implements AutoCloseable {
     List<Long> oldest = header.snapshotIds().subList(limits.minSnapshots() - 1, count);
     inBackground(leases, io.pool(), place -> flattenClones(place, imageId, oldest));
     if (count >= limits.maxSnapshots()) {
+      long own =
+          ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
+              .filter(snapshot -> snapshot.namespace() == SnapshotNamespace.USER)
+              .count();
+      if (own >= limits.maxSnapshots()) {
+        throw new VolumeException(
+            Reason.RESOURCE_EXHAUSTED,
+            "image "
+                + image
+                + " has "
+                + own
+                + " snapshots that stay on it, and at most "
+                + limits.maxSnapshots()
+                + " are allowed: delete some");
+      }
       throw new VolumeException(
           Reason.ABORTED,
           "image "
@@ -124,8 +151,11 @@ final class CloneBounds implements AutoCloseable {
   }
 
   private void flattenClones(IoContext io, String imageId, List<Long> snapshots) {
-    for (long snapshot : snapshots) {
-      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+    for (HeaderSnapshot snapshot : ImageHeader.snapshots(io, imageId, snapshots)) {
+      if (snapshot.namespace() != SnapshotNamespace.TRASH) {
+        continue; // it would stay without its clones, too
+      }
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot.id())) {
         boolean here = child.poolId() == io.poolId() && child.namespace().equals(io.namespace());
         if (here) {
           flattenById(io, child.imageId());
@@ -153,8 +183,24 @@ final class CloneBounds implements AutoCloseable {
     inBackground(leases, io.pool(), place -> flattenNow(place, image));
   }
 
+  /** As {@link #flatten(Supplier, IoContext, String)}, of an image in the trash too. */
+  void flatten(Supplier<Lease> leases, IoContext io, String image, String imageId) {
+    inBackground(
+        leases,
+        io.pool(),
+        place -> {
+          if (!tasks.flatten(place, image)) {
+            flattenHere(image, () -> new RbdPool(place).openById(imageId));
+          }
+        });
+  }
+
   private static void flattenHere(IoContext io, String name) {
-    try (RbdImage image = new RbdPool(io).open(name)) {
+    flattenHere(name, () -> new RbdPool(io).open(name));
+  }
+
+  private static void flattenHere(String name, Supplier<RbdImage> open) {
+    try (RbdImage image = open.get()) {
       if (image.parent().isPresent()) {
         image.flatten(Progress.NONE);
       }

@@ -25,6 +25,7 @@ import java.util.Optional;
  *
  * <pre>
  *   from a snapshot:  csi-snap-S@csi-snap-S ← csi-vol-N
+ *   from a native one: csi-vol-V@csi-snap-S ← csi-vol-N
  *   from a volume:    csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N
  * </pre>
  */
@@ -39,10 +40,11 @@ final class Cloner {
     this.operations = operations;
   }
 
-  /** An image that content comes from. */
-  private record Source(RbdPool pool, JournalEntry entry, String imageId, ImageHeader header) {
+  /** An image that content comes from, and how much of it. */
+  private record Source(
+      RbdPool pool, JournalEntry entry, String imageId, ImageHeader header, long size) {
     String image() {
-      return entry.name();
+      return entry.nativeImage().isPresent() ? entry.source().orElseThrow() : entry.name();
     }
   }
 
@@ -55,17 +57,22 @@ final class Cloner {
     requireSameCluster(making, from.id());
     try (OperationRegistry.Hold hold = operations.share(from.id().toString(), "CreateVolume")) {
       Source source = find(making, from);
-      long content = source.header().size();
+      long content = source.size();
       long size = size(making.capacity(), content);
       try {
-        if (from instanceof ContentSource.OfSnapshot) {
+        if (source.entry().nativeImage().isPresent()) {
+          cloneNative(making, source);
+        } else if (from instanceof ContentSource.OfSnapshot) {
           cloneSnapshot(making, source);
         } else {
           cloneVolume(making, source);
         }
       } catch (CephException.NotFound e) {
+        // Another driver may just have put a native snapshot's image back into the trash.
         throw new VolumeException(
-            Reason.NOT_FOUND, "the source " + from.id() + " is gone: " + e.getMessage(), e);
+            source.entry().nativeImage().isPresent() ? Reason.ABORTED : Reason.NOT_FOUND,
+            "the source " + from.id() + " is gone: " + e.getMessage(),
+            e);
       }
       if (size > content) {
         try (RbdImage image = making.pool().open(making.image())) {
@@ -102,18 +109,34 @@ final class Cloner {
   private Source find(VolumeMaking making, ContentSource from) {
     return entry(making, from)
         .flatMap(
-            found -> {
-              Optional<String> id =
-                  found.entry().imageId().or(() -> found.pool().imageId(found.entry().name()));
-              return id.flatMap(imageId -> ImageHeader.read(found.pool().io(), imageId))
-                  .map(header -> new Source(found.pool(), found.entry(), id.get(), header));
-            })
+            found -> found.entry().nativeImage().isPresent() ? ofNative(found) : ofImage(found))
         .orElseThrow(
             () ->
                 VolumeException.notFound(
                     (from instanceof ContentSource.OfSnapshot ? "snapshot " : "volume ")
                         + from.id()
                         + " does not exist"));
+  }
+
+  private static Optional<Source> ofImage(Found found) {
+    Optional<String> id =
+        found.entry().imageId().or(() -> found.pool().imageId(found.entry().name()));
+    return id.flatMap(imageId -> ImageHeader.read(found.pool().io(), imageId))
+        .map(header -> new Source(found.pool(), found.entry(), id.get(), header, header.size()));
+  }
+
+  /** A snapshot on its volume's image, which may have another size by now. */
+  private static Optional<Source> ofNative(Found found) {
+    IoContext io = found.pool().io();
+    return NativeSnapshots.find(io, found.entry())
+        .flatMap(
+            snapshot -> {
+              String id = found.entry().nativeImage().orElseThrow();
+              return ImageHeader.read(io, id)
+                  .map(
+                      header ->
+                          new Source(found.pool(), found.entry(), id, header, snapshot.size()));
+            });
   }
 
   private Optional<Found> entry(VolumeMaking making, ContentSource from) {
@@ -132,6 +155,42 @@ final class Cloner {
 
   /** A source that the journal knows. */
   private record Found(RbdPool pool, JournalEntry entry) {}
+
+  /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
+  private void cloneNative(VolumeMaking making, Source source) {
+    IoContext io = source.pool().io();
+    int depth = bounds.depth(io, source.header()) + 1;
+    bounds.requireDepth(making.leases(), io, source.image(), source.imageId(), depth);
+    Runnable makeClone =
+        () ->
+            CloneWorkshop.makeClone(
+                source.pool(),
+                source.image(),
+                source.entry().name(),
+                making.pool(),
+                making.image(),
+                CloneWorkshop.cloneOptions(making.parameters().options()),
+                making.discarded());
+    if (isLive(source) && !source.entry().outOfTrash()) {
+      makeClone.run();
+    } else {
+      try (OperationRegistry.Hold hold =
+          operations.hold("image " + source.imageId(), "CreateVolume")) {
+        NativeSnapshots.outOfTrash(
+            source.pool(),
+            new Journal(JournalKind.SNAPSHOT, instanceId, io, io),
+            source.entry(),
+            makeClone);
+      }
+    }
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(making.leases(), io, source.image(), source.imageId());
+    }
+  }
+
+  private static boolean isLive(Source source) {
+    return source.pool().imageId(source.image()).equals(Optional.of(source.imageId()));
+  }
 
   private void cloneSnapshot(VolumeMaking making, Source source) {
     int depth = bounds.depth(source.pool().io(), source.header()) + 1;

@@ -23,6 +23,7 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,6 +33,9 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *   csi-vol-V@(trash: csi-snap-S) ← csi-snap-S@csi-snap-S
  * </pre>
+ *
+ * or, where the class asks for it, as {@link NativeSnapshots}. A snapshot stays what it is,
+ * whatever the class says later.
  *
  * <p>All calls block on the cluster and may be repeated after a crash at any point. Locks: the
  * caller has that of the name (create) or the id (delete); create shares the source's id, delete
@@ -105,8 +109,15 @@ public final class RbdSnapshots {
     ClusterConfig cluster = lease.config();
     IoContext io =
         parameters.pool().map(name -> RbdVolumes.poolOf(lease, name)).orElse(source.pool().io());
+    if (parameters.staysOnImage() && io.poolId() != source.pool().io().poolId()) {
+      throw VolumeException.invalid(
+          "parameters: a native snapshot is in its volume's pool "
+              + source.pool().io().pool()
+              + ", it cannot be in "
+              + io.pool());
+    }
     volumes.purger().visit(cluster, credentials, io);
-    Journal journal = new Journal(JournalKind.SNAPSHOT, settings.instanceId(), io, io);
+    Journal journal = journal(lease, journalPool(source, parameters), io);
     JournalEntry entry = reserve(journal, requestName, source, parameters);
     SnapshotMaker maker =
         new SnapshotMaker(
@@ -117,7 +128,10 @@ public final class RbdSnapshots {
             () -> connections.lease(cluster, credentials),
             imageId -> volumes.purger().purge(cluster, credentials, io, imageId));
     HeaderSnapshot snapshot =
-        finished(io, entry).orElseGet(() -> maker.make(volumes.bounds(), settings, parameters));
+        entry.nativeImage().isPresent()
+            ? NativeSnapshots.find(io, entry).orElseGet(() -> maker.makeNative(volumes.bounds()))
+            : finished(io, entry)
+                .orElseGet(() -> maker.make(volumes.bounds(), settings, parameters));
     return new CreatedSnapshot(
         new VolumeId(source.id().clusterId(), io.poolId(), entry.uuid()),
         source.id(),
@@ -125,11 +139,27 @@ public final class RbdSnapshots {
         snapshot.createdAt());
   }
 
+  /** A snapshot's name is reserved where its volume's is, as ceph-csi does. */
+  private static OptionalLong journalPool(OpenVolume source, SnapshotParameters parameters) {
+    return parameters.pool().isPresent() ? OptionalLong.empty() : source.entry().journalPoolId();
+  }
+
+  private Journal journal(Lease lease, OptionalLong journalPool, IoContext io) {
+    return new Journal(
+        JournalKind.SNAPSHOT,
+        settings.instanceId(),
+        journalPool.isPresent() ? lease.rbdPool(journalPool.getAsLong()) : io,
+        io);
+  }
+
   private static JournalEntry reserve(
       Journal journal, String requestName, OpenVolume source, SnapshotParameters parameters) {
     Map<String, String> attributes = new LinkedHashMap<>();
     attributes.put(JournalEntry.SOURCE, source.entry().name());
     source.entry().owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
+    if (parameters.staysOnImage()) {
+      attributes.put(JournalEntry.NATIVE_IMAGE, SnapshotMaker.imageId(source));
+    }
     JournalEntry entry;
     try {
       entry = journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
@@ -185,19 +215,41 @@ public final class RbdSnapshots {
           } catch (CephException.NotFound e) {
             return null; // the pool is gone, and everything in it
           }
-          Journal journal = new Journal(JournalKind.SNAPSHOT, settings.instanceId(), io, io);
-          Optional<JournalEntry> entry = journal.byUuid(id.uuid());
+          Optional<JournalEntry> entry = journal(lease, OptionalLong.empty(), io).byUuid(id.uuid());
           if (entry.isPresent()) {
             try (OperationRegistry.Hold hold =
                 operations.hold(
                     OperationRegistry.snapshotName(entry.get().requestName()), "DeleteSnapshot")) {
-              Optional<String> imageId = moveToTrash(id, new RbdPool(io), entry.get());
-              journal.remove(entry.get());
+              Optional<String> imageId =
+                  entry.get().nativeImage().isPresent()
+                      ? removeNative(id, new RbdPool(io), entry.get())
+                      : moveToTrash(id, new RbdPool(io), entry.get());
+              journal(lease, entry.get().journalPoolId(), io).remove(entry.get());
               imageId.ifPresent(image -> volumes.purger().purge(cluster, credentials, io, image));
             }
           }
           return null;
         });
+  }
+
+  /**
+   * The snapshot is removed before the call ends: nothing else would remember it.
+   *
+   * @return the id of the volume's image, if that is in the trash, where it was kept
+   */
+  private static Optional<String> removeNative(VolumeId id, RbdPool pool, JournalEntry entry) {
+    try {
+      NativeSnapshots.remove(pool, entry);
+      if (entry.outOfTrash()) {
+        NativeSnapshots.backToTrash(pool, entry);
+      }
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot " + id + " is protected or its volume is busy (" + e.getMessage() + ")",
+          e);
+    }
+    return entry.nativeImage().filter(image -> pool.trashEntry(image).isPresent());
   }
 
   /**

@@ -11,7 +11,6 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -62,6 +61,45 @@ record SnapshotMaker(
     return snapshot;
   }
 
+  /** Takes the snapshot on the volume's image, where it stays. */
+  HeaderSnapshot makeNative(CloneBounds bounds) {
+    try {
+      bounds.requireRoomForSnapshot(
+          leases, source.pool().io(), source.entry().name(), imageId(source), header());
+      return NativeSnapshots.take(source, journal, entry);
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // it may have been taken all the same: the retry finds out
+    } catch (CephException | VolumeException e) {
+      undoNative();
+      throw e instanceof CephException.NotFound ? sourceMissing(e) : e;
+    }
+  }
+
+  private void undoNative() {
+    try {
+      NativeSnapshots.remove(source.pool(), entry);
+      journal.undo(entry);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
+    }
+  }
+
+  /** The id of a volume's image; a round trip for one that another driver left half made. */
+  static String imageId(OpenVolume source) {
+    return source
+        .entry()
+        .imageId()
+        .or(() -> source.pool().imageId(source.entry().name()))
+        .orElseThrow(() -> VolumeException.notFound("volume " + source.id() + " has no image"));
+  }
+
+  private ImageHeader header() {
+    return ImageHeader.read(source.pool().io(), imageId(source))
+        .orElseThrow(
+            () -> VolumeException.notFound("volume " + source.id() + ": its image is gone"));
+  }
+
   private VolumeException sourceMissing(RuntimeException e) {
     return new VolumeException(
         Reason.NOT_FOUND,
@@ -73,19 +111,10 @@ record SnapshotMaker(
   private int requireRoom(CloneBounds bounds) {
     IoContext io = source.pool().io();
     String image = source.entry().name();
-    String imageId =
-        source
-            .entry()
-            .imageId()
-            .or(() -> source.pool().imageId(image))
-            .orElseThrow(() -> VolumeException.notFound("volume " + source.id() + " has no image"));
-    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
-    if (header.isEmpty()) {
-      throw VolumeException.notFound("volume " + source.id() + ": its image is gone");
-    }
-    int depth = bounds.depth(io, header.get()) + 1;
+    ImageHeader header = header();
+    int depth = bounds.depth(io, header) + 1;
     bounds.requireDepth(leases, io, image, depth);
-    bounds.requireRoomForSnapshot(leases, io, image, imageId, header.get());
+    bounds.requireRoomForSnapshot(leases, io, image, imageId(source), header);
     return depth;
   }
 

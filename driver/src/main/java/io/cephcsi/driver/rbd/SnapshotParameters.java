@@ -11,14 +11,21 @@ import java.util.Optional;
  * @param pool where the snapshot's image is made; the source's pool when empty
  * @param namePrefix begins the image's name
  * @param labels Kubernetes names for the image's metadata
+ * @param staysOnImage whether the snapshot stays on the volume's image ({@code snapshotMode:
+ *     native}) and gets no image of its own, as ceph-csi's snapshots have
  */
 public record SnapshotParameters(
     Optional<String> clusterId,
     Optional<String> pool,
     String namePrefix,
-    Map<String, String> labels) {
+    Map<String, String> labels,
+    boolean staysOnImage) {
   /** Begins the name of a snapshot's image unless the class says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-snap-";
+
+  private static final String MODE = "snapshotMode";
+  private static final String IMAGE = "image";
+  private static final String NATIVE = "native";
 
   /** Copies the labels. */
   public SnapshotParameters {
@@ -35,7 +42,18 @@ public record SnapshotParameters(
         given(parameters, "clusterID"),
         given(parameters, "pool"),
         RbdParameters.namePrefix(parameters, "snapshotNamePrefix", DEFAULT_PREFIX),
-        ImageLabels.of(parameters));
+        ImageLabels.of(parameters),
+        staysOnImage(parameters.getOrDefault(MODE, IMAGE)));
+  }
+
+  private static boolean staysOnImage(String mode) {
+    return switch (mode) {
+      case NATIVE -> true;
+      case IMAGE, "" -> false;
+      default ->
+          throw VolumeException.invalid(
+              "parameters: " + MODE + " must be " + IMAGE + " or " + NATIVE + ", not " + mode);
+    };
   }
 
   private static Optional<String> given(Map<String, String> parameters, String key) {

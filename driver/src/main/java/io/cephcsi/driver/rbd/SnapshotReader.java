@@ -5,7 +5,6 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
-import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.cluster.Storage;
@@ -17,7 +16,9 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
@@ -26,8 +27,8 @@ import java.util.function.Predicate;
 
 /**
  * Reads the snapshots of a list: three round trips for each, the journal's object, the header of
- * its image and the snapshot on that, many at once, and one for each batch, for those that are in
- * the trash. A snapshot that a filter leaves out costs the first of them.
+ * its image and the snapshot on that, many at once, and one for each batch and pool, for those that
+ * are in the trash. A snapshot that a filter leaves out costs the first of them.
  */
 final class SnapshotReader implements ListReader<ListedSnapshot> {
   private final String instanceId;
@@ -51,20 +52,30 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   @Override
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
+    Map<Long, Optional<IoContext>> pools = new HashMap<>();
+    for (Name name : names) {
+      pools.computeIfAbsent(name.poolId(), id -> cluster.io(Storage.RBD, id));
+    }
     List<Optional<Found>> found =
         cluster
             .reads()
             .map(
                 names,
                 name ->
-                    cluster
-                        .io(Storage.RBD, name.poolId())
+                    Objects.requireNonNull(pools.get(name.poolId()))
                         .flatMap(io -> find(cluster.clusterId(), io, name.uuid())));
-    Set<String> trash =
-        ImageSummary.inTrash(
-            journalPool, found.stream().flatMap(Optional::stream).map(Found::imageId).toList());
+    Set<ImagePlace> trash =
+        ImagePlace.inTrash(
+            found.stream()
+                .flatMap(Optional::stream)
+                .flatMap(snapshot -> snapshot.image.stream())
+                .toList());
     return found.stream()
-        .map(snapshot -> snapshot.filter(f -> !trash.contains(f.imageId)).map(Found::snapshot))
+        .map(
+            snapshot ->
+                snapshot
+                    .filter(f -> f.image.filter(trash::contains).isEmpty())
+                    .map(Found::snapshot))
         .toList();
   }
 
@@ -76,8 +87,16 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   private static Optional<Found> find(String clusterId, IoContext io, JournalEntry entry) {
-    Optional<String> imageId = entry.imageId();
     Optional<UUID> source = sourceUuid(entry);
+    if (source.isPresent() && entry.nativeImage().isPresent()) {
+      return NativeSnapshots.find(io, entry)
+          .map(
+              snapshot ->
+                  new Found(
+                      Optional.empty(),
+                      listed(clusterId, io, entry, source.get(), io.poolId(), snapshot)));
+    }
+    Optional<String> imageId = entry.imageId();
     if (imageId.isEmpty() || source.isEmpty()) {
       return Optional.empty(); // being made: the image's id is recorded last
     }
@@ -92,8 +111,14 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
                   .map(
                       snapshot ->
                           new Found(
-                              imageId.get(),
-                              listed(clusterId, io, entry, source.get(), image, snapshot))));
+                              Optional.of(new ImagePlace(io, imageId.get())),
+                              listed(
+                                  clusterId,
+                                  io,
+                                  entry,
+                                  source.get(),
+                                  sourcePool(io, image),
+                                  snapshot))));
     } catch (CephException.NotFound e) {
       return Optional.empty(); // deleted meanwhile
     }
@@ -104,16 +129,21 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
       IoContext io,
       JournalEntry entry,
       UUID source,
-      ImageHeader image,
+      long sourcePool,
       HeaderSnapshot snapshot) {
-    // The source is in the same pool, unless the SnapshotClass said otherwise: then the parent
-    // tells, as long as nobody flattened the snapshot's image.
-    long sourcePool = image.parent().map(ImageLink::poolId).orElse(io.poolId());
     return new ListedSnapshot(
         new VolumeId(clusterId, io.poolId(), entry.uuid()),
         new VolumeId(clusterId, sourcePool, source),
         snapshot.size(),
         snapshot.createdAt());
+  }
+
+  /**
+   * The source is in the same pool, unless the SnapshotClass said otherwise: then the parent tells,
+   * as long as nobody flattened the snapshot's image.
+   */
+  private static long sourcePool(IoContext io, ImageHeader image) {
+    return image.parent().map(ImageLink::poolId).orElse(io.poolId());
   }
 
   /** The uuid at the end of the source image's name. */
@@ -135,6 +165,6 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
     }
   }
 
-  /** A snapshot with its image, perhaps in the trash. */
-  private record Found(String imageId, ListedSnapshot snapshot) {}
+  /** A snapshot with its image, perhaps in the trash; a native one has no image of its own. */
+  private record Found(Optional<ImagePlace> image, ListedSnapshot snapshot) {}
 }

@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.function.Function;
 import java.util.regex.Matcher;
@@ -34,7 +35,8 @@ import org.slf4j.LoggerFactory;
  * <p>An image that clones still need stays. When the last of its clones goes to the trash, it is
  * that clone's turn that takes its ancestors along: librbd removes a snapshot in the trash
  * namespace with the last clone of it, so the manager, which works in order, can remove the clone,
- * then its parent, and so on. No task is made for an image that cannot go yet: the manager would
+ * then its parent, and so on. One that has a CSI snapshot on it stays as well; the deletion of its
+ * last snapshot comes back here. No task is made for an image that cannot go yet: the manager would
  * try it for ever.
  */
 final class TrashReaper {
@@ -63,6 +65,10 @@ final class TrashReaper {
   void reap(IoContext io, String imageId) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.isPresent()) {
+      if (isKept(io, imageId, header.get())) {
+        LOG.debug("image {} stays in the trash: it has snapshots", imageId);
+        return;
+      }
       removeOwnSnapshots(io, imageId, header.get());
       if (!childrenAreDoomed(io, imageId, header.get(), 0)) {
         LOG.debug("image {} stays in the trash: clones need it", imageId);
@@ -165,6 +171,26 @@ final class TrashReaper {
     }
   }
 
+  /**
+   * Whether an image has a snapshot that must not be lost with it: a CSI snapshot that stays on its
+   * volume's image, or one that somebody made by hand.
+   */
+  private boolean isKept(IoContext io, String imageId, ImageHeader header) {
+    return ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
+        .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
+        .anyMatch(snapshot -> !isOurs(snapshot.name()) || isNative(io, imageId, snapshot));
+  }
+
+  private boolean isNative(IoContext io, String imageId, HeaderSnapshot snapshot) {
+    Matcher name = OURS.matcher(snapshot.name());
+    return name.matches()
+        && new Journal(JournalKind.SNAPSHOT, instanceId, io, io)
+            .byUuid(UUID.fromString(name.group(1)))
+            .filter(entry -> entry.nativeImage().equals(Optional.of(imageId)))
+            .filter(entry -> entry.nativeSnapshot().equals(OptionalLong.of(snapshot.id())))
+            .isPresent();
+  }
+
   private static void removeSnapshot(RbdImage image, String name) {
     try {
       image.snapshots().remove(name);
@@ -199,7 +225,9 @@ final class TrashReaper {
     if (header.isEmpty()) {
       return true;
     }
-    return isDoomed(io, imageId) && childrenAreDoomed(io, imageId, header.get(), generation);
+    return isDoomed(io, imageId)
+        && !isKept(io, imageId, header.get())
+        && childrenAreDoomed(io, imageId, header.get(), generation);
   }
 
   private boolean isDoomed(IoContext io, String imageId) {

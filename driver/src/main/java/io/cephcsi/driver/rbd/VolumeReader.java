@@ -16,9 +16,7 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeId;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -57,12 +55,13 @@ final class VolumeReader implements ListReader<ListedVolume> {
                 name ->
                     Objects.requireNonNull(pools.get(name.poolId()))
                         .flatMap(io -> find(io, journalPool, name)));
-    Set<String> trash = trash(found);
+    Set<ImagePlace> trash =
+        ImagePlace.inTrash(found.stream().flatMap(Optional::stream).map(Found::place).toList());
     return found.stream()
         .map(
             volume ->
                 volume
-                    .filter(present -> !trash.contains(present.place()))
+                    .filter(present -> !trash.contains(present.place))
                     .map(present -> present.listed(cluster)))
         .toList();
   }
@@ -78,20 +77,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
     return imageId.flatMap(
         id ->
             ImageSummary.read(io, id)
-                .map(summary -> new Found(io, journalPool, entry, id, summary)));
-  }
-
-  private static Set<String> trash(List<Optional<Found>> volumes) {
-    Map<IoContext, List<String>> ids = new HashMap<>();
-    volumes.stream()
-        .flatMap(Optional::stream)
-        .forEach(v -> ids.computeIfAbsent(v.io, io -> new ArrayList<>()).add(v.imageId));
-    Set<String> trash = new HashSet<>();
-    ids.forEach(
-        (io, images) ->
-            ImageSummary.inTrash(io, images)
-                .forEach(imageId -> trash.add(Found.place(io, imageId))));
-    return trash;
+                .map(summary -> new Found(new ImagePlace(io, id), journalPool, entry, summary)));
   }
 
   /** What is wrong with an image that is there; empty when nothing is. */
@@ -110,16 +96,9 @@ final class VolumeReader implements ListReader<ListedVolume> {
 
   /** A volume with an image, perhaps in the trash. */
   private record Found(
-      IoContext io, String journalPool, JournalEntry entry, String imageId, ImageSummary image) {
-    String place() {
-      return place(io, imageId);
-    }
-
-    static String place(IoContext io, String imageId) {
-      return io.poolId() + "/" + imageId;
-    }
-
+      ImagePlace place, String journalPool, JournalEntry entry, ImageSummary image) {
     ListedVolume listed(ClusterView cluster) {
+      IoContext io = place.io();
       return new ListedVolume(
           new VolumeId(cluster.clusterId(), io.poolId(), entry.uuid()),
           image.size(),

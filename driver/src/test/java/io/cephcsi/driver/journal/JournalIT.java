@@ -16,6 +16,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
@@ -101,7 +102,7 @@ class JournalIT {
               (key, value) -> {
                 UUID uuid = UUID.fromString(value);
                 String requestName = key.substring(kind.directoryKey("").length());
-                JournalEntry entry = journal.byName(requestName).orElseThrow();
+                JournalEntry entry = byName(journal, requestName).orElseThrow();
                 assertThat(journal.byUuid(uuid)).contains(entry);
                 assertThat(entry.uuid()).isEqualTo(uuid);
                 assertThat(entry.requestName()).isEqualTo(requestName);
@@ -156,10 +157,15 @@ class JournalIT {
   @Test
   void removingWhatCephCsiWroteLeavesWhatCephCsiWouldLeave() {
     omaps.put(Golden.journal("RBD CreateSnapshot snap-1"));
-    volumes().remove(volumes().byName("pvc-1").orElseThrow());
+    volumes().remove(byName(volumes(), "pvc-1").orElseThrow());
     Journal snapshots = new Journal(JournalKind.SNAPSHOT, "default", pool, pool);
-    snapshots.remove(snapshots.byName("snap-1").orElseThrow());
+    snapshots.remove(byName(snapshots, "snap-1").orElseThrow());
     assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of(), "csi.snaps.default", Map.of()));
+  }
+
+  /** What a name stands for, if it is whole and of an image in the journal's pool. */
+  private static Optional<JournalEntry> byName(Journal journal, String requestName) {
+    return journal.directoryValue(requestName).flatMap(value -> journal.byUuid(value.uuid()));
   }
 
   private static Map<String, Map<String, String>> renamed(
@@ -178,7 +184,7 @@ class JournalIT {
   void instancesDoNotSeeEachOther() {
     JournalEntry mine = reserve(volumes(), "pvc");
     Journal other = new Journal(JournalKind.VOLUME, "blue", pool, pool);
-    assertThat(other.byName("pvc")).isEmpty();
+    assertThat(byName(other, "pvc")).isEmpty();
     assertThat(reserve(other, "pvc").uuid()).isNotEqualTo(mine.uuid());
     assertThat(omaps.of("csi.volumes.blue")).containsOnlyKeys("csi.volume.pvc");
   }
@@ -205,7 +211,7 @@ class JournalIT {
                     "csi.journalpool",
                     journalPoolHex)));
     assertThat(entry.journalPoolId()).hasValue(otherPool.poolId());
-    assertThat(journal.byName("pvc")).contains(entry);
+    assertThat(byName(journal, "pvc")).contains(entry);
     assertThat(reserve(journal, "pvc")).isEqualTo(entry);
 
     journal.undo(entry);
@@ -226,7 +232,7 @@ class JournalIT {
         .isInstanceOf(PoolMismatchException.class)
         .hasMessageContaining("pvc")
         .hasMessageContaining(Long.toString(pool.poolId()));
-    assertThat(elsewhere.byName("pvc")).isEmpty();
+    assertThat(byName(elsewhere, "pvc")).isEmpty();
     assertThat(otherOmaps.all()).isEqualTo(before);
   }
 
@@ -248,14 +254,14 @@ class JournalIT {
     // One listing call reaches 1024 keys at most: first, behind the first page, last, in between.
     for (String name : List.of("a", "pvc-01024a", "pvc-05000a", "zzz")) {
       JournalEntry entry = reserve(volumes(), name);
-      assertThat(volumes().byName(name)).contains(entry);
+      assertThat(byName(volumes(), name)).contains(entry);
       assertThat(reserve(volumes(), name)).isEqualTo(entry);
       volumes().remove(entry);
-      assertThat(volumes().byName(name)).isEmpty();
+      assertThat(byName(volumes(), name)).isEmpty();
     }
     assertThat(CLUSTER.rados("-p", CLUSTER.pool(), "-N", namespace, "listomapkeys", DIRECTORY))
         .hasLineCount(10_000);
-    assertThat(volumes().byName("pvc-09999")).as("in the directory, without an object").isEmpty();
+    assertThat(byName(volumes(), "pvc-09999")).as("in the directory, without an object").isEmpty();
   }
 
   @Test
@@ -278,7 +284,7 @@ class JournalIT {
   void aReservationThatDiedAfterTheDirectoryKeyIsCompletedWithItsUuid() {
     UUID uuid = UUID.randomUUID();
     omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
-    assertThat(volumes().byName("pvc")).isEmpty();
+    assertThat(byName(volumes(), "pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), uuid);
   }
 
@@ -287,7 +293,7 @@ class JournalIT {
     UUID uuid = UUID.randomUUID();
     omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
     omaps.create("csi.volume." + uuid);
-    assertThat(volumes().byName("pvc")).isEmpty();
+    assertThat(byName(volumes(), "pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), uuid);
   }
 
@@ -296,7 +302,7 @@ class JournalIT {
   void aReservationThatDiedBetweenItsKeysIsCompletedWithItsUuid(String missing) {
     JournalEntry entry = reserve(volumes(), "pvc");
     omaps.removeKey("csi.volume." + entry.uuid(), missing);
-    assertThat(volumes().byName("pvc")).isEmpty();
+    assertThat(byName(volumes(), "pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), entry.uuid());
   }
 
@@ -329,9 +335,9 @@ class JournalIT {
     JournalEntry young = reserve(volumes(), "pvc");
     assertThat(young.uuid()).isNotEqualTo(old.uuid());
     volumes().remove(old);
-    assertThat(volumes().byName("pvc")).contains(young);
+    assertThat(byName(volumes(), "pvc")).contains(young);
     volumes().undo(old);
-    assertThat(volumes().byName("pvc")).contains(young);
+    assertThat(byName(volumes(), "pvc")).contains(young);
     assertThat(omaps.objects()).containsExactly("csi.volume." + young.uuid(), DIRECTORY);
   }
 
@@ -347,7 +353,7 @@ class JournalIT {
 
   @Test
   void whereThereIsNoDirectoryNothingIsFoundAndRemovalSucceeds() {
-    assertThat(volumes().byName("pvc")).isEmpty();
+    assertThat(byName(volumes(), "pvc")).isEmpty();
     assertThat(volumes().byUuid(UUID.randomUUID())).isEmpty();
     UUID uuid = UUID.randomUUID();
     JournalEntry entry = new JournalEntry(uuid, "pvc", volumeName(uuid), Map.of());
@@ -361,7 +367,7 @@ class JournalIT {
 
   private void assertComplete(JournalEntry entry, UUID uuid) {
     assertThat(entry.uuid()).isEqualTo(uuid);
-    assertThat(volumes().byName("pvc")).contains(entry);
+    assertThat(byName(volumes(), "pvc")).contains(entry);
     assertThat(omaps.all())
         .isEqualTo(
             Map.of(
@@ -420,7 +426,7 @@ class JournalIT {
       }
       assertThat(uuids).doesNotHaveDuplicates();
       for (int i = 0; i < 64; i++) {
-        assertThat(volumes().byName("pvc-" + i).orElseThrow().uuid()).isEqualTo(uuids.get(i));
+        assertThat(byName(volumes(), "pvc-" + i).orElseThrow().uuid()).isEqualTo(uuids.get(i));
       }
     } finally {
       executor.shutdownNow();
@@ -442,7 +448,7 @@ class JournalIT {
     Map<String, Map<String, String>> before = omaps.all();
     for (Function<Journal, Object> call :
         List.<Function<Journal, Object>>of(
-            journal -> journal.byName("pvc"), journal -> reserve(journal, "pvc"))) {
+            journal -> byName(journal, "pvc"), journal -> reserve(journal, "pvc"))) {
       assertThatThrownBy(() -> call.apply(volumes()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("damaged")
@@ -459,7 +465,7 @@ class JournalIT {
     omaps.set(DIRECTORY, "csi.volume.pvc", other.uuid().toString());
     Map<String, Map<String, String>> before = omaps.all();
     assertThatThrownBy(() -> reserve(volumes(), "pvc")).hasMessageContaining("damaged");
-    assertThatThrownBy(() -> volumes().byName("pvc")).hasMessageContaining("damaged");
+    assertThatThrownBy(() -> byName(volumes(), "pvc")).hasMessageContaining("damaged");
     assertThat(omaps.all()).isEqualTo(before);
   }
 
@@ -485,7 +491,7 @@ class JournalIT {
   void namesWithAnyCharactersAreKept() {
     for (String name : List.of("pvc 1", "pvc/2", "ünïcödé", "🐙", "x".repeat(128))) {
       JournalEntry entry = reserve(volumes(), name);
-      assertThat(volumes().byName(name)).contains(entry);
+      assertThat(byName(volumes(), name)).contains(entry);
       assertThat(entry.requestName()).isEqualTo(name);
       volumes().remove(entry);
     }

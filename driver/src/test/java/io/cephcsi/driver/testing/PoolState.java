@@ -60,14 +60,14 @@ public final class PoolState {
     return json(cluster.rbd("snap", "ls", "--all", pool + "/" + image, "--format", "json"));
   }
 
-  /** The names of all objects but those that a pool has once it held an image. */
+  /** The names of all objects but those that a pool keeps once it held a volume. */
   public Set<String> objects() {
     Set<String> objects = new TreeSet<>();
     cluster.rados("-p", pool, "ls").lines().forEach(objects::add);
     objects.removeIf(
         name ->
             name.matches("rbd_(directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
-                || name.matches("csi\\.(volumes|snaps|groups)\\..*"));
+                || name.matches("csi\\.(volumes|snaps|groups)\\..*|ceph-csi-java\\.reclaims"));
     return objects;
   }
 

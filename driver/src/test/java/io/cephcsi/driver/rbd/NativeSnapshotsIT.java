@@ -1,0 +1,319 @@
+package io.cephcsi.driver.rbd;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
+import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
+import io.cephcsi.proto.csi.v1.ListSnapshotsResponse.Entry;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Snapshots of {@code snapshotMode: native}. */
+class NativeSnapshotsIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
+  private static final ImageContent CONTENT = new ImageContent(CLUSTER);
+  private static TestDriver driver;
+  private String name = "";
+  private Volume volume = Volume.getDefaultInstance();
+  private int content;
+  private Set<String> objects = Set.of();
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.startWithCredentials(CLUSTER, "default");
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void makeVolume() {
+    objects = POOL.objects();
+    name = "native-" + UUID.randomUUID();
+    volume = driver.create(name, 16 * MIB);
+    CONTENT.write("rbd/" + TestDriver.image(volume), 1);
+    content = CONTENT.checksum("rbd/" + TestDriver.image(volume));
+  }
+
+  /** Each test deletes what it made, in its own order. */
+  @AfterEach
+  void nothingIsLeft() {
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .pollInterval(Duration.ofMillis(300))
+        .untilAsserted(
+            () -> {
+              Set<String> left = new TreeSet<>(POOL.objects());
+              left.removeAll(objects);
+              assertThat(left).isEmpty();
+            });
+    assertThat(POOL.trash()).isEmpty();
+    assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+    assertThat(POOL.keys("csi.snaps.default")).noneMatch(key -> key.contains(name));
+  }
+
+  private static Snapshot take(String name, String volumeId) {
+    return driver
+        .controller()
+        .createSnapshot(
+            driver.snapshotRequest(name, volumeId).putParameters("snapshotMode", "native").build())
+        .getSnapshot();
+  }
+
+  private static String snapshotName(Snapshot snapshot) {
+    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+  }
+
+  private void hasContent(Volume restored) {
+    assertThat(CONTENT.checksum("rbd/" + TestDriver.image(restored))).isEqualTo(content);
+  }
+
+  private static void expand(Volume volume, long bytes) {
+    assertThat(
+            driver
+                .controller()
+                .controllerExpandVolume(
+                    ControllerExpandVolumeRequest.newBuilder()
+                        .setVolumeId(volume.getVolumeId())
+                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
+                        .putAllSecrets(driver.secrets())
+                        .build())
+                .getCapacityBytes())
+        .isEqualTo(bytes);
+  }
+
+  @Test
+  void staysOnTheImageAndIsRestoredWithItsContentAndSize() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    assertThat(snapshot.getReadyToUse()).isTrue();
+    assertThat(snapshot.getSizeBytes()).isEqualTo(16 * MIB);
+    assertThat(snapshot.getSourceVolumeId()).isEqualTo(volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    assertThat(POOL.images()).doesNotContain(snapshotName(snapshot));
+    assertThat(CLUSTER.rbd("snap", "ls", "rbd/" + image)).contains(snapshotName(snapshot));
+    assertThat(take(name, volume.getVolumeId())).isEqualTo(snapshot);
+    assertThat(driver.snapshot(name, volume.getVolumeId()))
+        .as("a snapshot stays what it is, whatever the class says later")
+        .isEqualTo(snapshot);
+
+    CONTENT.write("rbd/" + image, 2);
+    expand(volume, 32 * MIB);
+    Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    assertThat(restored.getCapacityBytes()).isEqualTo(16 * MIB);
+    hasContent(restored);
+    assertThat(driver.restore(name + "-r", 0, snapshot.getSnapshotId())).isEqualTo(restored);
+    assertThat(POOL.info(TestDriver.image(restored)).path("parent").path("image").asText())
+        .isEqualTo(image);
+    Volume larger = driver.restore(name + "-l", 24 * MIB, snapshot.getSnapshotId());
+    assertThat(larger.getCapacityBytes()).isEqualTo(24 * MIB);
+
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertThat(CLUSTER.rbd("snap", "ls", "rbd/" + image)).isBlank();
+    hasContent(restored);
+    List.of(restored, larger, volume).forEach(made -> driver.delete(made.getVolumeId()));
+  }
+
+  @Test
+  void isListedAndGotAlsoWhenItsVolumeIsDeleted() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    assertListed(snapshot);
+    driver.delete(volume.getVolumeId());
+    assertListed(snapshot);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertThat(
+            driver
+                .controller()
+                .listSnapshots(
+                    ListSnapshotsRequest.newBuilder()
+                        .setSourceVolumeId(volume.getVolumeId())
+                        .build())
+                .getEntriesList())
+        .isEmpty();
+  }
+
+  private static void assertListed(Snapshot snapshot) {
+    assertThat(
+            driver
+                .controller()
+                .getSnapshot(
+                    GetSnapshotRequest.newBuilder().setSnapshotId(snapshot.getSnapshotId()).build())
+                .getSnapshot())
+        .isEqualTo(snapshot);
+    assertThat(
+            driver
+                .controller()
+                .listSnapshots(
+                    ListSnapshotsRequest.newBuilder()
+                        .setSourceVolumeId(snapshot.getSourceVolumeId())
+                        .build())
+                .getEntriesList())
+        .extracting(Entry::getSnapshot)
+        .containsExactly(snapshot);
+  }
+
+  @Test
+  void itsVolumeWaitsInTheTrashUntilTheLastSnapshotIsDeleted() throws InterruptedException {
+    Snapshot first = take(name + "-1", volume.getVolumeId());
+    Snapshot second = take(name + "-2", volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    driver.delete(volume.getVolumeId());
+    assertThat(POOL.images()).doesNotContain(image);
+
+    Volume restored = driver.restore(name + "-r", 0, first.getSnapshotId());
+    hasContent(restored);
+    assertThat(POOL.images()).as("it is back in the trash").doesNotContain(image);
+    driver.deleteSnapshot(first.getSnapshotId());
+    driver.delete(restored.getVolumeId());
+    Thread.sleep(2000); // nothing tells that the driver will not remove it
+    assertThat(POOL.trash()).containsExactly(image);
+
+    Volume again = driver.restore(name + "-a", 0, second.getSnapshotId());
+    hasContent(again);
+    driver.deleteSnapshot(second.getSnapshotId());
+    hasContent(again);
+    driver.delete(again.getVolumeId());
+  }
+
+  @Test
+  void aDriverThatStartsDoesNotSweepItAway() throws InterruptedException {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    driver.delete(volume.getVolumeId());
+    try (TestDriver other = TestDriver.start(CLUSTER)) {
+      Volume restored = other.restore(name + "-r", 0, snapshot.getSnapshotId());
+      hasContent(restored);
+      Thread.sleep(2000); // nothing tells that the sweep has been here
+      assertThat(POOL.trash()).containsExactly(TestDriver.image(volume));
+      other.delete(restored.getVolumeId());
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+  }
+
+  @Test
+  void aVolumeOfItsOwnCanBeClonedAndSnapshottedBesides() {
+    Snapshot ours = take(name, volume.getVolumeId());
+    Snapshot usual = driver.snapshot(name + "-usual", volume.getVolumeId());
+    Volume copy = driver.copy(name + "-c", 0, volume.getVolumeId());
+    Volume restored = driver.restore(name + "-r", 0, ours.getSnapshotId());
+    Snapshot ofRestored = take(name + "-2", restored.getVolumeId());
+    driver.delete(volume.getVolumeId());
+    driver.delete(restored.getVolumeId());
+    Volume second = driver.restore(name + "-rr", 0, ofRestored.getSnapshotId());
+    hasContent(second);
+    hasContent(copy);
+    driver.deleteSnapshot(ours.getSnapshotId());
+    driver.deleteSnapshot(usual.getSnapshotId());
+    driver.deleteSnapshot(ofRestored.getSnapshotId());
+    driver.delete(copy.getVolumeId());
+    hasContent(second);
+    driver.delete(second.getVolumeId());
+  }
+
+  @Test
+  void anImageThatWasLeftOutOfTheTrashGoesBack() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    String id = POOL.info(image).path("id").asText();
+    String object = "csi.snap." + snapshotName(snapshot).substring("csi-snap-".length());
+    driver.delete(volume.getVolumeId());
+    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.outoftrash", "true");
+    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+
+    Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    hasContent(restored);
+    assertThat(POOL.images()).doesNotContain(image);
+    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.outoftrash", "true");
+    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertThat(POOL.images()).doesNotContain(image);
+    driver.delete(restored.getVolumeId());
+  }
+
+  @Test
+  void isTakenOfAVolumeThatIsInUse() {
+    try (var connection = CLUSTER.connect();
+        var io = connection.openPool("rbd");
+        var open = new RbdPool(io).open(TestDriver.image(volume))) {
+      open.write(0, new byte[] {1});
+      Snapshot snapshot = take(name, volume.getVolumeId());
+      open.write(0, new byte[] {2});
+      driver.deleteSnapshot(snapshot.getSnapshotId());
+    }
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void whatCannotBeIsRefused() {
+    var request = driver.snapshotRequest(name, volume.getVolumeId());
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "snapshotMode",
+        () ->
+            driver
+                .controller()
+                .createSnapshot(request.clone().putParameters("snapshotMode", "thick").build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        CLUSTER.otherPool(),
+        () ->
+            driver
+                .controller()
+                .createSnapshot(
+                    request
+                        .clone()
+                        .putParameters("snapshotMode", "native")
+                        .putParameters("pool", CLUSTER.otherPool())
+                        .build()));
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void moreThanTheLimitAreRefused() {
+    CloneLimits limits = new CloneLimits(8, 4, 3, 2);
+    try (TestDriver strict = TestDriver.start(CLUSTER, limits, ImageLabels.NONE)) {
+      List<Snapshot> taken =
+          List.of(
+              take(name + "-1", volume.getVolumeId()),
+              take(name + "-2", volume.getVolumeId()),
+              take(name + "-3", volume.getVolumeId()));
+      assertStatus(
+          Code.RESOURCE_EXHAUSTED,
+          "3 snapshots",
+          () ->
+              strict
+                  .controller()
+                  .createSnapshot(
+                      strict
+                          .snapshotRequest(name + "-4", volume.getVolumeId())
+                          .putParameters("snapshotMode", "native")
+                          .build()));
+      taken.forEach(snapshot -> strict.deleteSnapshot(snapshot.getSnapshotId()));
+      strict.delete(volume.getVolumeId());
+    }
+  }
+}
