@@ -33,7 +33,10 @@ public final class FaultAgent {
     agent = wrap(agent, "rados.IoContext", named("remove"));
     agent = wrap(agent, "rados.RadosCluster", named("mgrCommand"));
     agent =
-        wrap(agent, "rbd.RbdPool", namedOneOf("create", "cloneImage", "removeFromTrash", "remove"));
+        wrap(
+            agent,
+            "rbd.RbdPool",
+            namedOneOf("create", "cloneImage", "restoreFromTrash", "removeFromTrash", "remove"));
     // The other moveToTrash is made of writes that count one by one.
     agent =
         wrap(

@@ -49,6 +49,9 @@ final class FaultyDriver implements AutoCloseable {
               PROGRAM.toString(),
               "--type=rbd",
               "--controllerserver",
+              "--nodeserver",
+              "--nodeid=" + TestDriver.NODE_ID,
+              "--credentials=" + TestDriver.credentialsFolder(cluster, folder),
               "--endpoint=unix://" + socket,
               "--clusters-file=" + TestDriver.clustersFile(cluster, folder));
       builder.environment().put("CEPH_CSI_JAVA_OPTS", "-javaagent:" + agent + "=" + fault);

@@ -36,6 +36,9 @@ public final class TestDriver implements AutoCloseable {
   /** The id of the same cluster, in the namespace ns1. */
   public static final String IN_NAMESPACE = "in-namespace";
 
+  /** The id of the node that a driver is on, unless it is a controller only. */
+  public static final String NODE_ID = "node-1";
+
   private final TestCluster cluster;
   private final String instanceId;
   private final Path folder;
@@ -128,7 +131,7 @@ public final class TestDriver implements AutoCloseable {
                           "rbd.csi.ceph.com",
                           socket,
                           Optional.empty(),
-                          "node-1",
+                          NODE_ID,
                           instanceId,
                           true,
                           true,
@@ -157,7 +160,7 @@ public final class TestDriver implements AutoCloseable {
   }
 
   /** Writes credentials for two of the clusters of {@link #clustersFile}. */
-  private static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
+  public static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
     Path credentials = folder.resolve("credentials");
     for (String id : List.of(CLUSTER_ID, IN_NAMESPACE)) {
       Path place = Files.createDirectories(credentials.resolve(id));
