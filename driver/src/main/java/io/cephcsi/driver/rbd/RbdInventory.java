@@ -28,6 +28,7 @@ public final class RbdInventory implements Inventory {
   private final ClusterExecutors executors;
   private final RbdVolumes volumes;
   private final String instanceId;
+  private final SnapshotSources sources = new SnapshotSources();
 
   /**
    * @param access the clusters
@@ -56,7 +57,7 @@ public final class RbdInventory implements Inventory {
   @Override
   public ListPage<ListedSnapshot> snapshots(
       Optional<VolumeId> source, int maxEntries, String token) {
-    SnapshotReader reader = new SnapshotReader(instanceId, source);
+    SnapshotReader reader = new SnapshotReader(instanceId, sources, source);
     return new Listing<>(
             access, executors, JournalKind.SNAPSHOT, instanceId, reader, maxEntries, token)
         .read();
@@ -80,7 +81,7 @@ public final class RbdInventory implements Inventory {
               .io(Storage.RBD, id.location())
               .flatMap(
                   io ->
-                      new SnapshotReader(instanceId, Optional.empty())
+                      new SnapshotReader(instanceId, sources, Optional.empty())
                           .read(cluster, io, List.of(name))
                           .get(0));
         });

@@ -23,25 +23,26 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.function.Predicate;
 
 /**
  * Reads the snapshots of a list: three round trips for each, the journal's object, the header of
  * its image and the snapshot on that, many at once, and one for each batch and pool, for those that
- * are in the trash. A snapshot that a filter leaves out costs the first of them.
+ * are in the trash. A snapshot that a filter leaves out costs the first of them, once.
  */
 final class SnapshotReader implements ListReader<ListedSnapshot> {
   private final String instanceId;
-  private final Predicate<JournalEntry> wanted;
+  private final SnapshotSources sources;
+  private final Optional<UUID> wanted;
 
   /**
    * @param instanceId tells several drivers on one pool apart
+   * @param sources what is known already
    * @param source only snapshots of this volume; empty for all
    */
-  SnapshotReader(String instanceId, Optional<VolumeId> source) {
+  SnapshotReader(String instanceId, SnapshotSources sources, Optional<VolumeId> source) {
     this.instanceId = instanceId;
-    this.wanted =
-        entry -> source.isEmpty() || sourceUuid(entry).equals(source.map(volume -> volume.uuid()));
+    this.sources = sources;
+    this.wanted = source.map(VolumeId::uuid);
   }
 
   @Override
@@ -80,10 +81,21 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   private Optional<Found> find(String clusterId, IoContext io, UUID uuid) {
+    if (wanted.filter(volume -> sources.isOfOther(uuid, volume)).isPresent()) {
+      return Optional.empty();
+    }
     return new Journal(JournalKind.SNAPSHOT, instanceId, io, io)
         .byUuid(uuid)
-        .filter(wanted)
+        .filter(this::isWanted)
         .flatMap(entry -> find(clusterId, io, entry));
+  }
+
+  private boolean isWanted(JournalEntry entry) {
+    Optional<UUID> source = sourceUuid(entry);
+    if (source.isPresent() && (entry.imageId().isPresent() || entry.nativeSnapshot().isPresent())) {
+      sources.learn(entry.uuid(), source.get());
+    }
+    return wanted.isEmpty() || source.equals(wanted);
   }
 
   private static Optional<Found> find(String clusterId, IoContext io, JournalEntry entry) {
