@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.CloneLimits;
 import io.cephcsi.driver.rbd.ImageLabels;
 import io.cephcsi.driver.volume.VolumeException;
@@ -90,6 +91,8 @@ final class ConfigFile {
   private record Root(
       @JsonProperty("clustersFile") @Nullable String clustersFile,
       @JsonProperty("metricsPort") @Nullable Integer metricsPort,
+      @JsonProperty("metricsIp") @Nullable String metricsIp,
+      @JsonProperty("metricsPath") @Nullable String metricsPath,
       @JsonProperty("connectTimeoutSeconds") @Nullable Integer connectTimeoutSeconds,
       @JsonProperty("operationTimeoutSeconds") @Nullable Integer operationTimeoutSeconds,
       @JsonProperty("gracePeriodSeconds") @Nullable Integer gracePeriodSeconds,
@@ -105,7 +108,10 @@ final class ConfigFile {
     DriverConfig toConfig() {
       return new DriverConfig(
           clustersFile == null ? ClusterDirectory.DEFAULT_FILE : Endpoints.path(clustersFile),
-          or(metricsPort, 0),
+          new MetricsEndpoint(
+              metricsIp == null ? "" : metricsIp,
+              or(metricsPort, 0),
+              metricsPath == null ? MetricsEndpoint.DEFAULT_PATH : metricsPath),
           Duration.ofSeconds(or(connectTimeoutSeconds, ServeCommand.CONNECT_SECONDS)),
           Duration.ofSeconds(or(operationTimeoutSeconds, ServeCommand.OPERATION_SECONDS)),
           Duration.ofSeconds(or(gracePeriodSeconds, ServeCommand.GRACE_SECONDS)),

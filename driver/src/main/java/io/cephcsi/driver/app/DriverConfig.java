@@ -1,5 +1,6 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.CloneLimits;
 import io.cephcsi.driver.rbd.ImageLabels;
 import java.nio.file.Path;
@@ -14,7 +15,7 @@ import java.util.regex.Pattern;
  * What one process serves, validated.
  *
  * @param clustersFile ceph-csi's config.json
- * @param metricsPort port of the Prometheus endpoint; 0 for none
+ * @param metrics where Prometheus reads metrics
  * @param connectTimeout how long connecting to a cluster may take
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
@@ -27,7 +28,7 @@ import java.util.regex.Pattern;
  */
 public record DriverConfig(
     Path clustersFile,
-    int metricsPort,
+    MetricsEndpoint metrics,
     Duration connectTimeout,
     Duration operationTimeout,
     Duration gracePeriod,
@@ -43,7 +44,8 @@ public record DriverConfig(
   public DriverConfig {
     drivers = List.copyOf(drivers);
     require(!drivers.isEmpty(), "no driver is configured");
-    require(metricsPort >= 0 && metricsPort <= 65535, "metricsPort must be 0 to 65535");
+    require(metrics.port() >= 0 && metrics.port() <= 65535, "metricsPort must be 0 to 65535");
+    require(metrics.path().startsWith("/"), "metricsPath must begin with /");
     require(reclaims >= 1 && reclaims <= 64, "reclaims must be 1 to 64");
     require(
         reclaimsPerCluster >= 0 && reclaimsPerCluster <= 1000,
@@ -71,7 +73,7 @@ public record DriverConfig(
   /** With the usual bounds and limits, and no labels. */
   public DriverConfig(
       Path clustersFile,
-      int metricsPort,
+      MetricsEndpoint metrics,
       Duration connectTimeout,
       Duration operationTimeout,
       Duration gracePeriod,
@@ -79,7 +81,7 @@ public record DriverConfig(
       List<Driver> drivers) {
     this(
         clustersFile,
-        metricsPort,
+        metrics,
         connectTimeout,
         operationTimeout,
         gracePeriod,

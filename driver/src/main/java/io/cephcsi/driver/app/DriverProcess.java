@@ -67,7 +67,7 @@ public final class DriverProcess implements AutoCloseable {
     this.config = config;
     this.clusters = new ClusterDirectory(config.clustersFile());
     this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
-    this.executors = new ClusterExecutors(CALL_THREADS, config.reclaims());
+    this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = MonitorProbe.start(clusters);
     metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
   }
@@ -83,8 +83,8 @@ public final class DriverProcess implements AutoCloseable {
       for (DriverConfig.Driver driver : config.drivers()) {
         process.serve(driver);
       }
-      if (config.metricsPort() > 0) {
-        HTTPServer http = process.metrics.serve(config.metricsPort());
+      if (config.metrics().port() > 0) {
+        HTTPServer http = process.metrics.serve(config.metrics());
         process.others.push(http);
       }
       return process;

@@ -2,6 +2,7 @@ package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.grpc.SocketChannels;
 import io.cephcsi.driver.grpc.StatusTable;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.grpc.ManagedChannel;
@@ -27,16 +28,16 @@ final class LivenessProbe {
 
   private LivenessProbe() {}
 
-  static int serve(Path socket, int port, Duration pollTime, Duration timeout)
+  static int serve(Path socket, MetricsEndpoint metrics, Duration pollTime, Duration timeout)
       throws IOException, InterruptedException {
-    DriverConfig.require(port > 0, "--metricsport is required for the type liveness");
+    DriverConfig.require(metrics.port() > 0, "--metricsport is required for the type liveness");
     PrometheusRegistry registry = new PrometheusRegistry();
     Gauge liveness =
         Gauge.builder()
             .name("csi_liveness")
             .help("1 when the driver says that it is ready")
             .register(registry);
-    HTTPServer http = HTTPServer.builder().port(port).registry(registry).buildAndStart();
+    HTTPServer http = metrics.serve(registry);
     SocketChannels channels = new SocketChannels();
     ManagedChannel channel = channels.open(socket);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();

@@ -32,8 +32,6 @@ final class PeerOptions {
         "--fusemountoptions",
         "--kms-config",
         "--logslowopinterval",
-        "--metricsip",
-        "--metricspath",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",

@@ -2,6 +2,7 @@ package io.cephcsi.driver.app;
 
 import ch.qos.logback.classic.Level;
 import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -121,8 +122,20 @@ final class ServeCommand implements Callable<Integer> {
   @Option(
       names = "--metricsport",
       paramLabel = "PORT",
-      description = "port of the Prometheus endpoint /metrics; 0 for none")
+      description = "port of the Prometheus endpoint; 0 for none")
   private int metricsPort;
+
+  @Option(
+      names = "--metricsip",
+      paramLabel = "IP",
+      description = "address that the Prometheus endpoint listens on; without it all")
+  private String metricsIp = "";
+
+  @Option(
+      names = "--metricspath",
+      paramLabel = "PATH",
+      description = "path of the Prometheus endpoint")
+  private String metricsPath = MetricsEndpoint.DEFAULT_PATH;
 
   @Option(
       names = "--connect-timeout",
@@ -174,7 +187,7 @@ final class ServeCommand implements Callable<Integer> {
     peerOptions.warnOfIgnored();
     if ("liveness".equals(type)) {
       return LivenessProbe.serve(
-          Endpoints.socket(endpoint), metricsPort, peerOptions.pollTime(), peerOptions.timeout());
+          Endpoints.socket(endpoint), metrics(), peerOptions.pollTime(), peerOptions.timeout());
     }
     if ("controller".equals(type)) {
       LOG.warn(
@@ -189,6 +202,10 @@ final class ServeCommand implements Callable<Integer> {
     return 0;
   }
 
+  private MetricsEndpoint metrics() {
+    return new MetricsEndpoint(metricsIp, metricsPort, metricsPath);
+  }
+
   private DriverConfig fromOptions() {
     if (type == null) {
       throw new ConfigException("--type is required: rbd or cephfs (or use --config)");
@@ -197,7 +214,7 @@ final class ServeCommand implements Callable<Integer> {
     boolean both = !controller && !node;
     return new DriverConfig(
         clustersFile,
-        metricsPort,
+        metrics(),
         Duration.ofSeconds(connectSeconds),
         Duration.ofSeconds(operationSeconds),
         Duration.ofSeconds(graceSeconds),

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cluster;
 
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -17,32 +18,60 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class ClusterExecutors implements AutoCloseable {
   private static final int QUEUE = 1000;
 
+  private static final String NOT_CONFIGURED = "(not configured)";
+
+  private final ClusterDirectory clusters;
   private final int callThreads;
   private final int longThreads;
   private final Map<String, ThreadPoolExecutor> executors = new ConcurrentHashMap<>();
 
   /**
+   * @param clusters the clusters that get threads; an id that is not among them is a mistake of a
+   *     caller, and all such share one pool, so that they cannot make pools without end
    * @param callThreads how many calls of one cluster run at once
    * @param longThreads how many long operations of one cluster run at once
    */
-  public ClusterExecutors(int callThreads, int longThreads) {
+  public ClusterExecutors(ClusterDirectory clusters, int callThreads, int longThreads) {
+    this.clusters = clusters;
     this.callThreads = callThreads;
     this.longThreads = longThreads;
   }
 
   /** For calls that end soon. */
   public Executor calls(String clusterId) {
-    return executors.computeIfAbsent("calls-" + clusterId, name -> executor(name, callThreads));
+    return executor("calls-", clusterId, callThreads);
   }
 
   /** For work of minutes. */
   public Executor longWork(String clusterId) {
-    return executors.computeIfAbsent("long-" + clusterId, name -> executor(name, longThreads));
+    return executor("long-", clusterId, longThreads);
   }
 
   /** For the many small reads of a list; whoever waits for them is on another of these pools. */
   public Executor reads(String clusterId) {
-    return executors.computeIfAbsent("reads-" + clusterId, name -> executor(name, callThreads));
+    return executor("reads-", clusterId, callThreads);
+  }
+
+  /** For calls that are about all clusters. */
+  public Executor lists() {
+    return executors.computeIfAbsent("lists", name -> executor(name, callThreads));
+  }
+
+  private Executor executor(String kind, String clusterId, int threads) {
+    ThreadPoolExecutor known = executors.get(kind + clusterId);
+    if (known != null) {
+      return known;
+    }
+    String name = kind + (isConfigured(clusterId) ? clusterId : NOT_CONFIGURED);
+    return executors.computeIfAbsent(name, missing -> executor(missing, threads));
+  }
+
+  private boolean isConfigured(String clusterId) {
+    try {
+      return clusters.clusters().containsKey(clusterId);
+    } catch (VolumeException e) {
+      return false; // nothing is configured yet: the call itself says so
+    }
   }
 
   private static ThreadPoolExecutor executor(String name, int threads) {

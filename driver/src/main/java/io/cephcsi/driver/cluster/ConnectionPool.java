@@ -4,13 +4,16 @@ import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -62,7 +65,8 @@ public final class ConnectionPool implements AutoCloseable {
    * Leases a connection, connecting if there is none.
    *
    * @throws VolumeException UNAUTHENTICATED when the cluster refuses the credentials; UNAVAILABLE
-   *     when it does not answer
+   *     when it does not answer, or a monitor's name cannot be resolved; FAILED_PRECONDITION when
+   *     config.json has no address where one should be
    */
   public Lease lease(ClusterConfig config, Credentials credentials) {
     Key key = new Key(String.join(",", config.monitors()), credentials);
@@ -115,6 +119,16 @@ public final class ConnectionPool implements AutoCloseable {
 
   private static RuntimeException unusable(
       ClusterConfig config, Credentials credentials, CephException e) {
+    if (e.errno() == Errno.EINVAL || e.errno() == Errno.ENOENT || e.errno() == Errno.ETIMEDOUT) {
+      // librados says the same of a key and of an address that it cannot read, and takes a port
+      // that is too large for another one.
+      for (String monitor : config.monitors()) {
+        Optional<VolumeException> problem = addressProblem(config, monitor, e);
+        if (problem.isPresent()) {
+          return problem.get();
+        }
+      }
+    }
     return switch (e.errno()) {
       // A key that is not base64 of a key is EINVAL, an unknown user or a wrong key EACCES; without
       // a usable key librados says ENOTSUP or ENOENT.
@@ -136,6 +150,24 @@ public final class ConnectionPool implements AutoCloseable {
               e);
       default -> e;
     };
+  }
+
+  private static Optional<VolumeException> addressProblem(
+      ClusterConfig config, String monitor, CephException e) {
+    String where = "config.json: monitors of cluster \"" + config.clusterId() + "\": ";
+    try {
+      for (MonitorAddress address : MonitorAddress.parse(monitor)) {
+        if (new InetSocketAddress(address.host(), 0).isUnresolved()) {
+          return Optional.of(
+              new VolumeException(
+                  Reason.UNAVAILABLE, where + address.host() + " cannot be resolved", e));
+        }
+      }
+      return Optional.empty();
+    } catch (IllegalArgumentException malformed) {
+      return Optional.of(
+          new VolumeException(Reason.FAILED_PRECONDITION, where + malformed.getMessage(), e));
+    }
   }
 
   /** How many connections are open or being opened. */

@@ -6,9 +6,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,8 +18,6 @@ public final class MonitorProbe implements AutoCloseable {
   private static final int TIMEOUT_MILLIS = 1500;
   private static final int RETRY_MILLIS = 1000;
   private static final byte[] BANNER = "ceph v".getBytes(StandardCharsets.US_ASCII);
-  private static final Pattern ADDRESS =
-      Pattern.compile("(?:v[12]:)?(\\[[0-9a-fA-F:]+]|[^\\[\\]:,/]+):(\\d{1,5})(?:/\\d+)?");
 
   private final ClusterDirectory clusters;
   private final Thread thread;
@@ -73,24 +68,22 @@ public final class MonitorProbe implements AutoCloseable {
 
   /** Whether one of the addresses of a monitor greets. */
   private static boolean answers(String monitor) {
-    Matcher address = ADDRESS.matcher(monitor);
-    while (address.find()) {
-      if (greets(address.group(1), Integer.parseInt(address.group(2)))) {
-        return true;
-      }
+    try {
+      return MonitorAddress.parse(monitor).stream()
+          .anyMatch(a -> a.ports().stream().anyMatch(port -> greets(a.host(), port)));
+    } catch (IllegalArgumentException e) {
+      LOG.warn("config.json: {}", e.getMessage());
+      return false;
     }
-    return monitor.indexOf(':') < 0
-        && List.of(3300, 6789).stream().anyMatch(p -> greets(monitor, p));
   }
 
   private static boolean greets(String host, int port) {
-    String plain = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
     try (Socket socket = new Socket()) {
-      socket.connect(new InetSocketAddress(plain, port), TIMEOUT_MILLIS);
+      socket.connect(new InetSocketAddress(host, port), TIMEOUT_MILLIS);
       socket.setSoTimeout(TIMEOUT_MILLIS); // a frozen monitor accepts, but says nothing
       return Arrays.equals(socket.getInputStream().readNBytes(BANNER.length), BANNER);
     } catch (IOException | IllegalArgumentException e) {
-      LOG.debug("monitor {}:{}: {}", plain, port, e.toString());
+      LOG.debug("monitor {}:{}: {}", host, port, e.toString());
       return false;
     }
   }

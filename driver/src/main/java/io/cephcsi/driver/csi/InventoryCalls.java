@@ -182,7 +182,7 @@ final class InventoryCalls {
 
   /** Lists and sums are about all clusters, so they have threads of their own. */
   private <T> CompletableFuture<T> onLists(Supplier<T> work) {
-    return on(executors.calls("of all clusters"), work);
+    return on(executors.lists(), work);
   }
 
   private <T> CompletableFuture<T> onCluster(VolumeId id, Supplier<T> work) {

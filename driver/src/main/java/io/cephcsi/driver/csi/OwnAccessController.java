@@ -73,7 +73,7 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
     if (own.isEmpty()) {
       return CompletableFuture.completedFuture(List.of());
     }
-    return CompletableFuture.supplyAsync(own.get()::attaches, executors.calls("of all clusters"))
+    return CompletableFuture.supplyAsync(own.get()::attaches, executors.lists())
         .completeOnTimeout(false, PATIENCE_SECONDS, TimeUnit.SECONDS)
         .thenApply(
             attaches -> {

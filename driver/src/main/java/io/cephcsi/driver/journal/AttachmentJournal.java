@@ -70,7 +70,8 @@ public final class AttachmentJournal {
    *
    * @param entry what the journal says of the volume
    * @throws VolumeException as {@link Attachment#requireCompatible}; FAILED_PRECONDITION if it is
-   *     being deleted; NOT_FOUND if it was deleted meanwhile; ABORTED if others change it all the time
+   *     being deleted; NOT_FOUND if it was deleted meanwhile; ABORTED if others change it all the
+   *     time
    */
   public void attach(VolumeId id, JournalEntry entry, Attachment wanted) {
     change(

@@ -92,6 +92,19 @@ public final class Journal {
   }
 
   /**
+   * The entry of a request name; two round trips.
+   *
+   * @return empty when the name is not reserved for an image in this pool, or its reservation was
+   *     never completed
+   */
+  public Optional<JournalEntry> byName(String requestName) {
+    return directoryValue(requestName)
+        .filter(value -> value.poolId() == imagePool.poolId())
+        .flatMap(value -> byUuid(value.uuid()))
+        .map(entry -> requireName(entry, requestName));
+  }
+
+  /**
    * Reserves a name, or gives the entry that it has. A new name costs two round trips, a known one
    * three.
    *
@@ -189,8 +202,7 @@ public final class Journal {
     return directoryValue(requestName).stream().mapToLong(DirectoryValue::poolId).findFirst();
   }
 
-  /** What a name stands for; one round trip. */
-  Optional<DirectoryValue> directoryValue(String requestName) {
+  private Optional<DirectoryValue> directoryValue(String requestName) {
     String key = kind.directoryKey(requestName);
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));

@@ -87,12 +87,8 @@ public final class DriverMetrics {
     discardedBytes.inc(bytes);
   }
 
-  /** Serves the metrics over HTTP on all addresses at {@code /metrics}. */
-  public HTTPServer serve(int port) throws IOException {
-    try {
-      return HTTPServer.builder().port(port).registry(registry).buildAndStart();
-    } catch (IOException e) {
-      throw new IOException("cannot serve metrics on port " + port + ": " + e.getMessage(), e);
-    }
+  /** Serves the metrics over HTTP. */
+  public HTTPServer serve(MetricsEndpoint endpoint) throws IOException {
+    return endpoint.serve(registry);
   }
 }

@@ -171,11 +171,16 @@ final class Cloner {
                 making.image(),
                 CloneWorkshop.cloneOptions(making.parameters().options()),
                 making.discarded());
-    if (isLive(source) && !source.entry().outOfTrash()) {
-      makeClone.run();
-    } else {
-      try (OperationRegistry.Hold hold =
-          operations.hold("image " + source.imageId(), "CreateVolume")) {
+    String lock = "image " + source.imageId();
+    boolean live;
+    try (OperationRegistry.Hold hold = operations.share(lock, "CreateVolume")) {
+      live = isLive(source) && !source.entry().outOfTrash();
+      if (live) {
+        makeClone.run();
+      }
+    }
+    if (!live) {
+      try (OperationRegistry.Hold hold = operations.hold(lock, "CreateVolume")) {
         NativeSnapshots.outOfTrash(
             source.pool(),
             new Journal(JournalKind.SNAPSHOT, instanceId, io, io),

@@ -6,11 +6,11 @@ import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -61,9 +61,11 @@ final class NativeSnapshots {
         : Optional.empty();
   }
 
+  /** One that clones need is in the trash namespace after its removal, and no longer a snapshot. */
   private static Optional<HeaderSnapshot> read(IoContext io, String imageId, long id) {
     try {
-      return Optional.of(ImageHeader.snapshots(io, imageId, List.of(id)).get(0));
+      return Optional.of(ImageHeader.snapshots(io, imageId, List.of(id)).get(0))
+          .filter(snapshot -> snapshot.namespace() == SnapshotNamespace.USER);
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -103,7 +105,7 @@ final class NativeSnapshots {
   /** Puts an image back that a process that died took out of the trash. */
   static void backToTrash(RbdPool pool, JournalEntry entry) {
     if (pool.imageId(image(entry)).equals(entry.nativeImage())) {
-      pool.moveToTrash(image(entry), Duration.ZERO);
+      pool.moveToTrash(image(entry), entry.nativeImage().orElseThrow());
     }
   }
 

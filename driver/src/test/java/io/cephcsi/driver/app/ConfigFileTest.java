@@ -3,6 +3,7 @@ package io.cephcsi.driver.app;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,6 +28,8 @@ class ConfigFileTest {
             # both kinds in one process
             clustersFile: /etc/clusters.json
             metricsPort: 8680
+            metricsIp: 127.0.0.1
+            metricsPath: /numbers
             connectTimeoutSeconds: 3
             operationTimeoutSeconds: 7
             gracePeriodSeconds: 0
@@ -48,7 +51,7 @@ class ConfigFileTest {
         .isEqualTo(
             new DriverConfig(
                 Path.of("/etc/clusters.json"),
-                8680,
+                new MetricsEndpoint("127.0.0.1", 8680, "/numbers"),
                 Duration.ofSeconds(3),
                 Duration.ofSeconds(7),
                 Duration.ZERO,
@@ -78,7 +81,7 @@ class ConfigFileTest {
   void whatIsLeftOutHasADefault() throws IOException {
     DriverConfig config = read(MINIMAL);
     assertThat(config.clustersFile()).isEqualTo(Path.of("/etc/ceph-csi-config/config.json"));
-    assertThat(config.metricsPort()).isZero();
+    assertThat(config.metrics()).isEqualTo(MetricsEndpoint.NONE);
     assertThat(config.reclaims()).isPositive();
     DriverConfig.Driver driver = config.drivers().get(0);
     assertThat(driver.name()).isEqualTo("rbd.csi.ceph.com");
@@ -138,6 +141,7 @@ class ConfigFileTest {
         "drivers: {type: rbd, endpoint: /csi.sock}",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nmetricsPort: 65536",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nmetricsPort: -1",
+        "drivers: [{type: rbd, endpoint: /csi.sock}]\nmetricsPath: numbers",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nmetricsPort: many",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nreclaims: 0",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nreclaims: 65",

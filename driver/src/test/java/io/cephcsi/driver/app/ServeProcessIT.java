@@ -440,6 +440,7 @@ class ServeProcessIT {
             "--type=liveness",
             "--endpoint=unix://" + socket,
             "--metricsport=" + port,
+            "--metricsip=127.0.0.1",
             "--metricspath=/metrics",
             "--polltime=1s",
             "--timeout=3s");

@@ -27,6 +27,8 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ConnectionPoolIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
@@ -245,6 +247,22 @@ class ConnectionPoolIT {
 
   private static void removePool(String name) {
     CLUSTER.ceph("osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "not!an!address, FAILED_PRECONDITION, is not the address of a monitor",
+    "127.0.0.1:99999, FAILED_PRECONDITION, has the port 99999",
+    "no-such-host.invalid:6789, UNAVAILABLE, cannot be resolved"
+  })
+  void anAddressThatIsNoneIsNotTakenForWrongCredentials(
+      String monitor, VolumeException.Reason reason, String text) {
+    ClusterConfig wrong = new ClusterConfig("typo", List.of(monitor), "", "csi", "csi");
+    assertThatThrownBy(() -> pool.lease(wrong, admin()))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(reason))
+        .hasMessageContaining("typo")
+        .hasMessageContaining(text);
   }
 
   @Test

@@ -16,7 +16,6 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
@@ -102,7 +101,7 @@ class JournalIT {
               (key, value) -> {
                 UUID uuid = UUID.fromString(value);
                 String requestName = key.substring(kind.directoryKey("").length());
-                JournalEntry entry = byName(journal, requestName).orElseThrow();
+                JournalEntry entry = journal.byName(requestName).orElseThrow();
                 assertThat(journal.byUuid(uuid)).contains(entry);
                 assertThat(entry.uuid()).isEqualTo(uuid);
                 assertThat(entry.requestName()).isEqualTo(requestName);
@@ -157,15 +156,10 @@ class JournalIT {
   @Test
   void removingWhatCephCsiWroteLeavesWhatCephCsiWouldLeave() {
     omaps.put(Golden.journal("RBD CreateSnapshot snap-1"));
-    volumes().remove(byName(volumes(), "pvc-1").orElseThrow());
+    volumes().remove(volumes().byName("pvc-1").orElseThrow());
     Journal snapshots = new Journal(JournalKind.SNAPSHOT, "default", pool, pool);
-    snapshots.remove(byName(snapshots, "snap-1").orElseThrow());
+    snapshots.remove(snapshots.byName("snap-1").orElseThrow());
     assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of(), "csi.snaps.default", Map.of()));
-  }
-
-  /** What a name stands for, if it is whole and of an image in the journal's pool. */
-  private static Optional<JournalEntry> byName(Journal journal, String requestName) {
-    return journal.directoryValue(requestName).flatMap(value -> journal.byUuid(value.uuid()));
   }
 
   private static Map<String, Map<String, String>> renamed(
@@ -184,7 +178,7 @@ class JournalIT {
   void instancesDoNotSeeEachOther() {
     JournalEntry mine = reserve(volumes(), "pvc");
     Journal other = new Journal(JournalKind.VOLUME, "blue", pool, pool);
-    assertThat(byName(other, "pvc")).isEmpty();
+    assertThat(other.byName("pvc")).isEmpty();
     assertThat(reserve(other, "pvc").uuid()).isNotEqualTo(mine.uuid());
     assertThat(omaps.of("csi.volumes.blue")).containsOnlyKeys("csi.volume.pvc");
   }
@@ -211,7 +205,7 @@ class JournalIT {
                     "csi.journalpool",
                     journalPoolHex)));
     assertThat(entry.journalPoolId()).hasValue(otherPool.poolId());
-    assertThat(byName(journal, "pvc")).contains(entry);
+    assertThat(journal.byName("pvc")).contains(entry);
     assertThat(reserve(journal, "pvc")).isEqualTo(entry);
 
     journal.undo(entry);
@@ -232,7 +226,7 @@ class JournalIT {
         .isInstanceOf(PoolMismatchException.class)
         .hasMessageContaining("pvc")
         .hasMessageContaining(Long.toString(pool.poolId()));
-    assertThat(byName(elsewhere, "pvc")).isEmpty();
+    assertThat(elsewhere.byName("pvc")).isEmpty();
     assertThat(otherOmaps.all()).isEqualTo(before);
   }
 
@@ -254,14 +248,14 @@ class JournalIT {
     // One listing call reaches 1024 keys at most: first, behind the first page, last, in between.
     for (String name : List.of("a", "pvc-01024a", "pvc-05000a", "zzz")) {
       JournalEntry entry = reserve(volumes(), name);
-      assertThat(byName(volumes(), name)).contains(entry);
+      assertThat(volumes().byName(name)).contains(entry);
       assertThat(reserve(volumes(), name)).isEqualTo(entry);
       volumes().remove(entry);
-      assertThat(byName(volumes(), name)).isEmpty();
+      assertThat(volumes().byName(name)).isEmpty();
     }
     assertThat(CLUSTER.rados("-p", CLUSTER.pool(), "-N", namespace, "listomapkeys", DIRECTORY))
         .hasLineCount(10_000);
-    assertThat(byName(volumes(), "pvc-09999")).as("in the directory, without an object").isEmpty();
+    assertThat(volumes().byName("pvc-09999")).as("in the directory, without an object").isEmpty();
   }
 
   @Test
@@ -284,7 +278,7 @@ class JournalIT {
   void aReservationThatDiedAfterTheDirectoryKeyIsCompletedWithItsUuid() {
     UUID uuid = UUID.randomUUID();
     omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
-    assertThat(byName(volumes(), "pvc")).isEmpty();
+    assertThat(volumes().byName("pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), uuid);
   }
 
@@ -293,7 +287,7 @@ class JournalIT {
     UUID uuid = UUID.randomUUID();
     omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
     omaps.create("csi.volume." + uuid);
-    assertThat(byName(volumes(), "pvc")).isEmpty();
+    assertThat(volumes().byName("pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), uuid);
   }
 
@@ -302,7 +296,7 @@ class JournalIT {
   void aReservationThatDiedBetweenItsKeysIsCompletedWithItsUuid(String missing) {
     JournalEntry entry = reserve(volumes(), "pvc");
     omaps.removeKey("csi.volume." + entry.uuid(), missing);
-    assertThat(byName(volumes(), "pvc")).isEmpty();
+    assertThat(volumes().byName("pvc")).isEmpty();
     assertComplete(reserve(volumes(), "pvc"), entry.uuid());
   }
 
@@ -335,9 +329,9 @@ class JournalIT {
     JournalEntry young = reserve(volumes(), "pvc");
     assertThat(young.uuid()).isNotEqualTo(old.uuid());
     volumes().remove(old);
-    assertThat(byName(volumes(), "pvc")).contains(young);
+    assertThat(volumes().byName("pvc")).contains(young);
     volumes().undo(old);
-    assertThat(byName(volumes(), "pvc")).contains(young);
+    assertThat(volumes().byName("pvc")).contains(young);
     assertThat(omaps.objects()).containsExactly("csi.volume." + young.uuid(), DIRECTORY);
   }
 
@@ -353,7 +347,7 @@ class JournalIT {
 
   @Test
   void whereThereIsNoDirectoryNothingIsFoundAndRemovalSucceeds() {
-    assertThat(byName(volumes(), "pvc")).isEmpty();
+    assertThat(volumes().byName("pvc")).isEmpty();
     assertThat(volumes().byUuid(UUID.randomUUID())).isEmpty();
     UUID uuid = UUID.randomUUID();
     JournalEntry entry = new JournalEntry(uuid, "pvc", volumeName(uuid), Map.of());
@@ -367,7 +361,7 @@ class JournalIT {
 
   private void assertComplete(JournalEntry entry, UUID uuid) {
     assertThat(entry.uuid()).isEqualTo(uuid);
-    assertThat(byName(volumes(), "pvc")).contains(entry);
+    assertThat(volumes().byName("pvc")).contains(entry);
     assertThat(omaps.all())
         .isEqualTo(
             Map.of(
@@ -426,7 +420,7 @@ class JournalIT {
       }
       assertThat(uuids).doesNotHaveDuplicates();
       for (int i = 0; i < 64; i++) {
-        assertThat(byName(volumes(), "pvc-" + i).orElseThrow().uuid()).isEqualTo(uuids.get(i));
+        assertThat(volumes().byName("pvc-" + i).orElseThrow().uuid()).isEqualTo(uuids.get(i));
       }
     } finally {
       executor.shutdownNow();
@@ -448,7 +442,7 @@ class JournalIT {
     Map<String, Map<String, String>> before = omaps.all();
     for (Function<Journal, Object> call :
         List.<Function<Journal, Object>>of(
-            journal -> byName(journal, "pvc"), journal -> reserve(journal, "pvc"))) {
+            journal -> journal.byName("pvc"), journal -> reserve(journal, "pvc"))) {
       assertThatThrownBy(() -> call.apply(volumes()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("damaged")
@@ -465,7 +459,7 @@ class JournalIT {
     omaps.set(DIRECTORY, "csi.volume.pvc", other.uuid().toString());
     Map<String, Map<String, String>> before = omaps.all();
     assertThatThrownBy(() -> reserve(volumes(), "pvc")).hasMessageContaining("damaged");
-    assertThatThrownBy(() -> byName(volumes(), "pvc")).hasMessageContaining("damaged");
+    assertThatThrownBy(() -> volumes().byName("pvc")).hasMessageContaining("damaged");
     assertThat(omaps.all()).isEqualTo(before);
   }
 
@@ -491,7 +485,7 @@ class JournalIT {
   void namesWithAnyCharactersAreKept() {
     for (String name : List.of("pvc 1", "pvc/2", "ünïcödé", "🐙", "x".repeat(128))) {
       JournalEntry entry = reserve(volumes(), name);
-      assertThat(byName(volumes(), name)).contains(entry);
+      assertThat(volumes().byName(name)).contains(entry);
       assertThat(entry.requestName()).isEqualTo(name);
       volumes().remove(entry);
     }

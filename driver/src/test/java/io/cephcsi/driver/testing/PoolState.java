@@ -67,7 +67,8 @@ public final class PoolState {
     objects.removeIf(
         name ->
             name.matches("rbd_(directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
-                || name.matches("csi\\.(volumes|snaps|groups)\\..*|ceph-csi-java\\.reclaims"));
+                || name.matches("csi\\.(volumes|snaps|groups|java\\.nodes)\\..*")
+                || name.equals("ceph-csi-java.reclaims"));
     return objects;
   }
 

@@ -3,6 +3,7 @@ package io.cephcsi.driver.testing;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.CloneLimits;
 import io.cephcsi.driver.rbd.ImageLabels;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
@@ -93,7 +94,7 @@ public final class TestDriver implements AutoCloseable {
           DriverProcess.start(
               new DriverConfig(
                   clustersFile(cluster, folder),
-                  0,
+                  MetricsEndpoint.NONE,
                   timeout,
                   timeout,
                   timeout,
@@ -119,7 +120,7 @@ public final class TestDriver implements AutoCloseable {
           DriverProcess.start(
               new DriverConfig(
                   clustersFile(cluster, folder),
-                  0,
+                  MetricsEndpoint.NONE,
                   timeout.compareTo(Duration.ofSeconds(15)) < 0 ? timeout : Duration.ofSeconds(15),
                   timeout,
                   Duration.ofSeconds(20),

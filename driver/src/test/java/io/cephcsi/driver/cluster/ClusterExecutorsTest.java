@@ -1,0 +1,61 @@
+package io.cephcsi.driver.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ClusterExecutorsTest {
+  @TempDir private Path folder;
+
+  private ClusterExecutors executors(String config) throws IOException {
+    Path file = Files.writeString(folder.resolve("config.json"), config);
+    return new ClusterExecutors(new ClusterDirectory(file), 2, 1);
+  }
+
+  @Test
+  void eachConfiguredClusterHasThreadsOfItsOwnForEachPurpose() throws IOException {
+    try (ClusterExecutors executors =
+        executors(
+            """
+            [{"clusterID": "a", "monitors": ["m"]}, {"clusterID": "b", "monitors": ["m"]}]
+            """)) {
+      Set<Executor> all = new HashSet<>();
+      for (String cluster : new String[] {"a", "b", "a", "b"}) {
+        all.add(executors.calls(cluster));
+        all.add(executors.longWork(cluster));
+        all.add(executors.reads(cluster));
+      }
+      all.add(executors.lists());
+      assertThat(all).hasSize(7);
+    }
+  }
+
+  @Test
+  void idsThatAreNotConfiguredMakeNoPools() throws IOException {
+    try (ClusterExecutors executors =
+        executors("[{\"clusterID\": \"a\", \"monitors\": [\"m\"]}]")) {
+      Set<Executor> all = new HashSet<>();
+      for (int i = 0; i < 1000; i++) {
+        all.add(executors.calls("nobody-" + i));
+      }
+      assertThat(all).hasSize(1).doesNotContain(executors.calls("a"));
+    }
+  }
+
+  @Test
+  void aClusterThatIsConfiguredLaterGetsItsOwn() throws IOException {
+    try (ClusterExecutors executors = executors("[]")) {
+      Executor before = executors.calls("later");
+      Files.writeString(
+          folder.resolve("config.json"), "[{\"clusterID\": \"later\", \"monitors\": [\"m\"]}]");
+      assertThat(executors.calls("later")).isNotSameAs(before);
+    }
+  }
+}
