@@ -157,7 +157,7 @@ final class TrashReaper {
       return;
     }
     List<HeaderSnapshot> own =
-        ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
+        snapshots(io, imageId, header).stream()
             .filter(snapshot -> snapshot.namespace() == SnapshotNamespace.USER)
             .filter(snapshot -> isOurs(snapshot.name()))
             .toList();
@@ -171,12 +171,25 @@ final class TrashReaper {
     }
   }
 
+  /** The snapshots of an image, of which the manager may be removing one with its last clone. */
+  private static List<HeaderSnapshot> snapshots(IoContext io, String imageId, ImageHeader known) {
+    Optional<ImageHeader> header = Optional.of(known);
+    while (header.isPresent()) {
+      try {
+        return ImageHeader.snapshots(io, imageId, header.get().snapshotIds());
+      } catch (CephException.NotFound e) {
+        header = ImageHeader.read(io, imageId);
+      }
+    }
+    return List.of();
+  }
+
   /**
    * Whether an image has a snapshot that must not be lost with it: a CSI snapshot that stays on its
    * volume's image, or one that somebody made by hand.
    */
   private boolean isKept(IoContext io, String imageId, ImageHeader header) {
-    return ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
+    return snapshots(io, imageId, header).stream()
         .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
         .anyMatch(snapshot -> !isOurs(snapshot.name()) || isNative(io, imageId, snapshot));
   }
