@@ -15,7 +15,7 @@ import picocli.CommandLine.Spec;
 /** The program: {@code ceph-csi}. */
 @Command(
     name = "ceph-csi",
-    description = "A CSI driver for Ceph that talks to the cluster through librados and librbd.",
+    description = "A CSI driver for Ceph that talks to the cluster through Ceph's own libraries.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
     subcommands = {

@@ -1,5 +1,10 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.driver.cephfs.CephFsAttachments;
+import io.cephcsi.driver.cephfs.CephFsCapacity;
+import io.cephcsi.driver.cephfs.CephFsInventory;
+import io.cephcsi.driver.cephfs.CephFsSnapshots;
+import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
@@ -9,6 +14,7 @@ import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.csi.CephFsBackend;
 import io.cephcsi.driver.csi.ControllerService;
 import io.cephcsi.driver.csi.IdentityService;
 import io.cephcsi.driver.csi.NodeInfoService;
@@ -16,6 +22,7 @@ import io.cephcsi.driver.csi.OwnAccess;
 import io.cephcsi.driver.csi.RbdBackend;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
+import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
@@ -100,63 +107,107 @@ public final class DriverProcess implements AutoCloseable {
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
     List<Capability> abilities = new ArrayList<>();
-    boolean controller = driver.controller() && driver.type() == DriverConfig.Type.RBD;
-    if (controller) {
-      RbdSettings settings =
-          new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
-      RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
-      others.push(volumes);
-      RbdSnapshots snapshots =
-          new RbdSnapshots(volumes, clusters, connections, operations, settings);
-      csi.add(
-          new ControllerService(
-              ownAccess(driver, volumes),
-              new RbdBackend(volumes, snapshots, executors),
-              operations,
-              executors));
-      addons.add(
-          new RbdReclaimService(
-              volumes,
-              new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
-              operations,
-              executors));
+    if (driver.controller()) {
+      switch (driver.type()) {
+        case RBD -> addRbd(driver, operations, csi, addons, abilities);
+        case CEPHFS -> addCephFs(driver, operations, csi, addons);
+      }
       abilities.add(AddonsIdentityService.controllerService());
-      abilities.add(AddonsIdentityService.offlineReclaim());
-    } else if (driver.controller()) {
-      addons.add(new NoReclaimService());
     }
     if (driver.node()) {
       reportNode(driver);
       csi.add(new NodeInfoService(driver.nodeId()));
     }
-    csi.add(new IdentityService(driver.name(), Version.current(), controller, probe::reached));
+    csi.add(
+        new IdentityService(
+            driver.name(),
+            Version.current(),
+            driver.controller(),
+            driver.type() == DriverConfig.Type.RBD,
+            probe::reached));
     addons.add(
         new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
     listen(driver, csi, addons);
   }
 
-  private Optional<OwnAccess> ownAccess(DriverConfig.Driver driver, RbdVolumes volumes) {
-    return access(driver)
-        .map(
-            access -> {
-              NodeRegistry nodes = nodes(driver, access);
-              return new OwnAccess(
-                  access,
-                  new RbdInventory(access, executors, volumes, driver.instanceId()),
-                  new RbdCapacity(access),
-                  new RbdAttachments(volumes, nodes, driver.instanceId()),
-                  nodes,
-                  driver.attach());
-            });
+  private void addRbd(
+      DriverConfig.Driver driver,
+      OperationRegistry operations,
+      List<BindableService> csi,
+      List<BindableService> addons,
+      List<Capability> abilities) {
+    RbdSettings settings =
+        new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
+    RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
+    others.push(volumes);
+    RbdSnapshots snapshots = new RbdSnapshots(volumes, clusters, connections, operations, settings);
+    csi.add(
+        new ControllerService(
+            access(driver).map(access -> rbdAccess(driver, access, volumes)),
+            new RbdBackend(volumes, snapshots, executors),
+            operations,
+            executors));
+    addons.add(
+        new RbdReclaimService(
+            volumes,
+            new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
+            operations,
+            executors));
+    abilities.add(AddonsIdentityService.offlineReclaim());
+  }
+
+  private OwnAccess rbdAccess(DriverConfig.Driver driver, DriverAccess access, RbdVolumes volumes) {
+    NodeRegistry nodes = nodes(driver, access);
+    return new OwnAccess(
+        access,
+        new RbdInventory(access, executors, volumes, driver.instanceId()),
+        new RbdCapacity(access),
+        new RbdAttachments(volumes, nodes, driver.instanceId()),
+        nodes,
+        driver.attach());
+  }
+
+  private void addCephFs(
+      DriverConfig.Driver driver,
+      OperationRegistry operations,
+      List<BindableService> csi,
+      List<BindableService> addons) {
+    CephFsVolumes volumes =
+        new CephFsVolumes(clusters, connections, operations, driver.instanceId());
+    others.push(volumes);
+    csi.add(
+        new ControllerService(
+            access(driver).map(access -> cephFsAccess(driver, access, volumes)),
+            new CephFsBackend(volumes, new CephFsSnapshots(volumes, operations), executors),
+            operations,
+            executors));
+    addons.add(new NoReclaimService());
+    addons.add(new NoVolumeGroupService());
+  }
+
+  private OwnAccess cephFsAccess(
+      DriverConfig.Driver driver, DriverAccess access, CephFsVolumes volumes) {
+    NodeRegistry nodes = nodes(driver, access);
+    return new OwnAccess(
+        access,
+        new CephFsInventory(access, executors, volumes),
+        new CephFsCapacity(access),
+        new CephFsAttachments(volumes, nodes),
+        nodes,
+        driver.attach());
   }
 
   private Optional<DriverAccess> access(DriverConfig.Driver driver) {
+    Storage storage =
+        switch (driver.type()) {
+          case RBD -> Storage.RBD;
+          case CEPHFS -> Storage.CEPHFS;
+        };
     return driver
         .credentials()
         .map(
             folder ->
-                new DriverAccess(
-                    Storage.RBD, clusters, new CredentialsDirectory(folder), connections));
+                new DriverAccess(storage, clusters, new CredentialsDirectory(folder), connections));
   }
 
   private static NodeRegistry nodes(DriverConfig.Driver driver, DriverAccess access) {
@@ -167,11 +218,9 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void reportNode(DriverConfig.Driver driver) {
-    if (driver.type() == DriverConfig.Type.RBD) {
-      access(driver)
-          .ifPresent(
-              access -> others.push(NodeReporter.start(nodes(driver, access), driver.nodeId())));
-    }
+    access(driver)
+        .ifPresent(
+            access -> others.push(NodeReporter.start(nodes(driver, access), driver.nodeId())));
   }
 
   /** A call makes several operations on the cluster; one that hangs must not hang the caller. */

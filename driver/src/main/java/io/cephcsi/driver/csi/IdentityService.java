@@ -18,15 +18,19 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
   private final String name;
   private final String version;
   private final boolean controller;
+  private final boolean topology;
   private final BooleanSupplier ready;
 
   /**
    * @param name the driver's name
    * @param version of the driver
    * @param controller whether the controller service is served
+   * @param topology whether volumes may not be accessible from everywhere
    * @param ready whether a cluster was reached since the start; must not block
    */
-  public IdentityService(String name, String version, boolean controller, BooleanSupplier ready) {
+  public IdentityService(
+      String name, String version, boolean controller, boolean topology, BooleanSupplier ready) {
+    this.topology = topology;
     this.name = name;
     this.version = version;
     this.controller = controller;
@@ -48,23 +52,24 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
     GetPluginCapabilitiesResponse.Builder response = GetPluginCapabilitiesResponse.newBuilder();
     if (controller) {
       response
-          .addCapabilities(
-              PluginCapability.newBuilder()
-                  .setService(
-                      PluginCapability.Service.newBuilder()
-                          .setType(PluginCapability.Service.Type.CONTROLLER_SERVICE)))
-          .addCapabilities(
-              PluginCapability.newBuilder()
-                  .setService(
-                      PluginCapability.Service.newBuilder()
-                          .setType(PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS)))
+          .addCapabilities(service(PluginCapability.Service.Type.CONTROLLER_SERVICE))
           .addCapabilities(
               PluginCapability.newBuilder()
                   .setVolumeExpansion(
                       PluginCapability.VolumeExpansion.newBuilder()
                           .setType(PluginCapability.VolumeExpansion.Type.ONLINE)));
     }
+    if (controller && topology) {
+      response.addCapabilities(
+          service(PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS));
+    }
     Answer.now(observer, response.build());
+  }
+
+  private static PluginCapability service(PluginCapability.Service.Type type) {
+    return PluginCapability.newBuilder()
+        .setService(PluginCapability.Service.newBuilder().setType(type))
+        .build();
   }
 
   @Override

@@ -53,6 +53,12 @@ final class VolumeCapabilities {
         .findFirst();
   }
 
+  /** Whether a use only reads. */
+  static boolean onlyReads(VolumeCapability capability) {
+    Mode mode = capability.getAccessMode().getMode();
+    return mode == Mode.SINGLE_NODE_READER_ONLY || mode == Mode.MULTI_NODE_READER_ONLY;
+  }
+
   /** Why CephFS cannot serve a use; empty when it can: it is mounted, in every access mode. */
   static Optional<String> unsupportedByCephFs(List<VolumeCapability> capabilities) {
     return capabilities.stream()

@@ -115,15 +115,21 @@ public final class Journal {
    */
   public JournalEntry reserve(
       String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+    return reserveOrFind(requestName, name, attributes).entry();
+  }
+
+  /** As {@link #reserve}, and says whether this call made the entry. */
+  public Reservation reserveOrFind(
+      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
     byte[] value = mine.encode(journalPool.poolId());
     try (WriteOperation write = new WriteOperation()) {
       write.create().omapCompare(kind.directoryKey(requestName), ABSENT);
       write.omapSet(kind.directoryKey(requestName), value);
       journalPool.operate(directory, write);
-      return createObject(mine.uuid(), requestName, name, attributes);
+      return new Reservation(createObject(mine.uuid(), requestName, name, attributes), true);
     } catch (CephException.Canceled e) {
-      return reserved(requestName, name, attributes);
+      return new Reservation(reserved(requestName, name, attributes), false);
     }
   }
 
@@ -216,6 +222,11 @@ public final class Journal {
     }
   }
 
+  /** Records that the user deleted a snapshot that may have to stay; one round trip. */
+  public void markDeleted(UUID uuid) {
+    set(uuid, Map.of(JournalEntry.DELETED, "1"));
+  }
+
   /** Adds or replaces keys of an entry; one round trip. */
   public void set(UUID uuid, Map<String, String> attributes) {
     try (WriteOperation write = new WriteOperation()) {
@@ -268,6 +279,14 @@ public final class Journal {
   }
 
   /**
+   * Frees the name of an entry that stays, such as that of a deleted snapshot which others still
+   * need; one round trip.
+   */
+  public void freeName(JournalEntry entry) {
+    removeDirectoryKey(entry);
+  }
+
+  /**
    * Takes back a reservation that came to nothing; two round trips. The object goes first: should
    * the process die in between, the retry, which knows the name, still finds the key.
    */
@@ -302,4 +321,12 @@ public final class Journal {
     attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
     return bytes;
   }
+
+  /**
+   * A name that is reserved.
+   *
+   * @param entry what it stands for
+   * @param isNew whether it was reserved just now
+   */
+  public record Reservation(JournalEntry entry, boolean isNew) {}
 }

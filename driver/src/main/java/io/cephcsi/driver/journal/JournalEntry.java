@@ -30,7 +30,19 @@ public record JournalEntry(
 
   static final String NATIVE_SNAPSHOT = "csi.java.nativesnapshot";
   static final String OUT_OF_TRASH = "csi.java.outoftrash";
-  static final String CONTENT_SOURCE = "csi.java.contentsource";
+
+  /** What a volume was made from: the identifier of a snapshot or volume. */
+  public static final String CONTENT_SOURCE = "csi.java.contentsource";
+
+  /**
+   * The identifier of the snapshot that a shallow volume shows; with this key a volume is shallow.
+   */
+  public static final String BACKING_SNAPSHOT = "csi.volume.backingsnapshotid";
+
+  /** The subvolume that a volume is cloned from, which has a snapshot of the volume's name. */
+  public static final String CLONED_SUBVOLUME = "csi.java.clonedsubvolume";
+
+  static final String DELETED = "csi.java.deleted";
   static final String GROUP_ID = "csi.groupid";
 
   /** Copies the attributes. */
@@ -49,6 +61,21 @@ public record JournalEntry(
    */
   public Optional<String> contentSource() {
     return Optional.ofNullable(attributes.get(CONTENT_SOURCE));
+  }
+
+  /** The snapshot that a shallow volume shows; empty for other volumes. */
+  public Optional<String> backingSnapshot() {
+    return Optional.ofNullable(attributes.get(BACKING_SNAPSHOT)).filter(id -> !id.isEmpty());
+  }
+
+  /** The subvolume that a volume is cloned from, where that is a volume. */
+  public Optional<String> clonedSubvolume() {
+    return Optional.ofNullable(attributes.get(CLONED_SUBVOLUME)).filter(name -> !name.isEmpty());
+  }
+
+  /** Whether the user deleted a snapshot, which stays for the shallow volumes that show it. */
+  public boolean isDeleted() {
+    return attributes.containsKey(DELETED);
   }
 
   /** The pool of the directory, where it is not the image's pool. */

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.driver.cluster.MonitorQueries.PoolSpace;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -29,6 +30,22 @@ class MonitorQueriesTest {
         .containsExactly(
             new PoolInfo(2, "rbd", Set.of("rbd"), false, true, 99),
             new PoolInfo(4, "ec", Set.of("rbd"), true, false, 0));
+  }
+
+  @Test
+  void fileSystemsHaveTheirPools() throws JsonProcessingException {
+    assertThat(
+            MonitorQueries.decodeFileSystems(
+                json(
+                    """
+                    {'epoch': 9, 'btime': 'new', 'filesystems': [
+                      {'id': 3, 'mdsmap': {'fs_name': 'b', 'metadata_pool': 7, 'data_pools': [8, 6]}},
+                      {'id': 1, 'mdsmap': {'fs_name': 'a', 'metadata_pool': 4, 'data_pools': [5]}}]}
+                    """)))
+        .containsExactly(
+            new FileSystemInfo(1, "a", 4, List.of(5L)),
+            new FileSystemInfo(3, "b", 7, List.of(8L, 6L)));
+    assertThat(MonitorQueries.decodeFileSystems(json("{'filesystems': []}"))).isEmpty();
   }
 
   @Test

@@ -41,17 +41,26 @@ final class FaultyDriver implements AutoCloseable {
    * @param fault as {@link FaultAgent} takes it
    */
   static FaultyDriver start(TestCluster cluster, Path agent, String fault) {
+    return start("rbd", cluster, agent, fault);
+  }
+
+  /** As {@link #start(TestCluster, Path, String)}, for a type of driver. */
+  static FaultyDriver start(String type, TestCluster cluster, Path agent, String fault) {
     try {
       Path folder = Files.createTempDirectory("faulty");
       Path socket = folder.resolve("csi.sock");
       ProcessBuilder builder =
           new ProcessBuilder(
               PROGRAM.toString(),
-              "--type=rbd",
+              "--type=" + type,
               "--controllerserver",
               "--nodeserver",
               "--nodeid=" + TestDriver.NODE_ID,
-              "--credentials=" + TestDriver.credentialsFolder(cluster, folder),
+              "--credentials="
+                  + TestDriver.credentialsFolder(
+                      cluster,
+                      folder,
+                      type.equals("rbd") ? cluster.rbdUser() : cluster.cephFsUser()),
               "--endpoint=unix://" + socket,
               "--clusters-file=" + TestDriver.clustersFile(cluster, folder));
       builder.environment().put("CEPH_CSI_JAVA_OPTS", "-javaagent:" + agent + "=" + fault);

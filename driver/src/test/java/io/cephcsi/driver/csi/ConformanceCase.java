@@ -1,6 +1,7 @@
 package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Message;
 import io.cephcsi.driver.testing.TestDriver;
@@ -10,6 +11,7 @@ import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
 import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeGetInfoRequest;
@@ -19,12 +21,18 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Function;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 
-/** What the parts of the conformance suite share: a driver with an instance of its own. */
+/**
+ * What the parts of the conformance suite share: a driver with an instance of its own, which each
+ * kind of storage starts.
+ */
 abstract class ConformanceCase {
   static final long MIB = 1L << 20;
   static final TestCluster CLUSTER = TestCluster.shared();
@@ -33,11 +41,19 @@ abstract class ConformanceCase {
   static final String NOBODY = "0001-000c-test-cluster-0000000000000001-" + new UUID(7, 7);
 
   @SuppressWarnings("NullAway.Init")
+  static Kind kind;
+
+  @SuppressWarnings("NullAway.Init")
   static TestDriver driver;
 
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "conf-" + UUID.randomUUID());
+  /** Starts the driver of a kind of storage, for the tests of a class. */
+  static void start(Kind storage) {
+    kind = storage;
+    driver = storage.start(CLUSTER, newInstance(), true);
+  }
+
+  static String newInstance() {
+    return "conf-" + UUID.randomUUID();
   }
 
   @AfterAll
@@ -55,6 +71,23 @@ abstract class ConformanceCase {
 
   static Volume create() {
     return driver.create(newName(), 16 * MIB);
+  }
+
+  /** Asks for a volume until its content is copied, as the CO does. */
+  static Volume await(CreateVolumeRequest request) {
+    return Awaitility.await()
+        .atMost(Duration.ofMinutes(1))
+        .until(
+            () -> {
+              try {
+                return Optional.of(controller().createVolume(request).getVolume());
+              } catch (StatusRuntimeException e) {
+                assertThat(e.getStatus().getCode()).isEqualTo(Code.ABORTED);
+                return Optional.<Volume>empty();
+              }
+            },
+            Optional::isPresent)
+        .orElseThrow();
   }
 
   static DeleteVolumeRequest.Builder delete(String volumeId) {

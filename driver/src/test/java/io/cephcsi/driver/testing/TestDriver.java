@@ -40,6 +40,7 @@ public final class TestDriver implements AutoCloseable {
   /** The id of the node that a driver is on, unless it is a controller only. */
   public static final String NODE_ID = "node-1";
 
+  private final DriverConfig.Type type;
   private final TestCluster cluster;
   private final String instanceId;
   private final Path folder;
@@ -48,7 +49,13 @@ public final class TestDriver implements AutoCloseable {
   private final ManagedChannel channel;
 
   private TestDriver(
-      TestCluster cluster, String instanceId, Path folder, DriverProcess process, Path socket) {
+      DriverConfig.Type type,
+      TestCluster cluster,
+      String instanceId,
+      Path folder,
+      DriverProcess process,
+      Path socket) {
+    this.type = type;
     this.cluster = cluster;
     this.instanceId = instanceId;
     this.folder = folder;
@@ -87,7 +94,7 @@ public final class TestDriver implements AutoCloseable {
               instanceId,
               true,
               false,
-              Optional.of(credentialsFolder(cluster, folder)),
+              Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser())),
               attach);
       Duration timeout = Duration.ofSeconds(15);
       DriverProcess process =
@@ -100,7 +107,49 @@ public final class TestDriver implements AutoCloseable {
                   timeout,
                   2,
                   List.of(controller)));
-      return new TestDriver(cluster, instanceId, folder, process, socket);
+      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, process, socket);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Starts a driver of CephFS, of an instance of its own, with credentials of its own. */
+  public static TestDriver startCephFs(TestCluster cluster, String instanceId) {
+    return startCephFs(cluster, instanceId, true);
+  }
+
+  /** Starts a driver of CephFS. */
+  public static TestDriver startCephFs(
+      TestCluster cluster, String instanceId, boolean credentials) {
+    try {
+      Path folder = Files.createTempDirectory("driver");
+      Path socket = folder.resolve("csi.sock");
+      Duration timeout = Duration.ofSeconds(30);
+      DriverConfig.Driver driver =
+          new DriverConfig.Driver(
+              DriverConfig.Type.CEPHFS,
+              "cephfs.csi.ceph.com",
+              socket,
+              Optional.empty(),
+              "node-1",
+              instanceId,
+              true,
+              true,
+              credentials
+                  ? Optional.of(credentialsFolder(cluster, folder, cluster.cephFsUser()))
+                  : Optional.empty(),
+              false);
+      DriverProcess process =
+          DriverProcess.start(
+              new DriverConfig(
+                  clustersFile(cluster, folder),
+                  MetricsEndpoint.NONE,
+                  timeout,
+                  timeout,
+                  timeout,
+                  2,
+                  List.of(driver)));
+      return new TestDriver(DriverConfig.Type.CEPHFS, cluster, instanceId, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -137,12 +186,12 @@ public final class TestDriver implements AutoCloseable {
                           true,
                           true,
                           credentials
-                              ? Optional.of(credentialsFolder(cluster, folder))
+                              ? Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser()))
                               : Optional.empty(),
                           false)),
                   limits,
                   labels));
-      return new TestDriver(cluster, instanceId, folder, process, socket);
+      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, process, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -162,11 +211,17 @@ public final class TestDriver implements AutoCloseable {
 
   /** Writes credentials for two of the clusters of {@link #clustersFile}. */
   public static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
+    return credentialsFolder(cluster, folder, cluster.rbdUser());
+  }
+
+  /** As {@link #credentialsFolder(TestCluster, Path)}, of a user. */
+  public static Path credentialsFolder(TestCluster cluster, Path folder, String user)
+      throws IOException {
     Path credentials = folder.resolve("credentials");
     for (String id : List.of(CLUSTER_ID, IN_NAMESPACE)) {
       Path place = Files.createDirectories(credentials.resolve(id));
-      Files.writeString(place.resolve("userID"), cluster.rbdUser());
-      Files.writeString(place.resolve("userKey"), cluster.key(cluster.rbdUser()) + "\n");
+      Files.writeString(place.resolve("userID"), user);
+      Files.writeString(place.resolve("userKey"), cluster.key(user) + "\n");
     }
     return credentials;
   }
@@ -177,7 +232,8 @@ public final class TestDriver implements AutoCloseable {
         folder.resolve("config.json"),
         """
         [{"clusterID": "%s", "monitors": ["%s"]},
-         {"clusterID": "in-namespace", "monitors": ["%s"], "rbd": {"radosNamespace": "ns1"}},
+         {"clusterID": "in-namespace", "monitors": ["%s"], "rbd": {"radosNamespace": "ns1"},
+          "cephFS": {"radosNamespace": "csi-ns1"}},
          {"clusterID": "nobody-there", "monitors": ["127.0.0.1:1"]}]
         """
             .formatted(CLUSTER_ID, cluster.monitors(), cluster.monitors()));
@@ -210,12 +266,28 @@ public final class TestDriver implements AutoCloseable {
 
   /** Secrets of the provisioning user. */
   public Map<String, String> secrets() {
-    return Map.of("userID", cluster.rbdUser(), "userKey", cluster.key(cluster.rbdUser()));
+    return secrets(cluster, type);
   }
 
-  /** The parameters of a StorageClass for the pool of tests. */
+  /** Secrets of the user that provisions a kind of volumes. */
+  public static Map<String, String> secrets(TestCluster cluster, DriverConfig.Type type) {
+    String user = user(cluster, type);
+    return Map.of("userID", user, "userKey", cluster.key(user));
+  }
+
+  private static String user(TestCluster cluster, DriverConfig.Type type) {
+    return switch (type) {
+      case RBD -> cluster.rbdUser();
+      case CEPHFS -> cluster.cephFsUser();
+    };
+  }
+
+  /** The parameters of a StorageClass for the pool or file system of tests. */
   public Map<String, String> parameters() {
-    return Map.of("clusterID", CLUSTER_ID, "pool", cluster.pool());
+    return switch (type) {
+      case RBD -> Map.of("clusterID", CLUSTER_ID, "pool", cluster.pool());
+      case CEPHFS -> Map.of("clusterID", CLUSTER_ID, "fsName", cluster.fileSystem());
+    };
   }
 
   /** A use that every volume can have. */
@@ -304,6 +376,27 @@ public final class TestDriver implements AutoCloseable {
   /** Makes a volume from a volume. */
   public Volume copy(String name, long bytes, String volumeId) {
     return controller().createVolume(cloneRequest(name, bytes, volumeId).build()).getVolume();
+  }
+
+  /** A use that several nodes can have at once, which only reads. */
+  public static VolumeCapability onlyReader() {
+    return singleWriter().toBuilder()
+        .setAccessMode(
+            VolumeCapability.AccessMode.newBuilder()
+                .setMode(VolumeCapability.AccessMode.Mode.MULTI_NODE_READER_ONLY))
+        .build();
+  }
+
+  /** A request for a volume that shows a snapshot. */
+  public CreateVolumeRequest.Builder showRequest(String name, String snapshotId) {
+    return restoreRequest(name, 0, snapshotId)
+        .clearVolumeCapabilities()
+        .addVolumeCapabilities(onlyReader());
+  }
+
+  /** Makes a volume that shows a snapshot. */
+  public Volume show(String name, String snapshotId) {
+    return controller().createVolume(showRequest(name, snapshotId).build()).getVolume();
   }
 
   /** The image of a volume. */

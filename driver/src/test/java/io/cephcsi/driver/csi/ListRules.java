@@ -3,11 +3,8 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
-import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetCapacityRequest;
 import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
@@ -15,11 +12,7 @@ import io.cephcsi.proto.csi.v1.ListSnapshotsResponse;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesResponse;
 import io.cephcsi.proto.csi.v1.Snapshot;
-import io.cephcsi.proto.csi.v1.Topology;
-import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.proto.csi.v1.VolumeCapability;
-import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.grpc.Status.Code;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,17 +21,17 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
 /** The rules of CSI 1.12 for lists, single looks and capacity. */
-class ListConformanceIT extends ConformanceCase {
-  private final List<Volume> made = new ArrayList<>();
-  private final List<Snapshot> snapshots = new ArrayList<>();
+abstract class ListRules extends ConformanceCase {
+  final List<Volume> made = new ArrayList<>();
+  final List<Snapshot> snapshots = new ArrayList<>();
 
-  private Volume make() {
+  final Volume make() {
     Volume volume = create();
     made.add(volume);
     return volume;
   }
 
-  private Snapshot take(Volume source) {
+  final Snapshot take(Volume source) {
     Snapshot snapshot = createSnapshot(source.getVolumeId());
     snapshots.add(snapshot);
     return snapshot;
@@ -54,21 +47,21 @@ class ListConformanceIT extends ConformanceCase {
     assertThat(list(0, "").getEntriesList()).isEmpty();
   }
 
-  private static ListVolumesResponse list(int max, String token) {
+  static ListVolumesResponse list(int max, String token) {
     return controller()
         .listVolumes(
             ListVolumesRequest.newBuilder().setMaxEntries(max).setStartingToken(token).build());
   }
 
-  private static List<String> ids(ListVolumesResponse page) {
+  static List<String> ids(ListVolumesResponse page) {
     return page.getEntriesList().stream().map(e -> e.getVolume().getVolumeId()).toList();
   }
 
-  private static ListSnapshotsRequest.Builder snapshots(int max, String token) {
+  static ListSnapshotsRequest.Builder snapshots(int max, String token) {
     return ListSnapshotsRequest.newBuilder().setMaxEntries(max).setStartingToken(token);
   }
 
-  private static List<String> ids(ListSnapshotsResponse page) {
+  static List<String> ids(ListSnapshotsResponse page) {
     return page.getEntriesList().stream().map(e -> e.getSnapshot().getSnapshotId()).toList();
   }
 
@@ -143,51 +136,11 @@ class ListConformanceIT extends ConformanceCase {
       assertThat(rest).doesNotHaveDuplicates().containsAll(stayed);
       assertThat(rest).doesNotContainAnyElementsOf(ids(first));
     }
-
-    @Test
-    void volumesInOtherPoolsAndNamespacesAreListedToo() {
-      made.add(
-          controller()
-              .createVolume(
-                  driver
-                      .createRequest(newName(), MIB)
-                      .putParameters("pool", CLUSTER.otherPool())
-                      .build())
-              .getVolume());
-      make();
-      TestDriver.makeNamespace(CLUSTER);
-      made.add(
-          controller()
-              .createVolume(
-                  driver
-                      .createRequest(newName(), MIB)
-                      .putParameters("clusterID", TestDriver.IN_NAMESPACE)
-                      .build())
-              .getVolume());
-      List<String> expected = made.stream().map(Volume::getVolumeId).toList();
-      assertThat(ids(list(0, ""))).containsExactlyInAnyOrderElementsOf(expected);
-      List<String> all = new ArrayList<>();
-      String token = "";
-      do {
-        ListVolumesResponse page = list(1, token);
-        all.addAll(ids(page));
-        token = page.getNextToken();
-      } while (!token.isEmpty());
-      assertThat(all).hasSize(3).containsExactlyInAnyOrderElementsOf(expected);
-    }
-
-    @Test
-    void halfDeletedVolumesAreLeftOut() {
-      Volume volume = make();
-      Volume other = make();
-      CLUSTER.rbd("trash", "mv", "rbd/" + TestDriver.image(volume));
-      assertThat(ids(list(0, ""))).containsExactly(other.getVolumeId());
-    }
   }
 
   @Nested
   class ControllerGetVolume {
-    private static ControllerGetVolumeResponse get(String id) {
+    static ControllerGetVolumeResponse get(String id) {
       return controller()
           .controllerGetVolume(ControllerGetVolumeRequest.newBuilder().setVolumeId(id).build());
     }
@@ -209,28 +162,6 @@ class ListConformanceIT extends ConformanceCase {
       assertThat(answer.getVolume().getCapacityBytes()).isEqualTo(volume.getCapacityBytes());
       assertThat(answer.getStatus().getVolumeCondition().getAbnormal()).isFalse();
       assertThat(answer.getStatus().getVolumeCondition().getMessage()).isNotEmpty();
-    }
-
-    @Test
-    void aVolumeWhoseImageIsInTheTrashOrHasABadObjectMapIsAbnormal() {
-      Volume volume = make();
-      String image = TestDriver.image(volume);
-      String imageId = CLUSTER.rbd("info", "rbd/" + image, "--format", "json");
-      imageId = imageId.replaceAll("(?s).*\"id\":\"([0-9a-f]+)\".*", "$1");
-      CLUSTER.rados("-p", "rbd", "rm", "rbd_object_map." + imageId);
-      try (var cluster = CLUSTER.connect();
-          var io = cluster.openPool("rbd");
-          var open = new io.cephcsi.bindings.rbd.RbdPool(io).open(image)) {
-        open.write(0, new byte[] {1}); // whoever misses the object map says so in the header
-      }
-      var condition = get(volume.getVolumeId()).getStatus().getVolumeCondition();
-      assertThat(condition.getAbnormal()).isTrue();
-      assertThat(condition.getMessage()).contains("object map");
-
-      CLUSTER.rbd("trash", "mv", "rbd/" + image);
-      condition = get(volume.getVolumeId()).getStatus().getVolumeCondition();
-      assertThat(condition.getAbnormal()).isTrue();
-      assertThat(condition.getMessage()).contains("trash");
     }
   }
 
@@ -351,20 +282,6 @@ class ListConformanceIT extends ConformanceCase {
     }
 
     @Test
-    void aQuotaLimitsRoomAndSize() {
-      CLUSTER.ceph("osd", "pool", "set-quota", CLUSTER.otherPool(), "max_bytes", "1000000");
-      try {
-        var answer =
-            controller().getCapacity(request.putParameters("pool", CLUSTER.otherPool()).build());
-        assertThat(answer.getAvailableCapacity()).isBetween(0L, 1000000L);
-        assertThat(answer.getMaximumVolumeSize().getValue()).isEqualTo(1000000);
-        assertThat(answer.getMinimumVolumeSize().getValue()).isEqualTo(4096);
-      } finally {
-        CLUSTER.ceph("osd", "pool", "set-quota", CLUSTER.otherPool(), "max_bytes", "0");
-      }
-    }
-
-    @Test
     void whatDoesNotExistIsInvalidAndWhatCannotBeHasNoRoom() {
       assertStatus(
           Code.INVALID_ARGUMENT,
@@ -378,100 +295,7 @@ class ListConformanceIT extends ConformanceCase {
                   .getCapacity(request.clone().putParameters("clusterID", "no-such").build()));
       assertThat(
               controller()
-                  .getCapacity(
-                      request
-                          .clone()
-                          .addVolumeCapabilities(
-                              TestDriver.singleWriter().toBuilder()
-                                  .setAccessMode(
-                                      VolumeCapability.AccessMode.newBuilder()
-                                          .setMode(Mode.MULTI_NODE_MULTI_WRITER)))
-                          .build())
-                  .getAvailableCapacity())
-          .isZero();
-    }
-  }
-
-  @Nested
-  class TopologyConstrainedPools {
-    private static Topology zone(String value) {
-      return Topology.newBuilder()
-          .putSegments("topology.rbd.csi.ceph.com/zone", value)
-          .putSegments("kubernetes.io/hostname", "node-1")
-          .build();
-    }
-
-    private CreateVolumeRequest.Builder request(String name) {
-      return driver
-          .createRequest(name, MIB)
-          .putParameters(
-              "topologyConstrainedPools",
-              """
-              [{"poolName": "%s", "domainSegments": [{"domainLabel": "zone", "value": "a"}]},
-               {"poolName": "%s", "domainSegments": [{"domainLabel": "zone", "value": "b"}]}]
-              """
-                  .formatted(CLUSTER.pool(), CLUSTER.otherPool()));
-    }
-
-    private Volume make(String name, String... preferred) {
-      var requirement =
-          TopologyRequirement.newBuilder().addRequisite(zone("a")).addRequisite(zone("b"));
-      for (String value : preferred) {
-        requirement.addPreferred(zone(value));
-      }
-      return controller()
-          .createVolume(request(name).setAccessibilityRequirements(requirement).build())
-          .getVolume();
-    }
-
-    @Test
-    void thePreferredPoolGetsTheImageAndARetryKeepsIt() {
-      String name = newName();
-      Volume volume = make(name, "b", "a");
-      made.add(volume);
-      assertThat(volume.getAccessibleTopologyList())
-          .containsExactly(
-              Topology.newBuilder().putSegments("topology.rbd.csi.ceph.com/zone", "b").build());
-      assertThat(volume.getVolumeContextMap())
-          .containsEntry("pool", CLUSTER.otherPool())
-          .containsEntry("journalPool", CLUSTER.pool());
-      assertThat(CLUSTER.rbd("ls", CLUSTER.otherPool())).contains(TestDriver.image(volume));
-      assertThat(make(name, "a")).isEqualTo(volume);
-      assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
-      assertThat(VolumeId.parse(volume.getVolumeId()).orElseThrow().location()).isNotEqualTo(1);
-
-      driver.delete(volume.getVolumeId());
-      assertThat(
-              CLUSTER.rados(
-                  "-p", CLUSTER.pool(), "listomapkeys", "csi.volumes." + driver.instanceId()))
-          .doesNotContain(name);
-    }
-
-    @Test
-    void aPlaceThatNoPoolServesIsResourceExhausted() {
-      assertStatus(
-          Code.RESOURCE_EXHAUSTED,
-          () ->
-              controller()
-                  .createVolume(
-                      request(newName())
-                          .setAccessibilityRequirements(
-                              TopologyRequirement.newBuilder().addRequisite(zone("c")))
-                          .build()));
-    }
-
-    @Test
-    void capacityIsThatOfThePlace() {
-      var capacity =
-          GetCapacityRequest.newBuilder().putAllParameters(request("n").getParametersMap());
-      assertThat(
-              controller()
-                  .getCapacity(capacity.setAccessibleTopology(zone("b")).build())
-                  .getAvailableCapacity())
-          .isPositive();
-      assertThat(
-              controller()
-                  .getCapacity(capacity.setAccessibleTopology(zone("c")).build())
+                  .getCapacity(request.clone().addVolumeCapabilities(kind.unsupported()).build())
                   .getAvailableCapacity())
           .isZero();
     }

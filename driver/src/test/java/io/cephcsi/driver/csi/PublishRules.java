@@ -11,7 +11,6 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
-import java.time.Instant;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
@@ -21,14 +20,15 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
 /** The rules of CSI 1.12 for giving volumes to nodes. */
-class PublishConformanceIT extends ConformanceCase {
+abstract class PublishRules extends ConformanceCase {
   private static final String OTHER = "node-2";
+  private final String name = newName();
   private Volume volume = Volume.getDefaultInstance();
   private String id = "";
 
   @BeforeEach
   void makeVolume() {
-    volume = create();
+    volume = create(name);
     id = volume.getVolumeId();
   }
 
@@ -40,14 +40,18 @@ class PublishConformanceIT extends ConformanceCase {
 
   /** What the node plugin on another machine does. */
   private static void registerOther() {
-    String objects = CLUSTER.rados("-p", CLUSTER.pool(), "ls");
-    String object =
-        objects
-            .lines()
-            .filter(name -> name.equals("csi.java.nodes." + driver.instanceId()))
-            .findFirst()
-            .orElseThrow();
-    CLUSTER.rados("-p", CLUSTER.pool(), "setomapval", object, OTHER, Instant.now().toString());
+    kind.registerNode(CLUSTER, driver.instanceId(), OTHER);
+  }
+
+  private static Volume create(String name) {
+    return driver.create(name, 16 * MIB);
+  }
+
+  private static VolumeCapability singleMultiWriter() {
+    return TestDriver.singleWriter().toBuilder()
+        .setAccessMode(
+            VolumeCapability.AccessMode.newBuilder().setMode(Mode.SINGLE_NODE_MULTI_WRITER))
+        .build();
   }
 
   private static List<String> nodesOf(String volumeId) {
@@ -124,14 +128,12 @@ class PublishConformanceIT extends ConformanceCase {
           () ->
               controller()
                   .controllerPublishVolume(
-                      publish(id, node())
-                          .setVolumeCapability(block(Mode.SINGLE_NODE_WRITER))
-                          .build()));
+                      publish(id, node()).setVolumeCapability(singleMultiWriter()).build()));
     }
 
     @Test
     void aSecondNodeOfASingleNodeVolumeIsRefusedNamingTheFirst() {
-      Awaitility.await().untilAsserted(PublishConformanceIT::registerOther);
+      Awaitility.await().untilAsserted(PublishRules::registerOther);
       assertThat(controller().controllerPublishVolume(publish(id, node()).build())).isNotNull();
       assertStatus(
           Code.FAILED_PRECONDITION,
@@ -145,8 +147,8 @@ class PublishConformanceIT extends ConformanceCase {
 
     @Test
     void aMultiNodeVolumeIsOnSeveralNodes() {
-      Awaitility.await().untilAsserted(PublishConformanceIT::registerOther);
-      VolumeCapability shared = block(Mode.MULTI_NODE_MULTI_WRITER);
+      Awaitility.await().untilAsserted(PublishRules::registerOther);
+      VolumeCapability shared = kind.shared();
       for (String node : List.of(node(), OTHER)) {
         assertThat(
                 controller()
@@ -158,8 +160,8 @@ class PublishConformanceIT extends ConformanceCase {
 
     @Test
     void ofTwoDriversAtOnceOneGetsASingleNodeVolume() {
-      Awaitility.await().untilAsserted(PublishConformanceIT::registerOther);
-      try (TestDriver second = TestDriver.startWithCredentials(CLUSTER, driver.instanceId())) {
+      Awaitility.await().untilAsserted(PublishRules::registerOther);
+      try (TestDriver second = kind.start(CLUSTER, driver.instanceId(), true)) {
         List<Boolean> got =
             IntStream.range(0, 2)
                 .parallel()
@@ -214,7 +216,7 @@ class PublishConformanceIT extends ConformanceCase {
     void isRefusedNamingTheNode() {
       assertThat(controller().controllerPublishVolume(publish(id, node()).build())).isNotNull();
       assertStatus(Code.FAILED_PRECONDITION, node(), () -> driver.delete(id));
-      assertThat(CLUSTER.rbd("ls", "rbd")).contains(TestDriver.image(volume));
+      assertThat(create(name)).isEqualTo(volume);
     }
   }
 }

@@ -20,18 +20,19 @@ import io.cephcsi.proto.csi.v1.PluginCapability;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.proto.csi.v1.VolumeCapability;
-import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.grpc.Status.Code;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
-/** The rules of CSI 1.12 for Identity and for the controller's calls on volumes and snapshots. */
-class ConformanceIT extends ConformanceCase {
+/**
+ * The rules of CSI 1.12 for Identity and for the controller's calls on volumes and snapshots, for
+ * every kind of storage.
+ */
+abstract class VolumeRules extends ConformanceCase {
   @Nested
   class GetPluginInfo {
     @Test
@@ -41,27 +42,6 @@ class ConformanceIT extends ConformanceCase {
           .hasSizeLessThanOrEqualTo(63)
           .matches("[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?");
       assertThat(info.getVendorVersion()).isNotEmpty();
-    }
-  }
-
-  @Nested
-  class GetPluginCapabilities {
-    @Test
-    void theControllerTopologyAndOnlineExpansionAreThere() {
-      var capabilities =
-          driver
-              .identity()
-              .getPluginCapabilities(GetPluginCapabilitiesRequest.getDefaultInstance())
-              .getCapabilitiesList();
-      assertThat(capabilities)
-          .extracting(capability -> capability.getService().getType())
-          .contains(
-              PluginCapability.Service.Type.CONTROLLER_SERVICE,
-              PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS);
-      assertThat(capabilities)
-          .anyMatch(
-              c ->
-                  c.getVolumeExpansion().getType() == PluginCapability.VolumeExpansion.Type.ONLINE);
     }
   }
 
@@ -77,7 +57,7 @@ class ConformanceIT extends ConformanceCase {
   }
 
   @Nested
-  class ControllerGetCapabilities {
+  class Capabilities {
     private static List<RPC.Type> of(TestDriver driver) {
       return driver
           .controller()
@@ -89,30 +69,53 @@ class ConformanceIT extends ConformanceCase {
     }
 
     @Test
+    void ofThePluginAreThoseThatAreServed() {
+      var capabilities =
+          driver
+              .identity()
+              .getPluginCapabilities(GetPluginCapabilitiesRequest.getDefaultInstance())
+              .getCapabilitiesList();
+      assertThat(capabilities)
+          .extracting(capability -> capability.getService().getType())
+          .contains(PluginCapability.Service.Type.CONTROLLER_SERVICE)
+          .satisfies(
+              types ->
+                  assertThat(
+                          types.contains(
+                              PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS))
+                      .isEqualTo(kind.hasTopology()));
+      assertThat(capabilities)
+          .anyMatch(
+              c ->
+                  c.getVolumeExpansion().getType() == PluginCapability.VolumeExpansion.Type.ONLINE);
+    }
+
+    @Test
     void withCredentialsEverythingIsAdvertised() {
-      assertThat(of(driver))
-          .doesNotHaveDuplicates()
-          .containsExactlyInAnyOrder(
-              RPC.Type.CREATE_DELETE_VOLUME,
-              RPC.Type.PUBLISH_UNPUBLISH_VOLUME,
-              RPC.Type.LIST_VOLUMES,
-              RPC.Type.GET_CAPACITY,
-              RPC.Type.CREATE_DELETE_SNAPSHOT,
-              RPC.Type.LIST_SNAPSHOTS,
-              RPC.Type.CLONE_VOLUME,
-              RPC.Type.PUBLISH_READONLY,
-              RPC.Type.EXPAND_VOLUME,
-              RPC.Type.LIST_VOLUMES_PUBLISHED_NODES,
-              RPC.Type.VOLUME_CONDITION,
-              RPC.Type.GET_VOLUME,
-              RPC.Type.SINGLE_NODE_MULTI_WRITER,
-              RPC.Type.MODIFY_VOLUME,
-              RPC.Type.GET_SNAPSHOT);
+      List<RPC.Type> expected =
+          new ArrayList<>(
+              List.of(
+                  RPC.Type.CREATE_DELETE_VOLUME,
+                  RPC.Type.PUBLISH_UNPUBLISH_VOLUME,
+                  RPC.Type.LIST_VOLUMES,
+                  RPC.Type.GET_CAPACITY,
+                  RPC.Type.CREATE_DELETE_SNAPSHOT,
+                  RPC.Type.LIST_SNAPSHOTS,
+                  RPC.Type.CLONE_VOLUME,
+                  RPC.Type.PUBLISH_READONLY,
+                  RPC.Type.EXPAND_VOLUME,
+                  RPC.Type.LIST_VOLUMES_PUBLISHED_NODES,
+                  RPC.Type.VOLUME_CONDITION,
+                  RPC.Type.GET_VOLUME,
+                  RPC.Type.SINGLE_NODE_MULTI_WRITER,
+                  RPC.Type.GET_SNAPSHOT));
+      expected.addAll(kind.moreCapabilities());
+      assertThat(of(driver)).doesNotHaveDuplicates().containsExactlyInAnyOrderElementsOf(expected);
     }
 
     @Test
     void whatIsNotAdvertisedIsUnimplemented() {
-      try (TestDriver without = TestDriver.start(CLUSTER)) {
+      try (TestDriver without = kind.start(CLUSTER, "default", false)) {
         assertThat(of(without))
             .containsExactlyInAnyOrder(
                 RPC.Type.CREATE_DELETE_VOLUME,
@@ -225,24 +228,10 @@ class ConformanceIT extends ConformanceCase {
     void theAnswerNamesItsSource() {
       Volume source = create();
       VolumeContentSource from = fromVolume(source.getVolumeId());
-      Volume copy =
-          controller()
-              .createVolume(request.toBuilder().setVolumeContentSource(from).build())
-              .getVolume();
+      Volume copy = await(request.toBuilder().setVolumeContentSource(from).build());
       assertThat(copy.getContentSource()).isEqualTo(from);
       driver.delete(copy.getVolumeId());
       driver.delete(source.getVolumeId());
-    }
-
-    @Test
-    void mutableParametersHoldFromTheStart() {
-      Volume volume =
-          controller()
-              .createVolume(request.toBuilder().putMutableParameters("qos.iopsLimit", "77").build())
-              .getVolume();
-      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
-          .contains("conf_rbd_qos_iops_limit", "77");
-      driver.delete(volume.getVolumeId());
     }
 
     private static VolumeContentSource fromVolume(String id) {
@@ -309,13 +298,10 @@ class ConformanceIT extends ConformanceCase {
               .getConfirmed();
       assertThat(confirmed.getVolumeCapabilitiesList())
           .isEqualTo(request.getVolumeCapabilitiesList());
-      VolumeCapability shared =
-          TestDriver.singleWriter().toBuilder()
-              .setAccessMode(
-                  VolumeCapability.AccessMode.newBuilder().setMode(Mode.MULTI_NODE_MULTI_WRITER))
-              .build();
       var refused =
-          controller().validateVolumeCapabilities(request.addVolumeCapabilities(shared).build());
+          controller()
+              .validateVolumeCapabilities(
+                  request.addVolumeCapabilities(kind.unsupported()).build());
       assertThat(refused.hasConfirmed()).isFalse();
       assertThat(refused.getMessage()).isNotEmpty();
       driver.delete(volume.getVolumeId());
@@ -342,56 +328,8 @@ class ConformanceIT extends ConformanceCase {
         var answer =
             controller().controllerExpandVolume(expand(volume.getVolumeId(), 32 * MIB).build());
         assertThat(answer.getCapacityBytes()).isEqualTo(32 * MIB);
-        assertThat(answer.getNodeExpansionRequired()).isTrue();
+        assertThat(answer.getNodeExpansionRequired()).isEqualTo(kind.expandsOnNode());
       }
-      driver.delete(volume.getVolumeId());
-    }
-  }
-
-  @Nested
-  class ControllerModifyVolume {
-    private ControllerModifyVolumeRequest request(String id, Map<String, String> parameters) {
-      return ControllerModifyVolumeRequest.newBuilder()
-          .setVolumeId(id)
-          .putAllMutableParameters(parameters)
-          .build();
-    }
-
-    @Test
-    void requiredFieldsAndKeysAreChecked() {
-      Map<String, String> good = Map.of("qos.iopsLimit", "5");
-      assertInvalid("volume_id", controller()::controllerModifyVolume, request("", good));
-      assertInvalid(
-          "mutable_parameters", controller()::controllerModifyVolume, request(NOBODY, Map.of()));
-      assertInvalid(
-          "colour",
-          controller()::controllerModifyVolume,
-          request(NOBODY, Map.of("colour", "blue")));
-      assertStatus(
-          Code.NOT_FOUND, () -> controller().controllerModifyVolume(request(NOBODY, good)));
-    }
-
-    @Test
-    void twiceIsOnceAndAnEmptyValueTakesTheLimitAway() {
-      Volume volume = create();
-      String image = "rbd/" + TestDriver.image(volume);
-      for (int i = 0; i < 2; i++) {
-        assertThat(
-                controller()
-                    .controllerModifyVolume(
-                        request(volume.getVolumeId(), Map.of("qos.bpsLimit", "1000000"))))
-            .isNotNull();
-      }
-      assertThat(CLUSTER.rbd("image-meta", "ls", image))
-          .contains("conf_rbd_qos_bps_limit", "1000000");
-      for (int i = 0; i < 2; i++) {
-        assertThat(
-                controller()
-                    .controllerModifyVolume(
-                        request(volume.getVolumeId(), Map.of("qos.bpsLimit", ""))))
-            .isNotNull();
-      }
-      assertThat(CLUSTER.rbd("image-meta", "ls", image)).doesNotContain("qos_bps");
       driver.delete(volume.getVolumeId());
     }
   }

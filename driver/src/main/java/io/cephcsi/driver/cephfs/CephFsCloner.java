@@ -1,0 +1,125 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Locale;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Copies of snapshots, which the manager makes in the background. Each call takes the copy one step
+ * on, from whatever state it is in:
+ *
+ * <pre>
+ *   none → started → pending → in progress → complete → snapshot of the source removed → ready
+ *                        ↘ failed → removed, and started again
+ * </pre>
+ *
+ * <p>The copy has the volume's name, so there are never two. A volume is copied by a snapshot on it
+ * with the name of the copy.
+ */
+final class CephFsCloner {
+  private static final Logger LOG = LoggerFactory.getLogger(CephFsCloner.class);
+
+  private final OpenFileSystem files;
+  private final JournalEntry entry;
+  private final Optional<String> pool;
+
+  /**
+   * @param files the file system
+   * @param entry the volume that is made
+   * @param pool of its files; empty for the file system's default
+   */
+  CephFsCloner(OpenFileSystem files, JournalEntry entry, Optional<String> pool) {
+    this.files = files;
+    this.entry = entry;
+    this.pool = pool;
+  }
+
+  /**
+   * Goes on until the copy is ready.
+   *
+   * @param subvolume what is copied: a subvolume, or what is left of it
+   * @param snapshot of it; empty to take one
+   * @throws VolumeException ABORTED with its state while it is not ready
+   * @throws CephException.NotFound if there is nothing to copy
+   */
+  void advance(String subvolume, Optional<String> snapshot) {
+    CloneStatus status = files.admin().cloneStatus(entry.name()).orElse(null);
+    if (status == null) {
+      start(subvolume, snapshot);
+      throw aborted("has begun");
+    }
+    switch (status.state()) {
+      case COMPLETE -> finish();
+      case PENDING -> throw aborted("waits for the manager, 0 %");
+      case IN_PROGRESS -> throw aborted("is in progress" + percent(status));
+      case FAILED -> {
+        LOG.warn("copy {} failed and is made anew: {}", entry.name(), status.failure());
+        files.admin().removeFailedClone(entry.name());
+        start(subvolume, snapshot);
+        throw aborted("failed (" + status.failure() + ") and has begun again");
+      }
+    }
+  }
+
+  private static String percent(CloneStatus status) {
+    return status.percent().isPresent()
+        ? String.format(Locale.ROOT, ", %.0f %%", status.percent().getAsDouble())
+        : "";
+  }
+
+  private VolumeException aborted(String how) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "the copy for volume " + entry.requestName() + " " + how + "; ask again for it");
+  }
+
+  private void start(String subvolume, Optional<String> snapshot) {
+    if (snapshot.isEmpty()) {
+      files.admin().createSnapshot(subvolume, entry.name());
+    }
+    try {
+      files.admin().clone(subvolume, snapshot.orElse(entry.name()), entry.name(), pool);
+    } catch (CephException.AlreadyExists e) {
+      LOG.debug("another driver has begun the copy {}", entry.name());
+    }
+  }
+
+  private void finish() {
+    try {
+      removeSource(files, entry);
+    } catch (CephException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        throw aborted("is complete, 100 %, but its source is not free yet");
+      }
+      throw e;
+    }
+  }
+
+  /** Removes the snapshot that a volume was copied by. */
+  static void removeSource(OpenFileSystem files, JournalEntry entry) {
+    entry
+        .clonedSubvolume()
+        .ifPresent(subvolume -> files.admin().removeSnapshot(subvolume, entry.name()));
+  }
+
+  /** Removes a subvolume, whatever state it is in, with the snapshot that it was copied by. */
+  static void remove(OpenFileSystem files, JournalEntry entry) {
+    SubvolumeAdmin admin = files.admin();
+    try {
+      admin.remove(entry.name());
+    } catch (CephException e) {
+      if (e.errno() != Errno.EAGAIN) {
+        throw e;
+      }
+      admin.cancelClone(entry.name());
+      admin.removeFailedClone(entry.name());
+    }
+    removeSource(files, entry);
+  }
+}

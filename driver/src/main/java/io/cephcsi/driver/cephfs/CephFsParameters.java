@@ -1,0 +1,120 @@
+package io.cephcsi.driver.cephfs;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The parameters of a CephFS StorageClass, checked.
+ *
+ * @param clusterId the cluster in the configuration
+ * @param fileSystem the name of the file system
+ * @param pool the pool of the files; empty for the file system's default
+ * @param namePrefix begins the name of the subvolume
+ * @param backingSnapshot whether a volume that is only read shows its snapshot instead of a copy;
+ *     empty when nothing is said
+ * @param context what the volume's context repeats of the parameters
+ */
+public record CephFsParameters(
+    String clusterId,
+    String fileSystem,
+    Optional<String> pool,
+    String namePrefix,
+    Optional<Boolean> backingSnapshot,
+    Map<String, String> context) {
+  /** Begins the name of a subvolume unless the StorageClass says otherwise. */
+  public static final String DEFAULT_PREFIX = "csi-vol-";
+
+  private static final String DEFAULT_SNAPSHOT_PREFIX = "csi-snap-";
+  private static final String KUBERNETES = "csi.storage.k8s.io/";
+  private static final int UUID_LENGTH = 36;
+  private static final int LONGEST_NAME = 255; // NAME_MAX
+
+  /** Copies the context. */
+  public CephFsParameters {
+    context = Map.copyOf(context);
+  }
+
+  /**
+   * Reads the parameters of a CreateVolume request. Keys that are not known are ignored, as
+   * StorageClasses of ceph-csi may have them for its node plugin.
+   *
+   * @throws VolumeException INVALID_ARGUMENT naming the parameter
+   */
+  public static CephFsParameters parse(Map<String, String> parameters) {
+    String clusterId = required(parameters, "clusterID");
+    VolumeId.requireClusterId(clusterId);
+    if (Boolean.parseBoolean(parameters.get("encrypted"))) {
+      throw VolumeException.invalid(
+          "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
+              + " another driver for this StorageClass");
+    }
+    Map<String, String> context = new LinkedHashMap<>();
+    parameters.forEach(
+        (key, value) -> {
+          if (!key.startsWith(KUBERNETES)) {
+            context.put(key, value);
+          }
+        });
+    return new CephFsParameters(
+        clusterId,
+        required(parameters, "fsName"),
+        given(parameters, "pool"),
+        namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
+        given(parameters, "backingSnapshot").map(CephFsParameters::flag),
+        context);
+  }
+
+  private static boolean flag(String value) {
+    return switch (value) {
+      case "true" -> true;
+      case "false" -> false;
+      default ->
+          throw VolumeException.invalid(
+              "parameters: backingSnapshot must be true or false, not " + value);
+    };
+  }
+
+  /** What begins the names of snapshots: a parameter of the VolumeSnapshotClass, or the usual. */
+  public static String snapshotPrefix(Map<String, String> parameters) {
+    return namePrefix(parameters, "snapshotNamePrefix", DEFAULT_SNAPSHOT_PREFIX);
+  }
+
+  private static String namePrefix(Map<String, String> parameters, String key, String usual) {
+    String prefix = given(parameters, key).orElse(usual);
+    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > LONGEST_NAME
+        || prefix.contains("/")
+        || prefix.startsWith(".")
+        || prefix.startsWith("_")) {
+      throw VolumeException.invalid(
+          "parameters: "
+              + key
+              + " must have at most "
+              + (LONGEST_NAME - UUID_LENGTH)
+              + " bytes, without / and not begin with . or _");
+    }
+    return prefix;
+  }
+
+  private static String required(Map<String, String> parameters, String key) {
+    return given(parameters, key)
+        .orElseThrow(() -> VolumeException.invalid("parameters: " + key + " is required"));
+  }
+
+  private static Optional<String> given(Map<String, String> parameters, String key) {
+    return Optional.ofNullable(parameters.get(key)).filter(value -> !value.isBlank());
+  }
+
+  /** The context of a volume's answer: what the nodes need to find its data. */
+  Map<String, String> contextOf(JournalEntry entry, String path) {
+    Map<String, String> answer = new LinkedHashMap<>(context);
+    answer.put("subvolumeName", entry.name());
+    answer.put("subvolumePath", path);
+    return answer;
+  }
+}

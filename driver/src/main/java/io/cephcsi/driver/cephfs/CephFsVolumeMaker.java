@@ -1,0 +1,298 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.Journal.Reservation;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Makes one volume, or finds it made: reserves the name, makes what it stands for, answers. */
+final class CephFsVolumeMaker {
+  private static final Logger LOG = LoggerFactory.getLogger(CephFsVolumeMaker.class);
+
+  private final OpenFileSystem files;
+  private final CephFsRequest request;
+  private final SnapshotPaths paths;
+  private final Trackers trackers;
+  private final OperationRegistry operations;
+
+  CephFsVolumeMaker(
+      OpenFileSystem files,
+      CephFsRequest request,
+      SnapshotPaths paths,
+      Trackers trackers,
+      OperationRegistry operations) {
+    this.files = files;
+    this.request = request;
+    this.paths = paths;
+    this.trackers = trackers;
+    this.operations = operations;
+  }
+
+  /** Makes the volume. */
+  CreatedVolume make() {
+    if (request.source().isEmpty()) {
+      return make(new VolumeContent.Empty());
+    }
+    ContentSource source = request.source().get();
+    try (OperationRegistry.Hold hold = operations.share(source.id().toString(), "CreateVolume")) {
+      VolumeContent content;
+      try {
+        content = new VolumeSources(files, request, paths).find(source);
+      } catch (VolumeException e) {
+        if (e.reason() == Reason.NOT_FOUND) {
+          return begunBefore(source).orElseThrow(() -> e);
+        }
+        throw e;
+      }
+      return make(content);
+    }
+  }
+
+  /**
+   * The volume that an earlier call made, or had copied, from a source that is gone by now.
+   *
+   * @return empty if there is none; what is left of an attempt is removed
+   */
+  private Optional<CreatedVolume> begunBefore(ContentSource source) {
+    Optional<JournalEntry> found = files.volumes().byName(request.name());
+    if (found.isEmpty()) {
+      return Optional.empty();
+    }
+    JournalEntry entry = found.get();
+    if (entry.backingSnapshot().isPresent()) {
+      return request.wantsShallow() ? shownBefore(entry) : Optional.empty();
+    }
+    return entry.contentSource().equals(Optional.of(source.id().toString()))
+        ? copiedBefore(entry)
+        : Optional.empty();
+  }
+
+  private Optional<CreatedVolume> copiedBefore(JournalEntry entry) {
+    Optional<CloneStatus> status = files.admin().cloneStatus(entry.name());
+    if (status.isEmpty() || status.get().state() == CloneStatus.State.FAILED) {
+      CephFsCloner.remove(files, entry);
+      files.volumes().undo(entry);
+      return Optional.empty();
+    }
+    new CephFsCloner(files, entry, request.parameters().pool()).advance("", Optional.empty());
+    return Optional.of(answer(entry, grown(entry, Math.max(1, request.capacity().required()))));
+  }
+
+  private Optional<CreatedVolume> shownBefore(JournalEntry entry) {
+    BackingSnapshot backing =
+        new BackingSnapshot(files, trackers.of(files), entry.backingSnapshot().orElseThrow());
+    Optional<JournalEntry> snapshot = backing.entry();
+    Optional<ResolvedSnapshot> resolved =
+        snapshot.filter(seen -> backing.holds(entry.name())).flatMap(s -> paths.find(files, s));
+    if (resolved.isPresent()) {
+      return Optional.of(shown(entry, resolved.get()));
+    }
+    if (snapshot.isPresent()) {
+      backing.release(entry.name());
+    } else {
+      backing.forget(entry.name());
+    }
+    files.volumes().undo(entry);
+    return Optional.empty();
+  }
+
+  private CreatedVolume make(VolumeContent content) {
+    Reservation reserved = reserve(content);
+    if (!reserved.isNew()) {
+      requireSameContent(reserved.entry(), content);
+    }
+    try {
+      return make(reserved, content);
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // it may have been made all the same: the retry finds out
+    } catch (CephException | VolumeException e) {
+      undo(reserved, e);
+      throw e;
+    }
+  }
+
+  private Reservation reserve(VolumeContent content) {
+    Journal journal = files.volumes();
+    Reservation reserved = reserve(journal, content);
+    if (!reserved.isNew() && isHalfDeleted(reserved.entry())) {
+      journal.remove(reserved.entry()); // DeleteVolume died over it; its snapshots stay
+      reserved = reserve(journal, content);
+    }
+    return reserved;
+  }
+
+  private Reservation reserve(Journal journal, VolumeContent content) {
+    return journal.reserveOrFind(
+        request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
+  }
+
+  private boolean isHalfDeleted(JournalEntry entry) {
+    if (entry.backingSnapshot().isPresent()) {
+      return false;
+    }
+    try {
+      return files.admin().info(entry.name()).filter(SubvolumeInfo::isRetained).isPresent();
+    } catch (CephException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        return false; // being copied
+      }
+      throw e;
+    }
+  }
+
+  private void requireSameContent(JournalEntry entry, VolumeContent content) {
+    Map<String, String> wanted = content.attributes();
+    boolean same =
+        entry
+                .backingSnapshot()
+                .equals(Optional.ofNullable(wanted.get(JournalEntry.BACKING_SNAPSHOT)))
+            && (entry.contentSource().isEmpty() // as those that ceph-csi made
+                || entry
+                    .contentSource()
+                    .equals(Optional.ofNullable(wanted.get(JournalEntry.CONTENT_SOURCE))));
+    if (!same) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume " + request.name() + " exists with other content than is asked for");
+    }
+  }
+
+  private CreatedVolume make(Reservation reserved, VolumeContent content) {
+    JournalEntry entry = reserved.entry();
+    if (content instanceof VolumeContent.Shown shown) {
+      return show(entry, shown);
+    }
+    if (content instanceof VolumeContent.Copied copied) {
+      new CephFsCloner(files, entry, request.parameters().pool())
+          .advance(copied.subvolume(), copied.snapshot());
+      return answer(entry, grown(entry, copied.size()));
+    }
+    Optional<SubvolumeInfo> present =
+        reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
+    if (present.isEmpty()) {
+      long size = request.capacity().sizeToCreate();
+      files.admin().create(entry.name(), size, request.parameters().pool());
+      present = files.admin().info(entry.name());
+    }
+    return answer(entry, requireFitting(entry, present));
+  }
+
+  private SubvolumeInfo requireFitting(JournalEntry entry, Optional<SubvolumeInfo> found) {
+    SubvolumeInfo info = found.orElseThrow(() -> vanished(entry));
+    CapacityRange capacity = request.capacity();
+    if (!capacity.contains(info.quota())) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume "
+              + entry.requestName()
+              + " exists with "
+              + info.quota()
+              + " bytes, which is not between "
+              + capacity.required()
+              + " and "
+              + (capacity.limit() == 0 ? "unlimited" : capacity.limit()));
+    }
+    return info;
+  }
+
+  private static VolumeException vanished(JournalEntry entry) {
+    return new VolumeException(
+        Reason.ABORTED, "subvolume " + entry.name() + " was deleted meanwhile");
+  }
+
+  /** A copy has the quota of what was copied. */
+  private SubvolumeInfo grown(JournalEntry entry, long size) {
+    SubvolumeInfo info = files.admin().info(entry.name()).orElseThrow(() -> vanished(entry));
+    if (info.quota() < size) {
+      files.admin().grow(entry.name(), size);
+      info = files.admin().info(entry.name()).orElseThrow(() -> vanished(entry));
+    }
+    return requireFitting(entry, Optional.of(info));
+  }
+
+  private CreatedVolume answer(JournalEntry entry, SubvolumeInfo info) {
+    String path = info.path().orElseThrow(() -> vanished(entry));
+    return new CreatedVolume(
+        files.id(entry.uuid()),
+        info.quota(),
+        request.parameters().contextOf(entry, path),
+        Map.of());
+  }
+
+  /** The reference comes first; that the snapshot still exists is looked at behind it. */
+  private CreatedVolume show(JournalEntry entry, VolumeContent.Shown shown) {
+    BackingSnapshot backing = new BackingSnapshot(files, trackers.of(files), shown.snapshotId());
+    boolean added =
+        shown.from().isPresent()
+            ? backing.referTo(entry.name(), shown.from().get())
+            : backing.referTo(entry.name());
+    if (files.admin().snapshotInfo(shown.subvolume(), shown.snapshot().name()).isEmpty()) {
+      if (added) {
+        backing.release(entry.name()); // else it may be the reference of a volume in use
+      }
+      throw VolumeException.notFound(
+          "snapshot " + shown.snapshotId() + " is not in the file system any more");
+    }
+    return shown(entry, shown.resolved());
+  }
+
+  private CreatedVolume shown(JournalEntry entry, ResolvedSnapshot resolved) {
+    return new CreatedVolume(
+        files.id(entry.uuid()),
+        size(resolved),
+        request.parameters().contextOf(entry, resolved.root() + "/"),
+        Map.of());
+  }
+
+  /** That of the snapshot, or what the CO asked for: none of it is used. */
+  private long size(ResolvedSnapshot snapshot) {
+    CapacityRange capacity = request.capacity();
+    long size = Math.max(capacity.required(), snapshot.size());
+    return capacity.limit() > 0 ? Math.min(size, capacity.limit()) : size;
+  }
+
+  private boolean holdsReference(JournalEntry entry) {
+    return new BackingSnapshot(files, trackers.of(files), entry.backingSnapshot().orElseThrow())
+        .holds(entry.name());
+  }
+
+  /** Takes a reservation back when nothing could be made; what hinders that is only noted. */
+  private void undo(Reservation reserved, RuntimeException because) {
+    boolean exists =
+        because instanceof VolumeException e
+            && (e.reason() == Reason.ALREADY_EXISTS || e.reason() == Reason.ABORTED);
+    if (exists) {
+      return;
+    }
+    boolean gone =
+        because instanceof CephException.NotFound
+            || (because instanceof VolumeException e && e.reason() == Reason.NOT_FOUND);
+    if (!reserved.isNew() && !gone) {
+      return; // it may have been given to somebody
+    }
+    try {
+      if (reserved.entry().backingSnapshot().isEmpty()) {
+        CephFsCloner.remove(files, reserved.entry());
+      } else if (!gone || holdsReference(reserved.entry())) {
+        return; // the retry goes on, or it was given to somebody before
+      }
+      files.volumes().undo(reserved.entry());
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "the reservation of {} stays until the retry: {}",
+          reserved.entry().requestName(),
+          e.toString());
+    }
+  }
+}

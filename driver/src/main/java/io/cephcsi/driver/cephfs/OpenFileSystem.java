@@ -1,0 +1,102 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.FileSystemInfo;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.tracker.RadosTrackerStore;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.Optional;
+
+/**
+ * A file system of a connected cluster, as one call works on it.
+ *
+ * @param lease the connection
+ * @param info the file system
+ * @param metadata the pool and namespace of its journals and trackers
+ * @param admin the manager's commands on its subvolumes
+ * @param instanceId tells several drivers on one file system apart
+ */
+record OpenFileSystem(
+    Lease lease, FileSystemInfo info, IoContext metadata, SubvolumeAdmin admin, String instanceId) {
+  /**
+   * Opens a file system by its name; one round trip.
+   *
+   * @throws VolumeException INVALID_ARGUMENT if the cluster has none of this name
+   */
+  static OpenFileSystem named(Lease lease, String name, String instanceId) {
+    return MonitorQueries.fileSystems(lease.cluster()).stream()
+        .filter(fileSystem -> fileSystem.name().equals(name))
+        .findFirst()
+        .map(info -> open(lease, info, instanceId))
+        .orElseThrow(
+            () ->
+                VolumeException.invalid(
+                    "parameters: cluster \""
+                        + lease.config().clusterId()
+                        + "\" has no file system "
+                        + name));
+  }
+
+  /** Opens a file system by its id; one round trip. Empty if it is gone, and all that was in it. */
+  static Optional<OpenFileSystem> withId(Lease lease, long id, String instanceId) {
+    return MonitorQueries.fileSystems(lease.cluster()).stream()
+        .filter(fileSystem -> fileSystem.id() == id)
+        .findFirst()
+        .flatMap(
+            info -> {
+              try {
+                return Optional.of(open(lease, info, instanceId));
+              } catch (CephException.NotFound e) {
+                return Optional.empty();
+              }
+            });
+  }
+
+  static OpenFileSystem open(Lease lease, FileSystemInfo info, String instanceId) {
+    return new OpenFileSystem(
+        lease,
+        info,
+        Storage.CEPHFS.open(lease, info.metadataPoolId()),
+        new SubvolumeAdmin(
+            json -> lease.cluster().mgrCommand(json).text(),
+            info.name(),
+            lease.config().subvolumeGroup()),
+        instanceId);
+  }
+
+  Journal volumes() {
+    return new Journal(JournalKind.VOLUME, instanceId, metadata, metadata);
+  }
+
+  Journal snapshots() {
+    return new Journal(JournalKind.SNAPSHOT, instanceId, metadata, metadata);
+  }
+
+  RadosTrackerStore trackers() {
+    return new RadosTrackerStore(metadata);
+  }
+
+  String clusterId() {
+    return lease.config().clusterId();
+  }
+
+  VolumeId id(java.util.UUID uuid) {
+    return new VolumeId(clusterId(), info.id(), uuid);
+  }
+
+  /** The directory of the subvolumes. */
+  String groupPath() {
+    return "/volumes/" + lease.config().subvolumeGroup();
+  }
+
+  /** The directory of a subvolume, which has its data and snapshots, and outlives it. */
+  String subvolumePath(String subvolume) {
+    return groupPath() + "/" + subvolume;
+  }
+}

@@ -1,0 +1,134 @@
+package io.cephcsi.driver.cephfs;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import io.cephcsi.bindings.cephfs.CephFsMount;
+import io.cephcsi.bindings.cephfs.DirectorySnapshots;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.journal.JournalEntry;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+/**
+ * Finds snapshots of subvolumes in the file system itself, those of removed subvolumes too. What is
+ * found never changes while the snapshot exists, so it is remembered; whether it still exists, the
+ * manager says.
+ *
+ * <p>A mount lasts as long as the look: a client that dies with a mount open would hold up the
+ * manager's work on the directories that it saw, until the MDS gives it up after a minute. Safe for
+ * several threads.
+ */
+final class SnapshotPaths implements AutoCloseable {
+  private static final int REMEMBERED = 10_000;
+  private static final Duration KEEP_UNUSED = Duration.ofHours(1);
+  private static final int CLOSERS = 2;
+  private static final int CLOSING_QUEUE = 16;
+
+  private final Cache<String, ResolvedSnapshot> found =
+      Caffeine.newBuilder().maximumSize(REMEMBERED).expireAfterAccess(KEEP_UNUSED).build();
+  private final ExecutorService closers =
+      new ThreadPoolExecutor(
+          0,
+          CLOSERS,
+          10,
+          TimeUnit.SECONDS,
+          new LinkedBlockingQueue<>(CLOSING_QUEUE),
+          task -> {
+            Thread thread = new Thread(task, "close-mount");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  /**
+   * Finds a snapshot.
+   *
+   * @param entry of a snapshot
+   * @return empty if it is not in the file system
+   */
+  Optional<ResolvedSnapshot> find(OpenFileSystem files, JournalEntry entry) {
+    String key = files.lease().cluster().fsid() + "/" + files.info().id() + "/" + entry.uuid();
+    ResolvedSnapshot known = found.getIfPresent(key);
+    if (known != null) {
+      return Optional.of(known);
+    }
+    Optional<ResolvedSnapshot> seen = mounted(files, mount -> look(files, mount, entry));
+    seen.ifPresent(snapshot -> found.put(key, snapshot));
+    return seen;
+  }
+
+  /** Looks at a file system from the directory of the subvolumes on; empty if that is not there. */
+  <T> Optional<T> mounted(OpenFileSystem files, Function<CephFsMount, Optional<T>> look) {
+    CephFsMount mount;
+    try {
+      mount = CephFsMount.mount(files.lease().cluster(), files.info().name(), files.groupPath());
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+    try {
+      return look.apply(mount);
+    } finally {
+      close(mount);
+    }
+  }
+
+  /** Closing takes a second, which no call has to wait for. */
+  private void close(CephFsMount mount) {
+    try {
+      closers.execute(() -> mount.close()); // a method of the binding, not of what it inherits from
+    } catch (RejectedExecutionException e) {
+      mount.close();
+    }
+  }
+
+  static Optional<ResolvedSnapshot> look(
+      OpenFileSystem files, CephFsMount mount, JournalEntry entry) {
+    String subvolume = entry.source().orElseThrow(() -> noSource(entry));
+    DirectorySnapshots snapshots = mount.snapshots("/" + subvolume);
+    try {
+      List<String> contents = snapshots.contents(entry.name());
+      Optional<Instant> createdAt = snapshots.createdAt(entry.name());
+      if (contents.isEmpty() || createdAt.isEmpty()) {
+        return Optional.empty();
+      }
+      if (contents.size() > 1) {
+        throw new IllegalStateException(
+            "snapshot " + entry.name() + " of " + subvolume + " has several data directories");
+      }
+      String path = contents.get(0);
+      return Optional.of(
+          new ResolvedSnapshot(
+              files.subvolumePath(subvolume),
+              files.groupPath() + path,
+              mount.usage(path).quotaBytes().orElse(0),
+              createdAt.get().truncatedTo(ChronoUnit.SECONDS)));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  private static IllegalStateException noSource(JournalEntry entry) {
+    return new IllegalStateException(
+        "damaged journal: snapshot " + entry.uuid() + " does not say of which subvolume it is");
+  }
+
+  @Override
+  public void close() {
+    closers.shutdown();
+    try {
+      if (!closers.awaitTermination(5, TimeUnit.SECONDS)) {
+        closers.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

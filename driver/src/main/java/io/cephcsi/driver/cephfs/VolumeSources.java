@@ -1,0 +1,104 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.Optional;
+
+/** Decides what becomes of the source that a request names. */
+final class VolumeSources {
+  private final OpenFileSystem files;
+  private final CephFsRequest request;
+  private final SnapshotPaths paths;
+
+  VolumeSources(OpenFileSystem files, CephFsRequest request, SnapshotPaths paths) {
+    this.files = files;
+    this.request = request;
+    this.paths = paths;
+  }
+
+  /**
+   * Finds the content of the volume.
+   *
+   * @throws VolumeException NOT_FOUND if the source does not exist; INVALID_ARGUMENT if it is in
+   *     another file system or cannot be used so; OUT_OF_RANGE if it is larger than asked
+   */
+  VolumeContent find(ContentSource source) {
+    requireSameFileSystem(source.id());
+    return source instanceof ContentSource.OfSnapshot
+        ? ofSnapshot(source.id())
+        : ofVolume(source.id());
+  }
+
+  private void requireSameFileSystem(VolumeId source) {
+    if (source.location() != files.info().id()) {
+      throw VolumeException.notFound(
+          "volume_content_source " + source + " is not in file system " + files.info().name());
+    }
+  }
+
+  private VolumeContent ofSnapshot(VolumeId id) {
+    JournalEntry entry =
+        files
+            .snapshots()
+            .byUuid(id.uuid())
+            // One that its user deleted may still be shown by a volume that this call made before.
+            .filter(snapshot -> !snapshot.isDeleted() || request.wantsShallow())
+            .orElseThrow(() -> missing("snapshot", id));
+    return content(id, id.toString(), entry, Optional.empty());
+  }
+
+  private VolumeContent ofVolume(VolumeId id) {
+    JournalEntry volume =
+        files.volumes().byUuid(id.uuid()).orElseThrow(() -> missing("volume", id));
+    if (volume.backingSnapshot().isPresent()) {
+      String snapshotId = volume.backingSnapshot().get();
+      JournalEntry snapshot =
+          VolumeId.parse(snapshotId)
+              .flatMap(parsed -> files.snapshots().byUuid(parsed.uuid()))
+              .orElseThrow(() -> missing("volume", id));
+      return content(id, snapshotId, snapshot, Optional.of(volume.name()));
+    }
+    if (request.wantsShallow()) {
+      throw VolumeException.invalid(
+          "volume_content_source: volume "
+              + id
+              + " shows no snapshot, so a volume that is only read cannot show it; take a snapshot,"
+              + " or set backingSnapshot to false for a copy");
+    }
+    SubvolumeInfo info = new OpenVolume(id, files, volume).info();
+    return new VolumeContent.Copied(
+        id.toString(), volume.name(), Optional.empty(), size(info.quota()));
+  }
+
+  private VolumeContent content(
+      VolumeId source, String snapshotId, JournalEntry snapshot, Optional<String> from) {
+    ResolvedSnapshot resolved =
+        paths.find(files, snapshot).orElseThrow(() -> missing("volume_content_source", source));
+    return request.wantsShallow()
+        ? new VolumeContent.Shown(snapshotId, snapshot, resolved, from)
+        : new VolumeContent.Copied(
+            source.toString(),
+            snapshot.source().orElseThrow(),
+            Optional.of(snapshot.name()),
+            size(resolved.size()));
+  }
+
+  /** How large a copy becomes. */
+  private long size(long content) {
+    CapacityRange capacity = request.capacity();
+    if (capacity.limit() > 0 && content > capacity.limit()) {
+      throw new VolumeException(
+          Reason.OUT_OF_RANGE,
+          "the content has " + content + " bytes, more than limit_bytes allows");
+    }
+    return capacity.required() > content ? capacity.sizeToCreate() : content;
+  }
+
+  private static VolumeException missing(String what, VolumeId id) {
+    return VolumeException.notFound(what + " " + id + " does not exist");
+  }
+}

@@ -1,0 +1,134 @@
+package io.cephcsi.driver.csi;
+
+import io.cephcsi.driver.cephfs.CephFsParameters;
+import io.cephcsi.driver.cephfs.CephFsRequest;
+import io.cephcsi.driver.cephfs.CephFsSnapshots;
+import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+
+/** The controller's calls on CephFS. */
+public final class CephFsBackend implements ControllerBackend {
+  private final CephFsVolumes volumes;
+  private final CephFsSnapshots snapshots;
+  private final ClusterExecutors executors;
+
+  /**
+   * @param volumes does the work
+   * @param snapshots does the work on snapshots
+   * @param executors run it
+   */
+  public CephFsBackend(
+      CephFsVolumes volumes, CephFsSnapshots snapshots, ClusterExecutors executors) {
+    this.volumes = volumes;
+    this.snapshots = snapshots;
+    this.executors = executors;
+  }
+
+  @Override
+  public Storage storage() {
+    return Storage.CEPHFS;
+  }
+
+  @Override
+  public List<RPC.Type> capabilities() {
+    return List.of();
+  }
+
+  /** Apart from those of RBD: commands to the manager have no timeout. */
+  @Override
+  public Executor executor(String clusterId) {
+    return executors.calls("cephfs-" + clusterId);
+  }
+
+  @Override
+  public Optional<String> unsupported(List<VolumeCapability> capabilities, boolean fromSource) {
+    return VolumeCapabilities.unsupportedByCephFs(capabilities);
+  }
+
+  @Override
+  public Creation creation(
+      CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
+    if (request.getMutableParametersCount() > 0) {
+      throw VolumeException.invalid(
+          "mutable_parameters: "
+              + request.getMutableParametersMap().keySet()
+              + " are not known; a CephFS volume has none");
+    }
+    CephFsRequest wanted =
+        new CephFsRequest(
+            request.getName(),
+            CephFsParameters.parse(request.getParametersMap()),
+            capacity,
+            source,
+            request.getVolumeCapabilitiesList().stream().allMatch(VolumeCapabilities::onlyReads));
+    return new Creation() {
+      @Override
+      public String clusterId() {
+        return wanted.parameters().clusterId();
+      }
+
+      @Override
+      public CreatedVolume create(String name, Credentials credentials, Operation operation) {
+        return volumes.create(wanted, credentials);
+      }
+    };
+  }
+
+  @Override
+  public void delete(VolumeId id, Credentials credentials) {
+    volumes.delete(id, credentials);
+  }
+
+  @Override
+  public void require(VolumeId id, Credentials credentials) {
+    volumes.require(id, credentials);
+  }
+
+  @Override
+  public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
+    return volumes.expand(id, capacity, credentials);
+  }
+
+  /** The quota holds at once, wherever the volume is mounted. */
+  @Override
+  public boolean expandsOnNode(VolumeCapability capability) {
+    return false;
+  }
+
+  @Override
+  public Modification modification(Map<String, String> parameters) {
+    throw new VolumeException(
+        Reason.UNIMPLEMENTED,
+        "MODIFY_VOLUME is not advertised: CephFS volumes have nothing to change");
+  }
+
+  @Override
+  public SnapshotCreation snapshotCreation(Map<String, String> parameters) {
+    Optional<String> clusterId =
+        Optional.ofNullable(parameters.get("clusterID")).filter(id -> !id.isBlank());
+    String prefix = CephFsParameters.snapshotPrefix(parameters);
+    return (name, source, credentials) ->
+        snapshots.create(name, source, clusterId, prefix, credentials);
+  }
+
+  @Override
+  public void deleteSnapshot(VolumeId id, Credentials credentials) {
+    snapshots.delete(id, credentials);
+  }
+}

@@ -1,0 +1,259 @@
+package io.cephcsi.driver.crash;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.SubvolumeState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.UUID;
+import java.util.function.Consumer;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The process of a CephFS driver is halted at the writes and manager's commands of each call; then
+ * another driver repeats the call and deletes everything. {@code CEPH_CSI_TEST_CAMPAIGN=full} tries
+ * every one, before and after it; else a sample.
+ */
+class CephFsCrashIT {
+  private static final long MIB = 1L << 20;
+  private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+  private static final int SAMPLE = 4;
+  private static final int MAX_WRITES = 40;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
+  private static Path agent;
+  private static TestDriver driver;
+
+  @BeforeAll
+  static void pack() throws IOException {
+    agent = FaultyDriver.packAgent();
+    driver = TestDriver.startCephFs(CLUSTER, "default", true);
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  /** What every attempt finds: a volume, a snapshot of it, and a volume that shows that. */
+  private record Scene(String name, Volume source, Snapshot snapshot, Volume shallow) {
+    static Scene set() {
+      String name = "pvc-" + UUID.randomUUID();
+      Volume source = driver.create(name + "-source", 16 * MIB);
+      Snapshot snapshot = driver.snapshot(name + "-source", source.getVolumeId());
+      return new Scene(
+          name, source, snapshot, driver.show(name + "-shallow", snapshot.getSnapshotId()));
+    }
+
+    void deleteAll() {
+      driver.delete(shallow.getVolumeId());
+      driver.deleteSnapshot(snapshot.getSnapshotId());
+      driver.delete(source.getVolumeId());
+    }
+
+    /** Whether the snapshot is where the context of the shallow volume says. */
+    boolean isShown() {
+      String root = shallow.getVolumeContextMap().get("subvolumePath").replaceAll("/$", "");
+      String id = snapshot.getSnapshotId();
+      String name = "csi-snap-" + id.substring(id.length() - 36);
+      return STATE.mounted(mount -> mount.snapshots(root).exists(name));
+    }
+  }
+
+  /** A call under test. */
+  private interface Call {
+    void send(Scene scene, ControllerBlockingStub controller);
+  }
+
+  private static void survives(int offset, Call call, Consumer<Scene> repeat)
+      throws InterruptedException {
+    for (String when : FULL ? new String[] {"before", "after"} : new String[] {"after"}) {
+      int step = FULL ? 1 : SAMPLE;
+      boolean halted = true;
+      for (int write = 1 + offset % step; halted && write < MAX_WRITES; write += step) {
+        halted = attempt(when + "," + write + ",calls", call, repeat);
+      }
+      assertThat(halted).as("the call ended before %d writes", MAX_WRITES).isFalse();
+    }
+  }
+
+  private static boolean attempt(String fault, Call call, Consumer<Scene> repeat)
+      throws InterruptedException {
+    Scene scene = Scene.set();
+    boolean halted;
+    try (FaultyDriver faulty = FaultyDriver.start("cephfs", CLUSTER, agent, fault)) {
+      boolean answered = true;
+      try {
+        call.send(scene, faulty.controller());
+      } catch (StatusRuntimeException e) {
+        answered = e.getStatus().getCode() == Code.ABORTED; // a copy has begun
+        assertThat(e.getStatus().getCode()).as(fault).isIn(Code.UNAVAILABLE, Code.ABORTED);
+      }
+      halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      assertThat(halted || answered).as(fault).isTrue();
+    }
+    repeat.accept(scene);
+    scene.deleteAll();
+    assertThat(STATE.leftovers()).as(fault).isEmpty();
+    return halted;
+  }
+
+  private static Volume await(CreateVolumeRequest request) {
+    return Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .ignoreExceptionsMatching(
+            e -> e instanceof StatusRuntimeException s && s.getStatus().getCode() == Code.ABORTED)
+        .until(
+            () -> driver.controller().createVolume(request).getVolume(), volume -> volume != null);
+  }
+
+  private static void createVolume(
+      int offset, java.util.function.Function<Scene, CreateVolumeRequest> request)
+      throws InterruptedException {
+    survives(
+        offset,
+        (scene, controller) ->
+            assertThat(controller.createVolume(request.apply(scene))).isNotNull(),
+        scene -> {
+          Volume volume = await(request.apply(scene));
+          assertThat(await(request.apply(scene))).isEqualTo(volume);
+          driver.delete(volume.getVolumeId());
+        });
+  }
+
+  @Test
+  void createVolume() throws InterruptedException {
+    createVolume(0, scene -> driver.createRequest(scene.name(), 16 * MIB).build());
+  }
+
+  @Test
+  void createVolumeFromSnapshot() throws InterruptedException {
+    createVolume(
+        2,
+        scene ->
+            driver
+                .restoreRequest(scene.name(), 20 * MIB, scene.snapshot().getSnapshotId())
+                .build());
+  }
+
+  @Test
+  void createVolumeFromVolume() throws InterruptedException {
+    createVolume(
+        3, scene -> driver.cloneRequest(scene.name(), 0, scene.source().getVolumeId()).build());
+  }
+
+  @Test
+  void createShallowVolumeFromSnapshot() throws InterruptedException {
+    createVolume(
+        1, scene -> driver.showRequest(scene.name(), scene.snapshot().getSnapshotId()).build());
+  }
+
+  @Test
+  void createShallowVolumeFromAnother() throws InterruptedException {
+    createVolume(
+        2,
+        scene ->
+            driver
+                .cloneRequest(scene.name(), 0, scene.shallow().getVolumeId())
+                .clearVolumeCapabilities()
+                .addVolumeCapabilities(TestDriver.onlyReader())
+                .build());
+  }
+
+  @Test
+  void createSnapshot() throws InterruptedException {
+    survives(
+        1,
+        (scene, controller) ->
+            assertThat(
+                    controller.createSnapshot(
+                        driver.snapshotRequest(scene.name(), scene.source().getVolumeId()).build()))
+                .isNotNull(),
+        scene -> {
+          Snapshot snapshot = driver.snapshot(scene.name(), scene.source().getVolumeId());
+          assertThat(snapshot.getSizeBytes()).isEqualTo(16 * MIB);
+          driver.deleteSnapshot(snapshot.getSnapshotId());
+        });
+  }
+
+  private static void deleteVolume(ControllerBlockingStub controller, Volume volume) {
+    assertThat(
+            controller.deleteVolume(
+                DeleteVolumeRequest.newBuilder()
+                    .setVolumeId(volume.getVolumeId())
+                    .putAllSecrets(driver.secrets())
+                    .build()))
+        .isNotNull();
+  }
+
+  private static void deleteSnapshot(ControllerBlockingStub controller, Scene scene) {
+    assertThat(
+            controller.deleteSnapshot(
+                DeleteSnapshotRequest.newBuilder()
+                    .setSnapshotId(scene.snapshot().getSnapshotId())
+                    .putAllSecrets(driver.secrets())
+                    .build()))
+        .isNotNull();
+  }
+
+  @Test
+  void deleteSnapshotThatIsShown() throws InterruptedException {
+    survives(
+        0,
+        (scene, controller) -> deleteSnapshot(controller, scene),
+        scene -> {
+          driver.deleteSnapshot(scene.snapshot().getSnapshotId());
+          assertThat(scene.isShown()).isTrue();
+        });
+  }
+
+  @Test
+  void deleteTheLastReference() throws InterruptedException {
+    survives(
+        0,
+        (scene, controller) -> {
+          driver.deleteSnapshot(scene.snapshot().getSnapshotId());
+          deleteVolume(controller, scene.shallow());
+        },
+        scene -> {
+          driver.delete(scene.shallow().getVolumeId());
+          assertThat(scene.isShown()).isFalse();
+        });
+  }
+
+  @Test
+  void deleteAReferenceThatIsNotTheLast() throws InterruptedException {
+    survives(
+        0,
+        (scene, controller) -> deleteVolume(controller, scene.shallow()),
+        scene -> {
+          driver.delete(scene.shallow().getVolumeId());
+          assertThat(scene.isShown()).isTrue();
+        });
+  }
+
+  @Test
+  void deleteVolumeWithSnapshots() throws InterruptedException {
+    survives(
+        1,
+        (scene, controller) -> deleteVolume(controller, scene.source()),
+        scene -> {
+          driver.delete(scene.source().getVolumeId());
+          assertThat(scene.isShown()).isTrue();
+        });
+  }
+}

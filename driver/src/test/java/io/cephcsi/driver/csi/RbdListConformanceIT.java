@@ -1,0 +1,205 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.GetCapacityRequest;
+import io.cephcsi.proto.csi.v1.ListVolumesResponse;
+import io.cephcsi.proto.csi.v1.Topology;
+import io.cephcsi.proto.csi.v1.TopologyRequirement;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.Status.Code;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+/** The rules of lists, and what only RBD has. */
+class RbdListConformanceIT extends ListRules {
+  @BeforeAll
+  static void start() {
+    start(Kind.RBD);
+  }
+
+  @Nested
+  class ListVolumesOfPools {
+    @Test
+    void volumesInOtherPoolsAndNamespacesAreListedToo() {
+      made.add(
+          controller()
+              .createVolume(
+                  driver
+                      .createRequest(newName(), MIB)
+                      .putParameters("pool", CLUSTER.otherPool())
+                      .build())
+              .getVolume());
+      make();
+      TestDriver.makeNamespace(CLUSTER);
+      made.add(
+          controller()
+              .createVolume(
+                  driver
+                      .createRequest(newName(), MIB)
+                      .putParameters("clusterID", TestDriver.IN_NAMESPACE)
+                      .build())
+              .getVolume());
+      List<String> expected = made.stream().map(Volume::getVolumeId).toList();
+      assertThat(ids(list(0, ""))).containsExactlyInAnyOrderElementsOf(expected);
+      List<String> all = new ArrayList<>();
+      String token = "";
+      do {
+        ListVolumesResponse page = list(1, token);
+        all.addAll(ids(page));
+        token = page.getNextToken();
+      } while (!token.isEmpty());
+      assertThat(all).hasSize(3).containsExactlyInAnyOrderElementsOf(expected);
+    }
+
+    @Test
+    void halfDeletedVolumesAreLeftOut() {
+      Volume volume = make();
+      Volume other = make();
+      CLUSTER.rbd("trash", "mv", "rbd/" + TestDriver.image(volume));
+      assertThat(ids(list(0, ""))).containsExactly(other.getVolumeId());
+    }
+  }
+
+  @Nested
+  class GetBrokenVolume {
+    private static ControllerGetVolumeResponse get(String id) {
+      return ControllerGetVolume.get(id);
+    }
+
+    @Test
+    void aVolumeWhoseImageIsInTheTrashOrHasABadObjectMapIsAbnormal() {
+      Volume volume = make();
+      String image = TestDriver.image(volume);
+      String imageId = CLUSTER.rbd("info", "rbd/" + image, "--format", "json");
+      imageId = imageId.replaceAll("(?s).*\"id\":\"([0-9a-f]+)\".*", "$1");
+      CLUSTER.rados("-p", "rbd", "rm", "rbd_object_map." + imageId);
+      try (var cluster = CLUSTER.connect();
+          var io = cluster.openPool("rbd");
+          var open = new io.cephcsi.bindings.rbd.RbdPool(io).open(image)) {
+        open.write(0, new byte[] {1}); // whoever misses the object map says so in the header
+      }
+      var condition = get(volume.getVolumeId()).getStatus().getVolumeCondition();
+      assertThat(condition.getAbnormal()).isTrue();
+      assertThat(condition.getMessage()).contains("object map");
+
+      CLUSTER.rbd("trash", "mv", "rbd/" + image);
+      condition = get(volume.getVolumeId()).getStatus().getVolumeCondition();
+      assertThat(condition.getAbnormal()).isTrue();
+      assertThat(condition.getMessage()).contains("trash");
+    }
+  }
+
+  @Nested
+  class GetCapacityOfAPool {
+    private final GetCapacityRequest.Builder request =
+        GetCapacityRequest.newBuilder().putAllParameters(driver.parameters());
+
+    @Test
+    void aQuotaLimitsRoomAndSize() {
+      CLUSTER.ceph("osd", "pool", "set-quota", CLUSTER.otherPool(), "max_bytes", "1000000");
+      try {
+        var answer =
+            controller().getCapacity(request.putParameters("pool", CLUSTER.otherPool()).build());
+        assertThat(answer.getAvailableCapacity()).isBetween(0L, 1000000L);
+        assertThat(answer.getMaximumVolumeSize().getValue()).isEqualTo(1000000);
+        assertThat(answer.getMinimumVolumeSize().getValue()).isEqualTo(4096);
+      } finally {
+        CLUSTER.ceph("osd", "pool", "set-quota", CLUSTER.otherPool(), "max_bytes", "0");
+      }
+    }
+  }
+
+  @Nested
+  class TopologyConstrainedPools {
+    private static Topology zone(String value) {
+      return Topology.newBuilder()
+          .putSegments("topology.rbd.csi.ceph.com/zone", value)
+          .putSegments("kubernetes.io/hostname", "node-1")
+          .build();
+    }
+
+    private CreateVolumeRequest.Builder request(String name) {
+      return driver
+          .createRequest(name, MIB)
+          .putParameters(
+              "topologyConstrainedPools",
+              """
+              [{"poolName": "%s", "domainSegments": [{"domainLabel": "zone", "value": "a"}]},
+               {"poolName": "%s", "domainSegments": [{"domainLabel": "zone", "value": "b"}]}]
+              """
+                  .formatted(CLUSTER.pool(), CLUSTER.otherPool()));
+    }
+
+    private Volume make(String name, String... preferred) {
+      var requirement =
+          TopologyRequirement.newBuilder().addRequisite(zone("a")).addRequisite(zone("b"));
+      for (String value : preferred) {
+        requirement.addPreferred(zone(value));
+      }
+      return controller()
+          .createVolume(request(name).setAccessibilityRequirements(requirement).build())
+          .getVolume();
+    }
+
+    @Test
+    void thePreferredPoolGetsTheImageAndARetryKeepsIt() {
+      String name = newName();
+      Volume volume = make(name, "b", "a");
+      made.add(volume);
+      assertThat(volume.getAccessibleTopologyList())
+          .containsExactly(
+              Topology.newBuilder().putSegments("topology.rbd.csi.ceph.com/zone", "b").build());
+      assertThat(volume.getVolumeContextMap())
+          .containsEntry("pool", CLUSTER.otherPool())
+          .containsEntry("journalPool", CLUSTER.pool());
+      assertThat(CLUSTER.rbd("ls", CLUSTER.otherPool())).contains(TestDriver.image(volume));
+      assertThat(make(name, "a")).isEqualTo(volume);
+      assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
+      assertThat(VolumeId.parse(volume.getVolumeId()).orElseThrow().location()).isNotEqualTo(1);
+
+      driver.delete(volume.getVolumeId());
+      assertThat(
+              CLUSTER.rados(
+                  "-p", CLUSTER.pool(), "listomapkeys", "csi.volumes." + driver.instanceId()))
+          .doesNotContain(name);
+    }
+
+    @Test
+    void aPlaceThatNoPoolServesIsResourceExhausted() {
+      assertStatus(
+          Code.RESOURCE_EXHAUSTED,
+          () ->
+              controller()
+                  .createVolume(
+                      request(newName())
+                          .setAccessibilityRequirements(
+                              TopologyRequirement.newBuilder().addRequisite(zone("c")))
+                          .build()));
+    }
+
+    @Test
+    void capacityIsThatOfThePlace() {
+      var capacity =
+          GetCapacityRequest.newBuilder().putAllParameters(request("n").getParametersMap());
+      assertThat(
+              controller()
+                  .getCapacity(capacity.setAccessibleTopology(zone("b")).build())
+                  .getAvailableCapacity())
+          .isPositive();
+      assertThat(
+              controller()
+                  .getCapacity(capacity.setAccessibleTopology(zone("c")).build())
+                  .getAvailableCapacity())
+          .isZero();
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.Status.Code;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+/** What all volumes must do, and what only RBD volumes can. */
+class RbdVolumeConformanceIT extends VolumeRules {
+  @BeforeAll
+  static void start() {
+    start(Kind.RBD);
+  }
+
+  @Nested
+  class MutableParametersOfCreateVolume {
+    private final CreateVolumeRequest request = driver.createRequest(newName(), 16 * MIB).build();
+
+    @Test
+    void mutableParametersHoldFromTheStart() {
+      Volume volume =
+          controller()
+              .createVolume(request.toBuilder().putMutableParameters("qos.iopsLimit", "77").build())
+              .getVolume();
+      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
+          .contains("conf_rbd_qos_iops_limit", "77");
+      driver.delete(volume.getVolumeId());
+    }
+  }
+
+  @Nested
+  class ControllerModifyVolume {
+    private ControllerModifyVolumeRequest request(String id, Map<String, String> parameters) {
+      return ControllerModifyVolumeRequest.newBuilder()
+          .setVolumeId(id)
+          .putAllMutableParameters(parameters)
+          .build();
+    }
+
+    @Test
+    void requiredFieldsAndKeysAreChecked() {
+      Map<String, String> good = Map.of("qos.iopsLimit", "5");
+      assertInvalid("volume_id", controller()::controllerModifyVolume, request("", good));
+      assertInvalid(
+          "mutable_parameters", controller()::controllerModifyVolume, request(NOBODY, Map.of()));
+      assertInvalid(
+          "colour",
+          controller()::controllerModifyVolume,
+          request(NOBODY, Map.of("colour", "blue")));
+      assertStatus(
+          Code.NOT_FOUND, () -> controller().controllerModifyVolume(request(NOBODY, good)));
+    }
+
+    @Test
+    void twiceIsOnceAndAnEmptyValueTakesTheLimitAway() {
+      Volume volume = create();
+      String image = "rbd/" + TestDriver.image(volume);
+      for (int i = 0; i < 2; i++) {
+        assertThat(
+                controller()
+                    .controllerModifyVolume(
+                        request(volume.getVolumeId(), Map.of("qos.bpsLimit", "1000000"))))
+            .isNotNull();
+      }
+      assertThat(CLUSTER.rbd("image-meta", "ls", image))
+          .contains("conf_rbd_qos_bps_limit", "1000000");
+      for (int i = 0; i < 2; i++) {
+        assertThat(
+                controller()
+                    .controllerModifyVolume(
+                        request(volume.getVolumeId(), Map.of("qos.bpsLimit", ""))))
+            .isNotNull();
+      }
+      assertThat(CLUSTER.rbd("image-meta", "ls", image)).doesNotContain("qos_bps");
+      driver.delete(volume.getVolumeId());
+    }
+  }
+}
