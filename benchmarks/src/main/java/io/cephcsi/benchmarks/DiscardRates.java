@@ -52,12 +52,6 @@ final class DiscardRates {
     images.write(IMAGE, RbdImages.objects(objects, RbdImages.OBJECT_BYTES), new byte[512]);
   }
 
-  private static double baseline(String program, RbdImages images, int depth)
-      throws IOException, InterruptedException {
-    return Baseline.run(
-        program, images.conf.toString(), RbdImages.POOL, IMAGE, Integer.toString(depth));
-  }
-
   /** In seconds; over a new connection, as the baseline has it. */
   private static double discard(RbdImages images, int objects, int depth) {
     try (RadosCluster cluster = RbdImages.connection(images.conf);
