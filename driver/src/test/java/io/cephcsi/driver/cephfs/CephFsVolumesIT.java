@@ -164,7 +164,7 @@ class CephFsVolumesIT {
   void aCopyThatIsDeletedWhileItIsMadeIsCancelledWithItsSnapshot() {
     Volume source = driver.create(newName(), 16 * MIB);
     var request = driver.cloneRequest(newName(), 0, source.getVolumeId()).build();
-    STATE.delayClones(3);
+    STATE.delayClones(6);
     assertStatus(Code.ABORTED, () -> driver.controller().createVolume(request));
     String id = STATE.volumeId(request.getName());
     Awaitility.await()
@@ -179,7 +179,7 @@ class CephFsVolumesIT {
     Volume source = driver.create(newName(), 16 * MIB);
     Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());
     var request = driver.restoreRequest(newName(), 0, snapshot.getSnapshotId()).build();
-    STATE.delayClones(3);
+    STATE.delayClones(6);
     assertStatus(Code.ABORTED, () -> driver.controller().createVolume(request));
     String id = STATE.volumeId(request.getName());
     String name = "csi-vol-" + uuid(id);

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 class CephFsCrashIT {
   private static final long MIB = 1L << 20;
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
-  private static final int SAMPLE = 4;
+  private static final int SAMPLE = 8; // a killed client of the MDS holds up the manager for 30 s
   private static final int MAX_WRITES = 40;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
