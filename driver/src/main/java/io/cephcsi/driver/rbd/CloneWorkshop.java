@@ -1,11 +1,14 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Optional;
@@ -43,6 +46,23 @@ final class CloneWorkshop {
       image.snapshots().create(name);
     } catch (CephException.AlreadyExists e) {
       LOG.debug("snapshot {} was taken before", name);
+    }
+  }
+
+  /** The id of an image that was made just now. */
+  static String requireId(RbdPool pool, String name) {
+    return pool.imageId(name)
+        .orElseThrow(
+            () -> new VolumeException(Reason.ABORTED, "image " + name + " was deleted meanwhile"));
+  }
+
+  /** Takes a snapshot of an image that was made just now, and that nobody has open. */
+  static void takeSnapshot(
+      RbdPool pool, String image, String imageId, String name, FreshSnapshot prepared) {
+    if (!prepared.take(imageId, name)) {
+      try (RbdImage open = pool.open(image)) {
+        takeSnapshot(open, name);
+      }
     }
   }
 

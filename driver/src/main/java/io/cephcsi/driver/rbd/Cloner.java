@@ -2,9 +2,9 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
-import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -220,7 +220,8 @@ final class Cloner {
     bounds.requireRoomForSnapshot(
         making.leases(), io, source.image(), source.imageId(), source.header());
     String temporary = VolumeMaking.temporary(making.image());
-    try (RbdImage image = source.pool().open(source.image())) {
+    try (RbdImage image = source.pool().open(source.image());
+        FreshSnapshot second = FreshSnapshot.prepare(making.pool())) { // as for a CSI snapshot
       CloneWorkshop.takeSnapshot(image, temporary);
       CloneWorkshop.makeClone(
           source.pool(),
@@ -231,27 +232,28 @@ final class Cloner {
           CloneWorkshop.INTERMEDIATE,
           making.discarded());
       CloneWorkshop.removeSnapshot(image, temporary);
+      cloneTemporary(making, temporary, second);
     }
-    cloneTemporary(making, temporary);
     if (bounds.isDeep(depth)) {
       bounds.flatten(making.leases(), making.pool().io(), temporary);
     }
   }
 
-  private static void cloneTemporary(VolumeMaking making, String temporary) {
-    ImageOptions options = CloneWorkshop.cloneOptions(making.parameters().options());
-    try (RbdImage image = making.pool().open(temporary)) {
-      CloneWorkshop.takeSnapshot(image, making.image());
-      CloneWorkshop.makeClone(
-          making.pool(),
-          temporary,
-          making.image(),
-          making.pool(),
-          making.image(),
-          options,
-          making.discarded());
-      CloneWorkshop.removeSnapshot(image, making.image());
-    }
+  private static void cloneTemporary(
+      VolumeMaking making, String temporary, FreshSnapshot snapshot) {
+    RbdPool pool = making.pool();
+    String name = making.image();
+    CloneWorkshop.takeSnapshot(
+        pool, temporary, CloneWorkshop.requireId(pool, temporary), name, snapshot);
+    CloneWorkshop.makeClone(
+        pool,
+        temporary,
+        name,
+        pool,
+        name,
+        CloneWorkshop.cloneOptions(making.parameters().options()),
+        making.discarded());
+    CloneWorkshop.removeSnapshot(pool, temporary, name);
   }
 
   /** Removes what an attempt left on the cluster; nobody has been given it. */

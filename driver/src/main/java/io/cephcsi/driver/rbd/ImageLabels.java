@@ -1,12 +1,12 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.ImageMetadata;
-import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Writes the Kubernetes names of a volume or snapshot into the metadata of its image, where the
@@ -41,17 +41,11 @@ public record ImageLabels(boolean enabled, String clusterName) {
     return labels;
   }
 
-  /** Opens an image and writes its labels. */
-  void write(RbdPool pool, String image, Map<String, String> labels) {
-    if (enabled) {
-      try (RbdImage open = pool.open(image)) {
-        write(open, labels);
-      }
-    }
-  }
-
-  /** Writes labels, and takes away those that a clone inherited from its source. */
-  void write(RbdImage image, Map<String, String> labels) {
+  /**
+   * Writes the labels of an image that was only just made, and takes away those that a clone
+   * inherited from its source; two round trips, or none.
+   */
+  void write(RbdPool pool, String imageId, Map<String, String> labels) {
     if (!enabled) {
       return;
     }
@@ -59,26 +53,12 @@ public record ImageLabels(boolean enabled, String clusterName) {
     if (!clusterName.isEmpty()) {
       wanted.put(CLUSTER, clusterName);
     }
-    ImageMetadata metadata = image.metadata();
-    Map<String, String> present = metadata.list();
-    for (String key : KEYS) {
-      if (present.containsKey(key) && !wanted.containsKey(key)) {
-        remove(metadata, key);
-      }
-    }
-    wanted.forEach(
-        (key, value) -> {
-          if (!value.equals(present.get(key))) {
-            metadata.set(key, value);
-          }
-        });
-  }
-
-  private static void remove(ImageMetadata metadata, String key) {
-    try {
-      metadata.remove(key);
-    } catch (CephException.NotFound e) {
-      return; // somebody else was faster
-    }
+    Set<String> keys = new LinkedHashSet<>(KEYS);
+    keys.addAll(wanted.keySet());
+    Map<String, String> present = HeaderMetadata.read(pool.io(), imageId, keys);
+    List<String> foreign =
+        present.keySet().stream().filter(key -> !wanted.containsKey(key)).toList();
+    wanted.entrySet().removeIf(label -> label.getValue().equals(present.get(label.getKey())));
+    HeaderMetadata.change(pool.io(), imageId, wanted, foreign);
   }
 }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -118,9 +119,14 @@ record SnapshotMaker(
     return depth;
   }
 
+  /**
+   * The two snapshots that are taken each wait for a change of the monitors' map; the second one's
+   * id is asked for together with the first, so that one change makes both.
+   */
   private String makeImage(RbdSettings settings, SnapshotParameters parameters) {
     String name = entry.name();
-    try (RbdImage image = source.pool().open(source.entry().name())) {
+    try (RbdImage image = source.pool().open(source.entry().name());
+        FreshSnapshot own = FreshSnapshot.prepare(pool)) {
       CloneWorkshop.takeSnapshot(image, name);
       CloneWorkshop.makeClone(
           source.pool(),
@@ -131,11 +137,10 @@ record SnapshotMaker(
           CloneWorkshop.INTERMEDIATE,
           discarded);
       CloneWorkshop.removeSnapshot(image, name);
-    }
-    try (RbdImage clone = pool.open(name)) {
-      settings.labels().write(clone, parameters.labels());
-      CloneWorkshop.takeSnapshot(clone, name);
-      return clone.id();
+      String imageId = CloneWorkshop.requireId(pool, name);
+      settings.labels().write(pool, imageId, parameters.labels());
+      CloneWorkshop.takeSnapshot(pool, name, imageId, name, own);
+      return imageId;
     }
   }
 

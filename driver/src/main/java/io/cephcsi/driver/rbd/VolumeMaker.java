@@ -89,14 +89,7 @@ final class VolumeMaker {
       return makeEmpty(making);
     }
     long size = cloner.make(making, making.source().get());
-    String imageId =
-        making
-            .pool()
-            .imageId(making.image())
-            .orElseThrow(
-                () ->
-                    new VolumeException(
-                        Reason.ABORTED, "image " + making.image() + " was deleted meanwhile"));
+    String imageId = CloneWorkshop.requireId(making.pool(), making.image());
     return new Made(imageId, size);
   }
 
@@ -123,7 +116,7 @@ final class VolumeMaker {
 
   private void record(VolumeMaking making, String imageId) {
     JournalEntry entry = making.entry();
-    labels.write(making.pool(), entry.name(), making.parameters().labels());
+    labels.write(making.pool(), imageId, making.parameters().labels());
     if (!entry.imageId().equals(Optional.of(imageId))) {
       making
           .journal()

@@ -171,6 +171,11 @@ public final class LibRados {
   public static native int rados_aio_write_op_operate(
       long writeOp, long io, long completion, long oid, long mtime, int flags);
 
+  public static native void rados_aio_ioctx_selfmanaged_snap_create(
+      long io, long snapId, long completion);
+
+  public static native int rados_ioctx_selfmanaged_snap_remove(long io, long snapId);
+
   public static native long rados_create_read_op();
 
   public static native void rados_release_read_op(long readOp);

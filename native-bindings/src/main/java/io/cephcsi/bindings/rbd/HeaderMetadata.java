@@ -1,0 +1,68 @@
+package io.cephcsi.bindings.rbd;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The metadata of an image that nobody has open, by the calls of the object class {@code rbd} that
+ * librbd would make. Clients that have the image open notice changes when they open it the next
+ * time; {@link ImageMetadata} tells them at once.
+ *
+ * <pre>
+ *   rbd_header.ID    omap               metadata_KEY → value
+ *                    metadata_set       u32 n · n × (string key · string value)
+ *                    metadata_remove    string key
+ * </pre>
+ */
+public final class HeaderMetadata {
+  private static final String PREFIX = "metadata_";
+
+  private HeaderMetadata() {}
+
+  /** Those of the keys that an image has, with their values; one round trip. */
+  public static Map<String, String> read(IoContext io, String imageId, Collection<String> keys) {
+    List<String> stored = keys.stream().map(key -> PREFIX + key).toList();
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(stored);
+      io.operate("rbd_header." + imageId, read);
+      Map<String, String> found = new LinkedHashMap<>();
+      values
+          .get()
+          .forEach(
+              (key, value) ->
+                  found.put(
+                      key.substring(PREFIX.length()), new String(value, StandardCharsets.UTF_8)));
+      return found;
+    }
+  }
+
+  /**
+   * Sets and removes keys, all together or none; one round trip, or none when there is nothing to
+   * do.
+   *
+   * @param removed keys that the image has
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such image
+   */
+  public static void change(
+      IoContext io, String imageId, Map<String, String> set, Collection<String> removed) {
+    if (set.isEmpty() && removed.isEmpty()) {
+      return;
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      removed.forEach(key -> ClassCall.of("metadata_remove").string(key).addTo(write));
+      if (!set.isEmpty()) {
+        ClassCall call = ClassCall.of("metadata_set").u32(set.size());
+        set.forEach((key, value) -> call.string(key).string(value));
+        call.addTo(write);
+      }
+      io.operate("rbd_header." + imageId, write);
+    }
+  }
+}

@@ -1,0 +1,129 @@
+package io.cephcsi.bindings.rbd;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.SnapshotId;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+class FreshSnapshotIT extends RbdCase {
+  private static final Set<ImageFeature> SIMPLE =
+      Set.of(ImageFeature.LAYERING, ImageFeature.DEEP_FLATTEN);
+
+  @Test
+  void isWhatLibrbdTakesAndHoldsTheContent() {
+    create(SIMPLE, 4);
+    try (RbdImage image = pool.open(name)) {
+      fill(image, 0, 2, 7);
+      image.snapshots().create("theirs");
+    }
+    String id = pool.imageId(name).orElseThrow();
+    try (FreshSnapshot snapshot = FreshSnapshot.prepare(pool)) {
+      assertThat(snapshot.take(id, "mine")).isTrue();
+    }
+
+    try (RbdImage image = pool.open(name)) {
+      fill(image, 0, 1, 9);
+    }
+    try (RbdImage then = pool.openReadOnly(name, "mine")) {
+      assertThat(then.read(0, 2 * OBJECT)).isEqualTo(filled(2 * OBJECT, 7));
+    }
+    Map<Long, byte[]> records = records(id);
+    List<HeaderSnapshot> snapshots =
+        ImageHeader.snapshots(io, id, ImageHeader.read(io, id).orElseThrow().snapshotIds());
+    assertThat(snapshots).extracting(HeaderSnapshot::name).containsExactly("mine", "theirs");
+    assertThat(snapshots).extracting(HeaderSnapshot::size).containsOnly(4L * OBJECT);
+    assertThat(snapshots)
+        .extracting(HeaderSnapshot::namespace)
+        .containsOnly(SnapshotNamespace.USER);
+    assertThat(records.get(snapshots.get(0).id())).hasSize(lengthOf(records, snapshots, -2));
+    ceph.rbd("clone", "--rbd-default-clone-format", "2", spec() + "@mine", spec() + "-child");
+    ceph.rbd("rm", spec() + "-child");
+    ceph.rbd("snap", "rm", spec() + "@mine");
+    assertThat(rbdJson("snap", "ls", spec())).hasSize(1);
+  }
+
+  /** The records differ by the names only: "mine" is two bytes shorter than "theirs". */
+  private static int lengthOf(
+      Map<Long, byte[]> records, List<HeaderSnapshot> snapshots, int difference) {
+    return records.get(snapshots.get(1).id()).length + difference;
+  }
+
+  private static Map<Long, byte[]> records(String id) {
+    Map<Long, byte[]> records = new TreeMap<>();
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetVals("", "snapshot_", 100);
+      io.operate("rbd_header." + id, read);
+      values
+          .get()
+          .values()
+          .forEach((key, value) -> records.put(Long.parseLong(key.substring(9), 16), value));
+    }
+    return records;
+  }
+
+  @Test
+  void aNameIsTakenOnce() {
+    create(SIMPLE, 1);
+    String id = pool.imageId(name).orElseThrow();
+    try (FreshSnapshot first = FreshSnapshot.prepare(pool);
+        FreshSnapshot second = FreshSnapshot.prepare(pool)) {
+      assertThat(first.take(id, "one")).isTrue();
+      assertThatThrownBy(() -> second.take(id, "one"))
+          .isInstanceOf(CephException.AlreadyExists.class);
+    }
+    assertThat(rbdJson("snap", "ls", spec())).hasSize(1);
+  }
+
+  @Test
+  void whatHasALockOrADataPoolIsLeftToLibrbd() {
+    create(LOCKED, 1);
+    String locked = pool.imageId(name).orElseThrow();
+    String apart = name + "-apart";
+    pool.create(
+        apart, OBJECT, ImageOptions.builder().features(SIMPLE).dataPool("rbd-data").build());
+    try (FreshSnapshot snapshot = FreshSnapshot.prepare(pool)) {
+      assertThat(snapshot.take(locked, "one")).isFalse();
+      assertThat(snapshot.take(pool.imageId(apart).orElseThrow(), "one")).isFalse();
+      assertThatThrownBy(() -> snapshot.take("0123456789ab", "one"))
+          .isInstanceOf(CephException.NotFound.class);
+    }
+    assertThat(rbdJson("snap", "ls", spec())).isEmpty();
+  }
+
+  @Test
+  void idsGrowAndOneThatIsGivenBackStaysUnused() {
+    long first;
+    try (SnapshotId id = SnapshotId.allocate(io)) {
+      first = id.await();
+    }
+    try (SnapshotId one = SnapshotId.allocate(io);
+        SnapshotId other = SnapshotId.allocate(io)) {
+      assertThat(Set.of(one.await(), other.await())).hasSize(2).allMatch(id -> id > first);
+    }
+  }
+
+  @Test
+  void metadataIsThatOfTheCommandLine() {
+    create(SIMPLE, 1);
+    String id = pool.imageId(name).orElseThrow();
+    ceph.rbd("image-meta", "set", spec(), "theirs", "1");
+    ceph.rbd("image-meta", "set", spec(), "kept", "ä 2");
+
+    HeaderMetadata.change(
+        io, id, Map.of("mine", "3", "long/name", "x".repeat(5000)), List.of("theirs"));
+
+    assertThat(HeaderMetadata.read(io, id, List.of("theirs", "kept", "mine", "none")))
+        .isEqualTo(Map.of("kept", "ä 2", "mine", "3"));
+    assertThat(rbdJson("image-meta", "list", spec()).get("long/name").asText()).hasSize(5000);
+    assertThat(rbdJson("image-meta", "list", spec())).hasSize(3);
+    assertThatThrownBy(() -> HeaderMetadata.change(io, "0123456789ab", Map.of("a", "b"), List.of()))
+        .isInstanceOf(CephException.NotFound.class);
+  }
+}
