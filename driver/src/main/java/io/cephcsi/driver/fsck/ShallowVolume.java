@@ -15,14 +15,11 @@ import java.util.Optional;
  * @param backingSnapshot the CSI id of the snapshot that it shows
  */
 public record ShallowVolume(String name, String backingSnapshot) {
-  private static final String BACKING_SNAPSHOT = "csi.volume.backingsnapshotid";
   private static final int PAGE = 1000;
 
   /** The shallow volume of an entry; empty when the entry is not one's. */
   static Optional<ShallowVolume> of(JournalEntry entry) {
-    return Optional.ofNullable(entry.attributes().get(BACKING_SNAPSHOT))
-        .filter(id -> !id.isEmpty())
-        .map(id -> new ShallowVolume(entry.name(), id));
+    return entry.backingSnapshot().map(id -> new ShallowVolume(entry.name(), id));
   }
 
   /** All shallow volumes of a journal; a round trip for each volume, many at once. */
