@@ -302,6 +302,7 @@ class ReferencePropertyIT {
 
     void killAndRestart(int index) throws IOException {
       processes[index].kill();
+      processes[index].close();
       start(index);
     }
 

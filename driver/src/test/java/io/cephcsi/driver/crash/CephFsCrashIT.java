@@ -22,6 +22,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /**
  * The process of a CephFS driver is halted at the writes and manager's commands of each call; then
@@ -141,6 +142,7 @@ class CephFsCrashIT {
   }
 
   @Test
+  @EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_CAMPAIGN", matches = "full") // a minute
   void createVolumeFromSnapshot() throws InterruptedException {
     createVolume(
         2,
@@ -163,6 +165,7 @@ class CephFsCrashIT {
   }
 
   @Test
+  @EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_CAMPAIGN", matches = "full") // a minute
   void createShallowVolumeFromAnother() throws InterruptedException {
     createVolume(
         2,
