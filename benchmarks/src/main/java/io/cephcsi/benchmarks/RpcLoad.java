@@ -40,6 +40,7 @@ import org.jspecify.annotations.Nullable;
 public final class RpcLoad {
   private static final double TICKS_PER_SECOND = 100; // USER_HZ of Linux on x86-64 and arm64
   private static final long BYTES = 64L << 20;
+  private static final int WARM_CALLS = 60; // of each kind: a driver runs for weeks
 
   private final ControllerBlockingStub controller;
   private final Map<String, String> parameters;
@@ -100,7 +101,7 @@ public final class RpcLoad {
   }
 
   private void run() throws Exception {
-    measure(2, new LinkedHashMap<>()); // warm
+    measure(Math.max(2, WARM_CALLS / clients), new LinkedHashMap<>());
     Map<String, Sample> samples = new LinkedHashMap<>();
     measure(rounds, samples);
     System.out.printf(
