@@ -13,11 +13,17 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** Two drivers, which do not know each other's locks, delete and publish the same volume. */
 class DeletionRaceIT extends ConformanceCase {
   private static final int ROUNDS = 60;
+
+  @BeforeAll
+  static void start() {
+    start(Kind.RBD);
+  }
 
   private static Code codeOf(Runnable call) {
     try {
