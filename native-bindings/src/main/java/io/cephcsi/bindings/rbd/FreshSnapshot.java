@@ -25,8 +25,11 @@ import java.nio.ByteOrder;
 public final class FreshSnapshot implements AutoCloseable {
   private static final long HEAD = -2;
   private static final byte[] NOTHING = {};
+  // Operations say that it is a clone, or has clones or snapshots in the trash.
   private static final long SIMPLE =
-      ImageFeature.LAYERING.mask() | ImageFeature.DEEP_FLATTEN.mask();
+      ImageFeature.LAYERING.mask()
+          | ImageFeature.DEEP_FLATTEN.mask()
+          | ImageFeature.OPERATIONS.mask();
 
   private final IoContext io;
   private final SnapshotId id;

@@ -68,6 +68,33 @@ class FreshSnapshotIT extends RbdCase {
     return records;
   }
 
+  /** The only images that it is used for. */
+  @Test
+  void aCloneIsSimple() {
+    create(MAPPED, 2);
+    String child = name + "-child";
+    try (RbdImage image = pool.open(name)) {
+      fill(image, 0, 2, 7);
+      image.snapshots().create("one");
+    }
+    pool.cloneImage(
+        name, "one", pool, child, ImageOptions.builder().features(SIMPLE).cloneFormat(2).build());
+
+    try (FreshSnapshot snapshot = FreshSnapshot.prepare(pool)) {
+      assertThat(snapshot.take(pool.imageId(child).orElseThrow(), "own")).isTrue();
+    }
+
+    try (RbdImage then = pool.openReadOnly(child, "own")) {
+      assertThat(then.read(0, 2 * OBJECT)).isEqualTo(filled(2 * OBJECT, 7));
+    }
+    String grandchild = name + "-grandchild";
+    pool.cloneImage(child, "own", pool, grandchild, with(MAPPED));
+    ceph.rbd("snap", "rm", ceph.pool() + "/" + child + "@own");
+    try (RbdImage image = pool.open(grandchild)) {
+      assertThat(image.read(OBJECT, OBJECT)).isEqualTo(filled(OBJECT, 7));
+    }
+  }
+
   @Test
   void aNameIsTakenOnce() {
     create(SIMPLE, 1);
