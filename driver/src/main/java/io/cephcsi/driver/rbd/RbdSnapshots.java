@@ -209,12 +209,12 @@ public final class RbdSnapshots {
         cluster,
         credentials,
         lease -> {
-          IoContext io;
-          try {
-            io = lease.rbdPool(id.location());
-          } catch (CephException.NotFound e) {
-            return null; // the pool is gone, and everything in it
+          Optional<IoContext> pool = RbdVolumes.poolOf(id, lease);
+          if (pool.isEmpty()) {
+            return null;
           }
+          IoContext io = pool.get();
+          volumes.purger().visit(cluster, credentials, io);
           Optional<JournalEntry> entry = journal(lease, OptionalLong.empty(), io).byUuid(id.uuid());
           if (entry.isPresent()) {
             try (OperationRegistry.Hold hold =

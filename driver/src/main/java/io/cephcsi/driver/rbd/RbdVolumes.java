@@ -166,7 +166,11 @@ public final class RbdVolumes implements AutoCloseable {
         cluster,
         credentials,
         lease -> {
-          find(id, lease).ifPresent(volume -> deleteLocked(volume, cluster, credentials));
+          Optional<IoContext> pool = poolOf(id, lease);
+          // A call that died behind the journal left its image in the trash, and its retry nothing
+          // else to go by.
+          pool.ifPresent(io -> purger.visit(cluster, credentials, io));
+          find(id, lease, pool).ifPresent(volume -> deleteLocked(volume, cluster, credentials));
           return null;
         });
   }
@@ -309,15 +313,24 @@ public final class RbdVolumes implements AutoCloseable {
   }
 
   private Optional<OpenVolume> find(VolumeId id, Lease lease) {
-    IoContext io;
+    return find(id, lease, poolOf(id, lease));
+  }
+
+  private Optional<OpenVolume> find(VolumeId id, Lease lease, Optional<IoContext> pool) {
+    return pool.flatMap(
+        io ->
+            new Journal(JournalKind.VOLUME, instanceId, io, io)
+                .byUuid(id.uuid())
+                .map(entry -> new OpenVolume(id, lease, new RbdPool(io), entry)));
+  }
+
+  /** The pool of an identifier; empty when it is gone, and everything in it. */
+  static Optional<IoContext> poolOf(VolumeId id, Lease lease) {
     try {
-      io = lease.rbdPool(id.location());
+      return Optional.of(lease.rbdPool(id.location()));
     } catch (CephException.NotFound e) {
-      return Optional.empty(); // the pool is gone, and everything in it
+      return Optional.empty();
     }
-    return new Journal(JournalKind.VOLUME, instanceId, io, io)
-        .byUuid(id.uuid())
-        .map(entry -> new OpenVolume(id, lease, new RbdPool(io), entry));
   }
 
   /** Runs work on a leased connection; one that turns out blocklisted is replaced. */

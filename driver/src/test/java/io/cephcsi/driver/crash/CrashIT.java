@@ -188,11 +188,14 @@ class CrashIT {
         Awaitility.await(fault)
             .atMost(Duration.ofSeconds(100))
             .pollInterval(Duration.ofMillis(300))
-            .untilAsserted(() -> assertThat(left(objects)).isEmpty());
+            .untilAsserted(
+                () -> {
+                  assertThat(left(objects)).isEmpty();
+                  assertThat(POOL.trash()).isEmpty();
+                  assertThat(OTHER.trash()).isEmpty();
+                });
         assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(scene.name()));
         assertThat(POOL.keys("csi.snaps.default")).noneMatch(key -> key.contains(scene.name()));
-        assertThat(POOL.trash()).isEmpty();
-        assertThat(OTHER.trash()).isEmpty();
       }
       return halted;
     }

@@ -77,8 +77,8 @@ class FreshSnapshotIT extends RbdCase {
       fill(image, 0, 2, 7);
       image.snapshots().create("one");
     }
-    pool.cloneImage(
-        name, "one", pool, child, ImageOptions.builder().features(SIMPLE).cloneFormat(2).build());
+    ImageOptions options = ImageOptions.builder().features(SIMPLE).cloneFormat(2).build();
+    pool.cloneImage(name, "one", pool, child, options);
 
     try (FreshSnapshot snapshot = FreshSnapshot.prepare(pool)) {
       assertThat(snapshot.take(pool.imageId(child).orElseThrow(), "own")).isTrue();
@@ -88,7 +88,7 @@ class FreshSnapshotIT extends RbdCase {
       assertThat(then.read(0, 2 * OBJECT)).isEqualTo(filled(2 * OBJECT, 7));
     }
     String grandchild = name + "-grandchild";
-    pool.cloneImage(child, "own", pool, grandchild, with(MAPPED));
+    pool.cloneImage(child, "own", pool, grandchild, options);
     ceph.rbd("snap", "rm", ceph.pool() + "/" + child + "@own");
     try (RbdImage image = pool.open(grandchild)) {
       assertThat(image.read(OBJECT, OBJECT)).isEqualTo(filled(OBJECT, 7));
