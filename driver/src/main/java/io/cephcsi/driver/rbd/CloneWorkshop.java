@@ -3,13 +3,13 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -108,19 +108,20 @@ final class CloneWorkshop {
     }
   }
 
-  /** Throws an image away that may be half made or missing. */
+  /**
+   * Throws an image away that may be half made or missing: what has a header goes to the trash, of
+   * what has none only the name is left.
+   */
   static void discard(RbdPool pool, String name, Consumer<String> discarded) {
-    Optional<String> id = pool.imageId(name);
-    try {
-      if (id.isPresent()) {
+    Optional<String> id = pool.imageId(name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
+    if (id.isPresent()) {
+      try {
         pool.moveToTrash(name, id.get());
         discarded.accept(id.get());
-      } else {
-        pool.moveToTrash(name, Duration.ZERO);
+        return;
+      } catch (CephException.NotFound e) {
+        LOG.debug("image {} has no header", name);
       }
-      return;
-    } catch (CephException.NotFound e) {
-      LOG.debug("image {} has no header", name);
     }
     try {
       pool.remove(name, Progress.NONE); // no header, so no data: this sweeps its name away

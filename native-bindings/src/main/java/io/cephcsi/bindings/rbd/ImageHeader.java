@@ -86,6 +86,23 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     }
   }
 
+  /**
+   * The id of an image, from the pool's directory: also of one that is only half made or half
+   * removed, and has no other trace of its name; one round trip.
+   *
+   * @return empty if the directory does not know the name
+   */
+  public static Optional<String> idInDirectory(IoContext io, String name) {
+    String key = "name_" + name;
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      io.operate("rbd_directory", read);
+      return Optional.ofNullable(values.get().get(key)).map(value -> string(buffer(value)));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
   private static Optional<ImageLink> parent(byte[] encoded) {
     ImageLink link = link(buffer(encoded));
     return link.poolId() < 0 ? Optional.empty() : Optional.of(link);

@@ -117,8 +117,10 @@ class PlainImageIT extends RbdCase {
         .filter(object -> objects.stream().noneMatch(object::startsWith))
         .forEach(io::remove);
 
+    assertThat(ImageHeader.idInDirectory(io, name)).contains(id);
     pool.remove(name, Progress.NONE);
 
+    assertThat(ImageHeader.idInDirectory(io, name)).isEmpty();
     assertThat(io.objects())
         .doesNotContain("rbd_id." + name, "rbd_header." + id, "rbd_object_map." + id);
     assertThat(pool.createPlain(name, OBJECT, with(MAPPED))).isNotEqualTo(id);
