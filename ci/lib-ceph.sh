@@ -146,8 +146,8 @@ watch_owner() {
 
 admin_ceph() { env -u CEPH_ARGS -u PYTHONPATH -u PYTHONHOME ceph -c "$dir/ceph.conf" "$@"; }
 
-# As admin_ceph, for commands that wait for a daemon that may have ended.
-ask_ceph() { timeout 20 env -u CEPH_ARGS -u PYTHONPATH -u PYTHONHOME ceph -c "$dir/ceph.conf" "$@"; }
+# As admin_ceph, for commands that wait for a daemon that may have ended. They do not keep the cluster's lock (8) when we die.
+ask_ceph() { timeout 20 env -u CEPH_ARGS -u PYTHONPATH -u PYTHONHOME ceph -c "$dir/ceph.conf" "$@" 8<&-; }
 
 # Runs one command for each line of the input over one connection: starting "ceph" costs more than most commands.
 admin_batch() {
@@ -456,9 +456,11 @@ wait_until_usable() {
   until_true 60 "listing subvolumes" ask_ceph fs subvolume ls cephfs csi
   until_true 60 "the start of the mgr module rbd_support" ask_ceph rbd task list
   for pool in rbd rbd2 rbd-data; do
-    until_true 60 "rbd pool init $pool" timeout 60 rbd -c "$dir/ceph.conf" pool init "$pool"
+    until_true 60 "rbd pool init $pool" init_pool "$pool"
   done
 }
+
+init_pool() { timeout 60 rbd -c "$dir/ceph.conf" pool init "$1" 8<&-; }
 
 elapsed() {
   local us=$((${EPOCHREALTIME/./} - ${1/./}))
