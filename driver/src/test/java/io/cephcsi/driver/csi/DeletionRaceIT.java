@@ -43,13 +43,14 @@ class DeletionRaceIT extends ConformanceCase {
       for (int i = 0; i < ROUNDS; i++) {
         String id = create().getVolumeId();
         CyclicBarrier start = new CyclicBarrier(2);
-        int ahead = i % 6; // milliseconds: what a deletion takes until its mark is set
-        Future<Code> deletion = clients.submit(at(start, 0, () -> driver.delete(id)));
+        int ahead = i % 11 * 3 - 15; // milliseconds, so that each wins sometimes on any machine
+        Future<Code> deletion =
+            clients.submit(at(start, Math.max(0, -ahead), () -> driver.delete(id)));
         Future<Code> publication =
             clients.submit(
                 at(
                     start,
-                    ahead,
+                    Math.max(0, ahead),
                     () ->
                         assertThat(
                                 other
