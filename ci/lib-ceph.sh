@@ -233,6 +233,10 @@ sys.exit("no free port found")
 PYTHON
 }
 
+# An OSD without a peer that was frozen for longer than its lease of 16 s sometimes leaves operations waiting for ever: only a
+# peer's answer would wake them. With several OSDs a long lease is a long wait when one is lost.
+single_osd() { echo 'osd pool default read lease ratio = 10'; }
+
 write_conf() {
   local mon_host=$1
   cat >"$dir/ceph.conf" <<CONF
@@ -250,6 +254,7 @@ auth allow insecure global id reclaim = false
 osd pool default size = 1
 osd pool default min size = 1
 osd pool default pg autoscale mode = off
+$( ((osds > 1)) || single_osd)
 osd crush chooseleaf type = 0
 run dir = $dir/run
 crash dir = $dir/log

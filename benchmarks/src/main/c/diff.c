@@ -2,24 +2,9 @@
  * Baseline for the usage: walks over an image by rbd_diff_iterate2 several times.
  * Usage: diff CONF POOL IMAGE WHOLE_OBJECT ROUNDS; prints bytes and the median milliseconds.
  */
+#include "baseline.h"
+
 #include <rbd/librbd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-static void check(int code, const char *what) {
-  if (code < 0) {
-    fprintf(stderr, "%s: %s\n", what, strerror(-code));
-    exit(1);
-  }
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
 
 static int extent(uint64_t offset, size_t length, int exists, void *bytes) {
   (void)offset;
@@ -53,9 +38,9 @@ int main(int argc, char **argv) {
   double *took = calloc(rounds, sizeof *took);
   for (int i = 0; i < rounds; i++) {
     bytes = 0;
-    double start = now();
+    long long start = now();
     check(rbd_diff_iterate2(image, NULL, 0, size, 0, atoi(argv[4]), extent, &bytes), "rbd_diff_iterate2");
-    took[i] = now() - start;
+    took[i] = (now() - start) / 1e6;
   }
   qsort(took, rounds, sizeof *took, ascending);
   printf("%llu %.3f\n", (unsigned long long)bytes, took[rounds / 2]);

@@ -3,25 +3,10 @@
  * Usage: discards CONF POOL IMAGE IN_FLIGHT [OFFSETS]; prints objects, seconds, discards per second.
  * OFFSETS is a file of numbers, one for each object; without it all objects are discarded.
  */
+#include "baseline.h"
+
 #include <inttypes.h>
 #include <rbd/librbd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-static void check(int code, const char *what) {
-  if (code < 0) {
-    fprintf(stderr, "%s: %s\n", what, strerror(-code));
-    exit(1);
-  }
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 /* Reads the offsets, or makes those of all objects. */
 static uint64_t *offsets(const char *file, const rbd_image_info_t *info, uint64_t *count) {
@@ -64,7 +49,7 @@ int main(int argc, char **argv) {
   int depth = atoi(argv[4]);
   rbd_completion_t *ring = calloc(depth, sizeof *ring);
   uint64_t count, *at = offsets(argc == 6 ? argv[5] : NULL, &info, &count);
-  double start = now();
+  long long start = now();
   for (uint64_t i = 0; i < count + depth; i++) {
     rbd_completion_t *slot = &ring[i % depth];
     if (i >= (uint64_t)depth && *slot) {
@@ -79,7 +64,7 @@ int main(int argc, char **argv) {
     }
   }
   check(rbd_flush(image), "rbd_flush");
-  double seconds = now() - start;
+  double seconds = (now() - start) / 1e9;
   printf("%llu %.3f %.0f\n", (unsigned long long)count, seconds, count / seconds);
   rbd_lock_release(image);
   rbd_close(image);

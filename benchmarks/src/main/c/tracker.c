@@ -5,11 +5,9 @@
  * another reference in turn, and prints the nanoseconds that they took. At the end of its input it
  * removes the tracker. Others may change the tracker meanwhile and leave it as it was.
  */
+#include "baseline.h"
+
 #include <rados/librados.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #define VERSION_XATTR "csi.ceph.com/rt-version"
 
@@ -17,19 +15,6 @@ static const char *key = "csi-vol-11111111-2222-3333-4444-555555555555";
 static const char *own;
 static rados_ioctx_t io;
 static char object[256];
-
-static void check(int code, const char *what) {
-  if (code < 0) {
-    fprintf(stderr, "%s: %s\n", what, strerror(-code));
-    exit(1);
-  }
-}
-
-static long long now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
 
 static void set_count(rados_write_op_t op, unsigned count) {
   char data[4] = {count >> 24, count >> 16, count >> 8, count};

@@ -2,7 +2,6 @@ package io.cephcsi.benchmarks;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.List;
 
 /** Programs to compare with, and the numbers that come out. */
@@ -32,12 +31,6 @@ final class Baseline {
     long start = System.nanoTime();
     work.run();
     return (System.nanoTime() - start) / 1e6;
-  }
-
-  static double median(double... numbers) {
-    double[] sorted = numbers.clone();
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
   }
 
   /** Work that is timed. */

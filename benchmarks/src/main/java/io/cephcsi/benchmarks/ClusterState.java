@@ -10,7 +10,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** The cluster of the ceph.conf that {@code CEPH_CONF} names, and its pool {@code rbd}. */
+/** The cluster that is measured, and its pool {@code rbd}. */
 @State(Scope.Benchmark)
 @SuppressWarnings("NullAway.Init") // JMH calls connect first
 public class ClusterState {
@@ -20,13 +20,11 @@ public class ClusterState {
   /** Connects. */
   @Setup(Level.Trial)
   public void connect() {
-    String conf = System.getenv("CEPH_CONF");
-    if (conf == null) {
-      throw new IllegalStateException(
-          "CEPH_CONF is not set: start a cluster by 'ci/ceph up' and eval \"$(ci/ceph env)\"");
-    }
-    cluster =
-        RadosCluster.connect(ConnectionSettings.user("admin").configFile(Path.of(conf)).build());
+    connect(BenchCluster.conf());
+  }
+
+  void connect(Path conf) {
+    cluster = RadosCluster.connect(ConnectionSettings.user("admin").configFile(conf).build());
     io = cluster.openPool("rbd", "benchmarks");
   }
 

@@ -1,17 +1,19 @@
 package io.cephcsi.benchmarks;
 
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.proto.csi.v1.IdentityGrpc;
+import io.cephcsi.proto.csi.v1.ProbeRequest;
+import io.cephcsi.testing.LocalCluster;
 import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/**
- * The program itself, in a process of its own, as an RBD driver of the cluster that {@code ci/ceph
- * env} names. Run from the project's folder, after the build.
- */
+/** The program itself, in a process of its own, as an RBD and a CephFS driver of a cluster. */
 @SuppressWarnings("NullAway.Init") // start comes first
 final class DriverState {
   private static final String PROGRAM = "driver/target/ceph-csi/bin/ceph-csi";
@@ -19,71 +21,107 @@ final class DriverState {
   private static final long START_SECONDS = 60;
 
   ManagedChannel channel;
+  ManagedChannel cephFs;
   Map<String, String> parameters;
+  Map<String, String> cephFsParameters;
   Map<String, String> secrets;
 
   private Path folder;
   private Process process;
   private SocketChannels channels;
 
-  private static String environment(String name) {
-    String value = System.getenv(name);
-    if (value == null) {
-      throw new IllegalStateException(
-          name + " is not set: start a cluster by 'ci/ceph up' and eval \"$(ci/ceph env)\"");
-    }
-    return value;
-  }
-
   /** Starts the driver and waits until it serves. */
   void start() throws IOException, InterruptedException {
+    start(BenchCluster.conf());
+  }
+
+  /**
+   * Starts the driver and waits until it answers a Probe.
+   *
+   * @return the milliseconds that this took
+   */
+  double start(Path conf) throws IOException, InterruptedException {
     folder = Files.createTempDirectory("driver");
-    Path socket = folder.resolve("csi.sock");
-    Path config = folder.resolve("config.json");
+    String monitors;
+    try (RadosCluster cluster = RbdImages.connection(conf)) {
+      monitors = cluster.option("mon_host");
+      String key =
+          cluster
+              .monCommand(
+                  "{\"prefix\": \"auth get-key\", \"entity\": \"client.admin\", \"format\": \"plain\"}")
+              .text()
+              .strip();
+      secrets = Map.of("userID", "admin", "userKey", key, "adminID", "admin", "adminKey", key);
+    }
+    Path clusters = folder.resolve("config.json");
+    Files.writeString(
+        clusters,
+        "[{\"clusterID\": \"" + CLUSTER_ID + "\", \"monitors\": [\"" + monitors + "\"]}]");
+    Path config = folder.resolve("drivers.yaml");
     Files.writeString(
         config,
-        "[{\"clusterID\": \""
-            + CLUSTER_ID
-            + "\", \"monitors\": [\""
-            + environment("CEPH_MON_HOST")
-            + "\"]}]");
+        """
+        clustersFile: %s
+        drivers:
+          - {type: rbd, endpoint: "unix://%s", controller: true}
+          - {type: cephfs, endpoint: "unix://%s", controller: true}
+        """
+            .formatted(clusters, folder.resolve("rbd.sock"), folder.resolve("cephfs.sock")));
+    channels = new SocketChannels();
+    long start = System.nanoTime();
     process =
-        new ProcessBuilder(
-                PROGRAM,
-                "serve",
-                "--type",
-                "rbd",
-                "--controllerserver",
-                "--nodeid",
-                "benchmark",
-                "--endpoint",
-                "unix://" + socket,
-                "--clusters-file",
-                config.toString())
+        new ProcessBuilder(program(), "serve", "--config", config.toString())
             .redirectErrorStream(true)
             .redirectOutput(folder.resolve("driver.log").toFile())
             .start();
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_SECONDS);
-    while (!Files.exists(socket)) {
-      if (!process.isAlive() || System.nanoTime() > deadline) {
+    channel = awaitProbe(folder.resolve("rbd.sock"), start);
+    double millis = (System.nanoTime() - start) / 1e6;
+    cephFs = channels.open(folder.resolve("cephfs.sock"));
+    parameters = Map.of("clusterID", CLUSTER_ID, "pool", RbdImages.POOL);
+    cephFsParameters = Map.of("clusterID", CLUSTER_ID, "fsName", "cephfs");
+    return millis;
+  }
+
+  private static String program() {
+    return LocalCluster.root().resolve(PROGRAM).toString();
+  }
+
+  private ManagedChannel awaitProbe(Path socket, long start)
+      throws IOException, InterruptedException {
+    while (true) {
+      if (!process.isAlive()
+          || System.nanoTime() - start > TimeUnit.SECONDS.toNanos(START_SECONDS)) {
         throw new IllegalStateException(Files.readString(folder.resolve("driver.log")));
       }
-      Thread.sleep(20);
+      if (Files.exists(socket)) {
+        ManagedChannel opened = channels.open(socket);
+        try {
+          if (IdentityGrpc.newBlockingStub(opened)
+              .probe(ProbeRequest.getDefaultInstance())
+              .isInitialized()) {
+            return opened;
+          }
+        } catch (StatusRuntimeException e) {
+          opened.shutdownNow(); // it is bound and not yet listening
+        }
+      }
+      Thread.sleep(1);
     }
-    channels = new SocketChannels();
-    channel = channels.open(socket);
-    parameters = Map.of("clusterID", CLUSTER_ID, "pool", "rbd");
-    secrets =
-        Map.of(
-            "userID",
-            "csi-rbd-provisioner",
-            "userKey",
-            RpcLoad.key(Path.of(environment("CEPH_RBD_KEYRING"))));
+  }
+
+  /** The most memory that the driver has had, in bytes. */
+  long peakMemory() throws IOException {
+    return Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status")).stream()
+        .filter(line -> line.startsWith("VmHWM:"))
+        .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
+        .findFirst()
+        .orElseThrow();
   }
 
   /** Ends the driver. */
   void stop() throws IOException, InterruptedException {
     channel.shutdownNow();
+    cephFs.shutdownNow();
     channels.close();
     process.destroy();
     if (!process.waitFor(START_SECONDS, TimeUnit.SECONDS)) {

@@ -33,14 +33,9 @@ final class RbdImages implements AutoCloseable {
     this.pool = new RbdPool(io);
   }
 
-  /** Connects to the cluster of the ceph.conf that {@code CEPH_CONF} names. */
-  static RbdImages connect() {
-    String conf = System.getenv("CEPH_CONF");
-    if (conf == null) {
-      throw new IllegalStateException(
-          "CEPH_CONF is not set: start a cluster by 'ci/ceph up' and eval \"$(ci/ceph env)\"");
-    }
-    return new RbdImages(Path.of(conf), connection(Path.of(conf)));
+  /** Connects to the cluster of a ceph.conf. */
+  static RbdImages connect(Path conf) {
+    return new RbdImages(conf, connection(conf));
   }
 
   /** A further connection, as the driver makes them. */

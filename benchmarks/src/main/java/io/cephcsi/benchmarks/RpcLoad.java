@@ -91,7 +91,7 @@ public final class RpcLoad {
   private static final String FEATURES =
       "layering,exclusive-lock,object-map,fast-diff,deep-flatten";
 
-  static String key(Path keyring) throws IOException {
+  private static String key(Path keyring) throws IOException {
     return Files.readAllLines(keyring).stream()
         .map(String::strip)
         .filter(line -> line.startsWith("key"))

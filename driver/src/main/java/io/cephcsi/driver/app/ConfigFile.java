@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -104,7 +105,8 @@ final class ConfigFile {
       @JsonProperty("maxSnapshotsOnImage") @Nullable Integer maxSnapshots,
       @JsonProperty("minSnapshotsOnImage") @Nullable Integer minSnapshots,
       @JsonProperty("setMetadata") @Nullable Boolean setMetadata,
-      @JsonProperty("clusterName") @Nullable String clusterName) {
+      @JsonProperty("clusterName") @Nullable String clusterName,
+      @JsonProperty("groupsKeepVolumes") @Nullable Boolean groupsKeepVolumes) {
     DriverConfig toConfig() {
       return new DriverConfig(
           clustersFile == null ? ClusterDirectory.DEFAULT_FILE : Endpoints.path(clustersFile),
@@ -120,7 +122,8 @@ final class ConfigFile {
           drivers == null ? List.of() : drivers.stream().map(Root::driver).toList(),
           limits(),
           new ImageLabels(
-              setMetadata != null && setMetadata, clusterName == null ? "" : clusterName));
+              setMetadata != null && setMetadata, clusterName == null ? "" : clusterName),
+          groupsKeepVolumes != null && groupsKeepVolumes);
     }
 
     private CloneLimits limits() {
@@ -159,7 +162,11 @@ final class ConfigFile {
       @JsonProperty("controller") @Nullable Boolean controller,
       @JsonProperty("node") @Nullable Boolean node,
       @JsonProperty("credentials") @Nullable String credentials,
-      @JsonProperty("attach") @Nullable Boolean attach) {
+      @JsonProperty("attach") @Nullable Boolean attach,
+      @JsonProperty("nodeFolder") @Nullable String nodeFolder,
+      @JsonProperty("maxVolumes") @Nullable Integer maxVolumes,
+      @JsonProperty("topology") @Nullable Map<String, String> topology,
+      @JsonProperty("nodeReclaimBytesPerSecond") @Nullable Long reclaimBytesPerSecond) {
     DriverConfig.Driver toDriver() {
       if (type == null || endpoint == null) {
         throw new ConfigException("each driver needs type (rbd or cephfs) and endpoint");
@@ -175,7 +182,12 @@ final class ConfigFile {
           controller == null || controller,
           node != null && node,
           Optional.ofNullable(credentials).map(Path::of),
-          attach != null && attach);
+          attach != null && attach,
+          new NodeSettings(
+              Optional.ofNullable(nodeFolder).map(Endpoints::path),
+              maxVolumes == null ? 0 : maxVolumes,
+              topology == null ? Map.of() : topology,
+              reclaimBytesPerSecond == null ? 0 : reclaimBytesPerSecond));
     }
   }
 }

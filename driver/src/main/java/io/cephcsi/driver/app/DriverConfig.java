@@ -25,6 +25,7 @@ import java.util.regex.Pattern;
  * @param drivers what is served, one socket each
  * @param cloneLimits how long chains of RBD clones may get
  * @param imageLabels what is written into the metadata of RBD images
+ * @param groupsKeepVolumes whether a volume group that has volumes is not deleted with them
  */
 public record DriverConfig(
     Path clustersFile,
@@ -36,7 +37,8 @@ public record DriverConfig(
     int reclaimsPerCluster,
     List<Driver> drivers,
     CloneLimits cloneLimits,
-    ImageLabels imageLabels) {
+    ImageLabels imageLabels,
+    boolean groupsKeepVolumes) {
   /** How many images of a cluster are reclaimed at once unless it is configured. */
   static final int RECLAIMS_PER_CLUSTER = 4;
 
@@ -89,7 +91,8 @@ public record DriverConfig(
         RECLAIMS_PER_CLUSTER,
         drivers,
         CloneLimits.DEFAULT,
-        ImageLabels.NONE);
+        ImageLabels.NONE,
+        false);
   }
 
   private static boolean atLeastOneSecond(Duration duration) {
@@ -134,6 +137,7 @@ public record DriverConfig(
    * @param node whether the node's services are served
    * @param credentials the folder with credentials of the driver's own, one sub-folder a cluster
    * @param attach whether volumes are published even while no node is registered
+   * @param nodeSettings how a node is served
    */
   public record Driver(
       Type type,
@@ -145,7 +149,8 @@ public record DriverConfig(
       boolean controller,
       boolean node,
       Optional<Path> credentials,
-      boolean attach) {
+      boolean attach,
+      NodeSettings nodeSettings) {
     private static final Pattern NAME =
         Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?");
 
@@ -170,6 +175,32 @@ public record DriverConfig(
           node,
           Optional.empty(),
           false);
+    }
+
+    /** A driver with the usual settings for a node. */
+    public Driver(
+        Type type,
+        String name,
+        Path endpoint,
+        Optional<Path> addonsEndpoint,
+        String nodeId,
+        String instanceId,
+        boolean controller,
+        boolean node,
+        Optional<Path> credentials,
+        boolean attach) {
+      this(
+          type,
+          name,
+          endpoint,
+          addonsEndpoint,
+          nodeId,
+          instanceId,
+          controller,
+          node,
+          credentials,
+          attach,
+          NodeSettings.DEFAULT);
     }
 
     /** Checks the name and what belongs together. */

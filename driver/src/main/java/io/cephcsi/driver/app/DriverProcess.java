@@ -2,9 +2,11 @@ package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.cephfs.CephFsAttachments;
 import io.cephcsi.driver.cephfs.CephFsCapacity;
+import io.cephcsi.driver.cephfs.CephFsGroupSnapshots;
 import io.cephcsi.driver.cephfs.CephFsInventory;
 import io.cephcsi.driver.cephfs.CephFsSnapshots;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cephfs.QuiesceSupport;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
@@ -15,27 +17,37 @@ import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.CephFsBackend;
+import io.cephcsi.driver.csi.CephFsGroupSnapshotBackend;
 import io.cephcsi.driver.csi.ControllerService;
+import io.cephcsi.driver.csi.GroupControllerService;
 import io.cephcsi.driver.csi.IdentityService;
-import io.cephcsi.driver.csi.NodeInfoService;
 import io.cephcsi.driver.csi.OwnAccess;
 import io.cephcsi.driver.csi.RbdBackend;
+import io.cephcsi.driver.csi.RbdGroupSnapshotBackend;
+import io.cephcsi.driver.csi.SnapshotMetadataService;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
+import io.cephcsi.driver.csiaddons.NoNodeReclaimService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
 import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
+import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.GroupInventory;
 import io.cephcsi.driver.rbd.RbdAttachments;
 import io.cephcsi.driver.rbd.RbdCapacity;
+import io.cephcsi.driver.rbd.RbdGroupSnapshots;
+import io.cephcsi.driver.rbd.RbdGroups;
 import io.cephcsi.driver.rbd.RbdInventory;
 import io.cephcsi.driver.rbd.RbdSettings;
+import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
 import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
+import io.cephcsi.proto.csi.v1.PluginCapability;
 import io.grpc.BindableService;
 import io.prometheus.metrics.exporter.httpserver.HTTPServer;
 import java.io.IOException;
@@ -46,7 +58,9 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,6 +71,11 @@ import org.slf4j.LoggerFactory;
 public final class DriverProcess implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DriverProcess.class);
   private static final int CALL_THREADS = 16;
+  private static final List<PluginCapability.Service.Type> RBD_SERVICES =
+      List.of(
+          PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS,
+          PluginCapability.Service.Type.GROUP_CONTROLLER_SERVICE,
+          PluginCapability.Service.Type.SNAPSHOT_METADATA_SERVICE);
   private static final Duration LAST_MOMENTS = Duration.ofSeconds(5);
 
   private final DriverConfig config;
@@ -107,27 +126,46 @@ public final class DriverProcess implements AutoCloseable {
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
     List<Capability> abilities = new ArrayList<>();
+    Supplier<CompletableFuture<List<PluginCapability.Service.Type>>> services =
+        switch (driver.type()) {
+          case RBD -> {
+            addRbd(driver, operations, csi, addons, abilities);
+            yield () -> CompletableFuture.completedFuture(RBD_SERVICES);
+          }
+          case CEPHFS -> {
+            QuiesceSupport support = quiesceSupport(driver);
+            addCephFs(driver, operations, support, csi, addons);
+            yield () -> support.advertised().thenApply(DriverProcess::cephFsServices);
+          }
+        };
     if (driver.controller()) {
-      switch (driver.type()) {
-        case RBD -> addRbd(driver, operations, csi, addons, abilities);
-        case CEPHFS -> addCephFs(driver, operations, csi, addons);
-      }
       abilities.add(AddonsIdentityService.controllerService());
     }
     if (driver.node()) {
+      abilities.add(AddonsIdentityService.nodeService());
       reportNode(driver);
-      csi.add(new NodeInfoService(driver.nodeId()));
     }
     csi.add(
         new IdentityService(
-            driver.name(),
-            Version.current(),
-            driver.controller(),
-            driver.type() == DriverConfig.Type.RBD,
-            probe::reached));
+            driver.name(), Version.current(), driver.controller(), services, probe::reached));
     addons.add(
         new AddonsIdentityService(driver.name(), Version.current(), abilities, probe::reached));
     listen(driver, csi, addons);
+  }
+
+  private QuiesceSupport quiesceSupport(DriverConfig.Driver driver) {
+    QuiesceSupport support =
+        driver.controller()
+            ? access(driver).map(QuiesceSupport::start).orElseGet(QuiesceSupport::none)
+            : QuiesceSupport.none();
+    others.push(support);
+    return support;
+  }
+
+  private static List<PluginCapability.Service.Type> cephFsServices(boolean groupSnapshots) {
+    return groupSnapshots
+        ? List.of(PluginCapability.Service.Type.GROUP_CONTROLLER_SERVICE)
+        : List.of();
   }
 
   private void addRbd(
@@ -140,12 +178,31 @@ public final class DriverProcess implements AutoCloseable {
         new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
     RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
     others.push(volumes);
+    if (driver.node()) {
+      RbdNodeParts node = RbdNodeParts.of(driver, volumes, operations, executors, metrics);
+      csi.add(node.csi());
+      addons.add(node.reclaim());
+      abilities.add(AddonsIdentityService.onlineReclaim());
+    }
+    if (!driver.controller()) {
+      return;
+    }
     RbdSnapshots snapshots = new RbdSnapshots(volumes, clusters, connections, operations, settings);
     csi.add(
         new ControllerService(
             access(driver).map(access -> rbdAccess(driver, access, volumes)),
             new RbdBackend(volumes, snapshots, executors),
             operations,
+            executors));
+    csi.add(
+        new GroupControllerService(
+            new RbdGroupSnapshotBackend(
+                new RbdGroupSnapshots(volumes, clusters, executors, operations, settings)),
+            operations,
+            executors));
+    csi.add(
+        new SnapshotMetadataService(
+            new RbdSnapshotMetadata(clusters, volumes, operations, driver.instanceId()),
             executors));
     addons.add(
         new RbdReclaimService(
@@ -154,6 +211,23 @@ public final class DriverProcess implements AutoCloseable {
             operations,
             executors));
     abilities.add(AddonsIdentityService.offlineReclaim());
+    addGroups(driver, volumes, operations, addons);
+    abilities.addAll(AddonsIdentityService.volumeGroups(config.groupsKeepVolumes()));
+  }
+
+  private void addGroups(
+      DriverConfig.Driver driver,
+      RbdVolumes volumes,
+      OperationRegistry operations,
+      List<BindableService> addons) {
+    addons.add(
+        new RbdVolumeGroupService(
+            new RbdGroups(volumes, clusters, executors, operations, driver.instanceId()),
+            new GroupInventory(
+                access(driver), clusters, connections, executors, driver.instanceId()),
+            operations,
+            executors,
+            config.groupsKeepVolumes()));
   }
 
   private OwnAccess rbdAccess(DriverConfig.Driver driver, DriverAccess access, RbdVolumes volumes) {
@@ -170,15 +244,28 @@ public final class DriverProcess implements AutoCloseable {
   private void addCephFs(
       DriverConfig.Driver driver,
       OperationRegistry operations,
+      QuiesceSupport support,
       List<BindableService> csi,
       List<BindableService> addons) {
     CephFsVolumes volumes =
         new CephFsVolumes(clusters, connections, operations, driver.instanceId());
     others.push(volumes);
+    if (driver.node()) {
+      csi.add(CephFsNodeParts.csi(driver, volumes, operations, executors));
+      addons.add(new NoNodeReclaimService());
+    }
+    if (!driver.controller()) {
+      return;
+    }
     csi.add(
         new ControllerService(
             access(driver).map(access -> cephFsAccess(driver, access, volumes)),
             new CephFsBackend(volumes, new CephFsSnapshots(volumes, operations), executors),
+            operations,
+            executors));
+    csi.add(
+        new GroupControllerService(
+            new CephFsGroupSnapshotBackend(new CephFsGroupSnapshots(volumes, operations), support),
             operations,
             executors));
     addons.add(new NoReclaimService());

@@ -19,7 +19,7 @@ import picocli.CommandLine.Option;
 
 /** {@code ceph-csi serve}: serves drivers until it is told to stop. */
 @Command(
-    name = "serve",
+    name = ServeCommand.NAME,
     description = {
       "Serves a CSI driver on a Unix socket, or with --config several in one process,",
       "until SIGTERM or SIGINT."
@@ -31,6 +31,7 @@ import picocli.CommandLine.Option;
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:stopped when told to", "1:failed", "2:wrong command line or configuration"})
 final class ServeCommand implements Callable<Integer> {
+  static final String NAME = "serve";
   static final int CONNECT_SECONDS = 15;
   static final int OPERATION_SECONDS = 30;
   static final int GRACE_SECONDS = 25;
@@ -168,6 +169,14 @@ final class ServeCommand implements Callable<Integer> {
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
   @Option(
+      names = "--groups-keep-volumes",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "refuse to delete a volume group that has volumes, which else go with it")
+  private boolean groupsKeepVolumes;
+
+  @Option(
       names = {"-v", "--v"},
       paramLabel = "LEVEL",
       description = "how much is logged: from 4 on requests too, without their secrets")
@@ -175,6 +184,9 @@ final class ServeCommand implements Callable<Integer> {
 
   @ArgGroup(validate = false, heading = "")
   private final CloneOptions cloneOptions = new CloneOptions();
+
+  @ArgGroup(validate = false, heading = "")
+  private final NodeOptions nodeOptions = new NodeOptions();
 
   @ArgGroup(validate = false, heading = "")
   private final PeerOptions peerOptions = new PeerOptions();
@@ -186,6 +198,7 @@ final class ServeCommand implements Callable<Integer> {
     }
     peerOptions.warnOfIgnored();
     if ("liveness".equals(type)) {
+      EarlyStart.await();
       return LivenessProbe.serve(
           Endpoints.socket(endpoint), metrics(), peerOptions.pollTime(), peerOptions.timeout());
     }
@@ -196,10 +209,15 @@ final class ServeCommand implements Callable<Integer> {
       untilTold(() -> {});
       return 0;
     }
-    DriverConfig settings = config == null ? fromOptions() : ConfigFile.read(config);
-    DriverProcess process = DriverProcess.start(settings);
-    untilTold(process::close);
+    untilTold(start()::close);
     return 0;
+  }
+
+  /** Starts what the options ask for. */
+  DriverProcess start() throws IOException {
+    DriverConfig settings = config == null ? fromOptions() : ConfigFile.read(config);
+    EarlyStart.await();
+    return DriverProcess.start(settings);
   }
 
   private MetricsEndpoint metrics() {
@@ -233,9 +251,11 @@ final class ServeCommand implements Callable<Integer> {
                 controller || both,
                 node || (both && !nodeId.isEmpty()),
                 Optional.ofNullable(credentials),
-                attach)),
+                attach,
+                nodeOptions.settings())),
         cloneOptions.limits(),
-        cloneOptions.labels());
+        cloneOptions.labels(),
+        groupsKeepVolumes);
   }
 
   /** Waits for SIGTERM or SIGINT, then stops before the process ends. */

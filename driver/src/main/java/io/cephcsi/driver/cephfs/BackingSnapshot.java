@@ -8,6 +8,7 @@ import io.cephcsi.driver.tracker.ReferenceState;
 import io.cephcsi.driver.tracker.ReferenceTracker;
 import io.cephcsi.driver.tracker.Removal;
 import io.cephcsi.driver.tracker.TrackerState;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -27,14 +28,29 @@ import java.util.Set;
  * @param id the identifier of the CSI snapshot
  */
 record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id) {
+  static BackingSnapshot of(OpenFileSystem files, Trackers trackers, String id) {
+    return new BackingSnapshot(files, trackers.in(files.metadata()), id);
+  }
+
   /** The journal entry of the snapshot; empty when it is gone. One round trip. */
   Optional<JournalEntry> entry() {
     return VolumeId.parse(id).flatMap(snapshot -> files.snapshots().byUuid(snapshot.uuid()));
   }
 
-  /** Records that the CSI snapshot refers to it; it exists. */
-  void track() {
+  /**
+   * Records that the CSI snapshot refers to it; it exists. It was not taken by this call if another
+   * driver took it while the manager let this one wait; so its user may have deleted it since.
+   *
+   * @param snapshot what the journal said of it before it was taken
+   * @throws VolumeException ABORTED if it was deleted meanwhile: then what is left of it is removed
+   */
+  void track(JournalEntry snapshot) {
     tracker.add(id, Set.of(id));
+    if (isDeleted()) {
+      delete(snapshot);
+      throw new VolumeException(
+          Reason.ABORTED, "snapshot " + id + " was deleted meanwhile; try again");
+    }
   }
 
   /**
@@ -46,13 +62,13 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
    *     on
    */
   boolean referTo(String volume) {
-    boolean marked = requireEntry().isDeleted();
-    if (marked) {
+    if (entry().orElseThrow(this::deleted).isDeleted()) {
       requireReference(volume);
       return false;
     }
-    boolean added = tracker.add(id, Set.of(id, volume)).added().contains(volume);
-    if (added && requireEntry().isDeleted()) {
+    Addition addition = tracker.add(id, Set.of(id, volume));
+    boolean added = addition.added().contains(volume);
+    if (added && (addition.masked().contains(id) || isDeleted())) {
       withdraw(volume);
       throw deleted();
     }
@@ -60,25 +76,52 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
   }
 
   /**
-   * Adds the reference of a new shallow volume, made from another one.
+   * Adds the reference of a new shallow volume, made from another one. That one's reference keeps
+   * the snapshot meanwhile, or the snapshot's own does: where there is no tracker, it gets both.
    *
    * @param from the reference of that other one
+   * @param snapshot what the journal said of the CSI snapshot
    * @return whether this call added it
-   * @throws VolumeException NOT_FOUND if the other one is deleted
+   * @throws VolumeException NOT_FOUND if neither is there any more
    */
-  boolean referTo(String volume, String from) {
-    Addition addition = tracker.add(id, Set.of(volume));
-    boolean added = addition.added().contains(volume);
-    if (added && (addition.created() || state(from) != ReferenceState.NORMAL)) {
-      release(volume);
-      throw VolumeException.notFound(
-          "volume_content_source: the shallow volume " + from + " does not exist any more");
+  boolean referTo(String volume, String from, JournalEntry snapshot) {
+    Set<String> keys = snapshot.isDeleted() ? Set.of(volume) : Set.of(id, volume);
+    boolean added = tracker.add(id, keys).added().contains(volume);
+    if (!added) {
+      return false;
     }
-    return added;
+    Optional<TrackerState> state = tracker.read(id, Set.of(id, from));
+    if (is(ReferenceState.NORMAL, from, state)) {
+      return true;
+    }
+    boolean deleted = isDeleted();
+    if (!deleted && is(ReferenceState.NORMAL, id, state)) {
+      return true;
+    }
+    if (deleted) {
+      withdraw(volume);
+    } else {
+      release(volume);
+    }
+    throw VolumeException.notFound(
+        "volume_content_source: the shallow volume " + from + " does not exist any more");
   }
 
-  private JournalEntry requireEntry() {
-    return entry().orElseThrow(this::deleted);
+  private static boolean is(ReferenceState expected, String key, Optional<TrackerState> state) {
+    return state.filter(read -> read.reference(key) == expected).isPresent();
+  }
+
+  /** Whether the CSI snapshot is marked as deleted by its user, or gone. */
+  private boolean isDeleted() {
+    return entry().map(JournalEntry::isDeleted).orElse(true);
+  }
+
+  /**
+   * Whether the user deleted the CSI snapshot, by this driver or by ceph-csi, which only masks its
+   * reference; one round trip, unless the journal says so.
+   */
+  boolean isDeleted(JournalEntry snapshot) {
+    return snapshot.isDeleted() || is(ReferenceState.MASK, id, tracker.read(id, Set.of(id)));
   }
 
   private VolumeException deleted() {
@@ -90,22 +133,18 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
    * taken after that: then whoever took it saw that of the volume.
    */
   private void requireReference(String volume) {
-    TrackerState state = tracker.read(id).orElseThrow(this::deleted);
-    if (state.reference(volume) != ReferenceState.NORMAL) {
+    Optional<TrackerState> state = tracker.read(id, Set.of(id, volume));
+    if (!is(ReferenceState.NORMAL, volume, state)) {
       throw deleted();
     }
-    if (state.reference(id) == ReferenceState.NORMAL) {
+    if (is(ReferenceState.NORMAL, id, state)) {
       throw new VolumeException(Reason.ABORTED, "snapshot " + id + " is being deleted; try again");
     }
   }
 
-  private ReferenceState state(String key) {
-    return tracker.read(id).map(state -> state.reference(key)).orElse(ReferenceState.ABSENT);
-  }
-
   /** Whether a shallow volume has its reference. */
   boolean holds(String volume) {
-    return state(volume) == ReferenceState.NORMAL;
+    return is(ReferenceState.NORMAL, volume, tracker.read(id, Set.of(volume)));
   }
 
   /** Removes what is left in the tracker of a snapshot that is gone. */
@@ -118,19 +157,20 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
   /** Takes back what came too late: the snapshot's own reference went for good, too. */
   private void withdraw(String volume) {
     Removal own = tracker.mask(id, id);
-    if (own == Removal.LAST || tracker.remove(id, volume) == Removal.LAST) {
+    if (own == Removal.LAST || tracker.remove(id, volume, this::markDeleted) == Removal.LAST) {
       remove();
     }
   }
 
   /**
-   * Removes the reference of a shallow volume, and the snapshot if it was the last. A snapshot
-   * whose tracker is missing is let alone, unless its user deleted it.
+   * Removes the reference of a shallow volume, and the snapshot if it was the last and its user
+   * deleted it. That its own reference is not there is no proof of that: it may have no tracker,
+   * and ceph-csi may have taken it away with that of a volume.
    */
   void release(String volume) {
-    Removal removal = tracker.remove(id, volume);
+    Removal removal = tracker.remove(id, volume, this::markDeleted);
     if (removal == Removal.LAST
-        || (removal == Removal.MISSING && entry().filter(JournalEntry::isDeleted).isPresent())) {
+        || (removal != Removal.REMAINING && entry().filter(JournalEntry::isDeleted).isPresent())) {
       remove();
     }
   }
@@ -138,21 +178,26 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
   /** The user deletes the snapshot: its own reference goes, and it too if that was the last. */
   void delete(JournalEntry entry) {
     if (!entry.isDeleted()) {
-      files.snapshots().markDeleted(entry.uuid());
+      try {
+        files.snapshots().markDeleted(entry.uuid());
+      } catch (CephException.NotFound e) {
+        // Another driver has just deleted it, but a late command may have taken it again.
+      }
     }
     if (tracker.mask(id, id) != Removal.REMAINING) {
       remove(entry);
     }
   }
 
+  /** So that a retry goes on: of a snapshot that ceph-csi deleted only the tracker says so. */
+  private void markDeleted() {
+    entry()
+        .filter(entry -> !entry.isDeleted())
+        .ifPresent(entry -> files.snapshots().markDeleted(entry.uuid()));
+  }
+
   private void remove() {
-    Optional<JournalEntry> entry = entry();
-    if (entry.isPresent()) {
-      if (!entry.get().isDeleted()) {
-        files.snapshots().markDeleted(entry.get().uuid()); // so that a retry goes on
-      }
-      remove(entry.get());
-    }
+    entry().ifPresent(this::remove);
   }
 
   private void remove(JournalEntry entry) {

@@ -2,6 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -80,13 +81,19 @@ final class CephFsCloner {
   }
 
   private void start(String subvolume, Optional<String> snapshot) {
-    if (snapshot.isEmpty()) {
-      files.admin().createSnapshot(subvolume, entry.name());
-    }
     try {
+      if (snapshot.isEmpty()) {
+        files.admin().createSnapshot(subvolume, entry.name());
+      }
       files.admin().clone(subvolume, snapshot.orElse(entry.name()), entry.name(), pool);
+      requireReserved(files, entry);
     } catch (CephException.AlreadyExists e) {
       LOG.debug("another driver has begun the copy {}", entry.name());
+    } catch (CephException e) {
+      if (e.errno() == Errno.EAGAIN) { // its source is being made, or too many copies wait
+        throw aborted("cannot begin yet (" + e.getMessage() + ")");
+      }
+      throw e;
     }
   }
 
@@ -106,6 +113,29 @@ final class CephFsCloner {
     entry
         .clonedSubvolume()
         .ifPresent(subvolume -> files.admin().removeSnapshot(subvolume, entry.name()));
+  }
+
+  /**
+   * Requires that nobody deleted the volume of which the manager has just begun the subvolume:
+   * while it let this call wait, another driver may have made it and given it to somebody. One
+   * round trip.
+   *
+   * @throws VolumeException ABORTED if it was deleted; nobody else would remove the subvolume then
+   */
+  static void requireReserved(OpenFileSystem files, JournalEntry entry) {
+    Optional<JournalEntry> now = files.volumes().byUuid(entry.uuid());
+    if (now.isPresent() && !AttachmentJournal.isBeingDeleted(now.get())) {
+      return;
+    }
+    if (now.isPresent() || !files.volumes().isReserved(entry)) {
+      try {
+        remove(files, entry);
+      } catch (CephException e) {
+        LOG.warn("what was made too late of {} stays: {}", entry.name(), e.toString());
+      }
+    }
+    throw new VolumeException(
+        Reason.ABORTED, "volume " + entry.requestName() + " was deleted meanwhile; try again");
   }
 
   /** Removes a subvolume, whatever state it is in, with the snapshot that it was copied by. */

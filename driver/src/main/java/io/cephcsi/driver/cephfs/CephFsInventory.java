@@ -6,6 +6,7 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.DriverAccess;
 import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -81,7 +82,9 @@ public final class CephFsInventory implements Inventory {
                 .flatMap(
                     files -> {
                       ClusterView cluster =
-                          ClusterView.of(lease, new ParallelReads(executors.reads(id.clusterId())));
+                          ClusterView.of(
+                              lease,
+                              new ParallelReads(executors.reads(Storage.CEPHFS, id.clusterId())));
                       Name name = new Name("", id.uuid(), files.metadata().poolId());
                       return snapshotReader(Optional.empty())
                           .read(cluster, files.metadata(), List.of(name))
@@ -99,7 +102,9 @@ public final class CephFsInventory implements Inventory {
     OpenFileSystem files = volume.files();
     JournalEntry entry = volume.entry();
     ClusterView cluster =
-        ClusterView.of(files.lease(), new ParallelReads(executors.reads(volume.id().clusterId())));
+        ClusterView.of(
+            files.lease(),
+            new ParallelReads(executors.reads(Storage.CEPHFS, volume.id().clusterId())));
     if (volume.isShallow()) {
       Optional<JournalEntry> snapshot =
           entry

@@ -6,7 +6,7 @@ import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.ListReader;
-import io.cephcsi.driver.tracker.ReferenceState;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
@@ -58,17 +58,11 @@ final class CephFsSnapshotReader implements ListReader<ListedSnapshot> {
     }
     VolumeId id = files.id(name.uuid());
     return SnapshotPaths.look(files, mount, entry.get())
-        .filter(seen -> !isMasked(files, id))
-        .map(seen -> new ListedSnapshot(id, from.get(), seen.size(), seen.createdAt()));
-  }
-
-  /** Whether another driver deleted it for its user, and kept it for shallow volumes. */
-  private boolean isMasked(OpenFileSystem files, VolumeId id) {
-    return trackers
-        .of(files)
-        .read(id.toString())
-        .filter(state -> state.reference(id.toString()) == ReferenceState.MASK)
-        .isPresent();
+        .filter(seen -> !BackingSnapshot.of(files, trackers, id.toString()).isDeleted(entry.get()))
+        .map(
+            seen ->
+                new ListedSnapshot(
+                    id, from.get(), seen.size(), seen.createdAt(), entry.get().groupId()));
   }
 
   /** The names of subvolumes end with the uuid of their volume. */

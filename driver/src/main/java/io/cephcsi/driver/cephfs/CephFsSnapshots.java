@@ -7,6 +7,7 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.Journal.Reservation;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -44,8 +45,9 @@ public final class CephFsSnapshots {
    * @param source the volume
    * @param clusterId of the VolumeSnapshotClass; empty when it does not say
    * @param namePrefix begins the name on the cluster
-   * @throws VolumeException NOT_FOUND if the source does not exist; INVALID_ARGUMENT if it is
-   *     shallow; ALREADY_EXISTS if the name is that of another source's snapshot
+   * @throws VolumeException NOT_FOUND if the source does not exist, unless an earlier call took the
+   *     snapshot; INVALID_ARGUMENT if it is shallow; ALREADY_EXISTS if the name is that of another
+   *     source's snapshot
    */
   public CreatedSnapshot create(
       String requestName,
@@ -57,67 +59,126 @@ public final class CephFsSnapshots {
       throw VolumeException.invalid(
           "parameters: clusterID is \"" + clusterId.get() + "\", but that of volume " + source);
     }
-    return volumes.with(
-        source,
+    return volumes.connected(
+        volumes.clusters().requireOf(source, "volume"),
         credentials,
-        volume -> {
+        lease -> {
+          OpenFileSystem files =
+              OpenFileSystem.withId(lease, source.location(), volumes.instanceId())
+                  .orElseThrow(() -> noVolume(source));
           try (OperationRegistry.Hold hold =
               operations.share(source.toString(), "CreateSnapshot")) {
-            volume.requireNotShallow("CreateSnapshot");
-            return create(requestName, volume, namePrefix);
+            return files
+                .volumes()
+                .byUuid(source.uuid())
+                .map(entry -> create(requestName, new OpenVolume(source, files, entry), namePrefix))
+                .or(() -> takenBefore(requestName, source, files))
+                .orElseThrow(() -> noVolume(source));
           }
         });
   }
 
-  private CreatedSnapshot create(String requestName, OpenVolume source, String namePrefix) {
-    OpenFileSystem files = source.files();
-    Reservation reserved = reserve(files, requestName, source.name(), namePrefix);
-    JournalEntry entry = reserved.entry();
+  private static VolumeException noVolume(VolumeId id) {
+    return VolumeException.notFound("volume " + id + " does not exist");
+  }
+
+  /**
+   * The snapshot that an earlier call took of a volume that is deleted by now, which keeps what is
+   * in it; the reservation of a call that did not come so far is removed.
+   */
+  private Optional<CreatedSnapshot> takenBefore(
+      String requestName, VolumeId source, OpenFileSystem files) {
+    Optional<JournalEntry> found =
+        files
+            .snapshots()
+            .byName(requestName)
+            .filter(entry -> entry.source().orElse("").endsWith(source.uuid().toString()))
+            .filter(entry -> entry.groupId().isEmpty())
+            .filter(entry -> !isDeleted(files, volumes.trackers(), entry));
+    if (found.isEmpty()) {
+      return Optional.empty();
+    }
+    JournalEntry entry = found.get();
+    Optional<Taken> taken = taken(files, entry);
+    if (taken.isPresent()) {
+      return Optional.of(answer(files, entry, source, taken.get()));
+    }
+    undoIfAbsent(entry, files);
+    return Optional.empty();
+  }
+
+  private CreatedSnapshot answer(
+      OpenFileSystem files, JournalEntry entry, VolumeId source, Taken taken) {
     VolumeId id = files.id(entry.uuid());
+    BackingSnapshot.of(files, volumes.trackers(), id.toString()).track(entry);
+    return new CreatedSnapshot(id, source, taken.size(), taken.createdAt());
+  }
+
+  /** Takes a snapshot of a volume that exists, or gives the one that the name has. */
+  CreatedSnapshot create(String requestName, OpenVolume source, String namePrefix) {
+    source.requireNotShallow("CreateSnapshot");
+    OpenFileSystem files = source.files();
+    Reservation reserved =
+        reserve(
+            files,
+            volumes.trackers(),
+            requestName,
+            Map.of(JournalEntry.SOURCE, source.name()),
+            namePrefix);
+    JournalEntry entry = reserved.entry();
     if (!entry.source().equals(Optional.of(source.name()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           "snapshot " + requestName + " exists, of " + entry.source().orElse("another volume"));
     }
+    Taken taken;
     try {
-      Taken taken =
+      taken =
           reserved.isNew()
               ? take(source, entry)
               : taken(files, entry).orElseGet(() -> take(source, entry));
-      new BackingSnapshot(files, volumes.trackers().of(files), id.toString()).track();
-      return new CreatedSnapshot(id, source.id(), taken.size(), taken.createdAt());
     } catch (CephException.NotFound e) {
       undo(reserved, files);
       throw new VolumeException(
           Reason.NOT_FOUND, "volume " + source.id() + ": its subvolume is gone", e);
     } catch (VolumeException e) {
-      undo(reserved, files);
-      throw e;
+      if (e.reason() == Reason.NOT_FOUND) {
+        undo(reserved, files);
+      }
+      throw e; // else it may have been taken all the same: the retry finds out
     } catch (CephException e) {
-      throw e.errno() == Errno.EAGAIN
-          ? CephFsVolumes.notYet("volume " + source.id(), e)
-          : e; // it may have been taken all the same: the retry finds out
+      throw e.errno() == Errno.EAGAIN ? CephFsVolumes.notYet("volume " + source.id(), e) : e;
     }
+    return answer(files, entry, source.id(), taken);
   }
 
-  private static Reservation reserve(
-      OpenFileSystem files, String requestName, String subvolume, String namePrefix) {
+  static Reservation reserve(
+      OpenFileSystem files,
+      Trackers trackers,
+      String requestName,
+      Map<String, String> attributes,
+      String namePrefix) {
     Journal journal = files.snapshots();
-    Reservation reserved = reserve(journal, requestName, subvolume, namePrefix);
-    if (reserved.entry().isDeleted()) {
+    Reservation reserved =
+        journal.reserveOrFind(requestName, uuid -> namePrefix + uuid, attributes);
+    if (!reserved.isNew() && isDeleted(files, trackers, reserved.entry())) {
       // Its user deleted it, so the name is free, but shallow volumes keep it.
       journal.freeName(reserved.entry());
-      reserved = reserve(journal, requestName, subvolume, namePrefix);
+      reserved = journal.reserveOrFind(requestName, uuid -> namePrefix + uuid, attributes);
     }
     return reserved;
   }
 
-  private static Reservation reserve(
-      Journal journal, String requestName, String subvolume, String namePrefix) {
-    return journal.reserveOrFind(
-        requestName, uuid -> namePrefix + uuid, Map.of(JournalEntry.SOURCE, subvolume));
+  private static boolean isDeleted(OpenFileSystem files, Trackers trackers, JournalEntry entry) {
+    return BackingSnapshot.of(files, trackers, files.id(entry.uuid()).toString()).isDeleted(entry);
   }
 
+  /**
+   * Takes the snapshot.
+   *
+   * @throws VolumeException NOT_FOUND if the subvolume is gone, before this call makes anything
+   * @throws CephException.NotFound as well
+   */
   private static Taken take(OpenVolume source, JournalEntry entry) {
     long size = source.info().quota();
     SubvolumeAdmin admin = source.files().admin();
@@ -142,12 +203,16 @@ public final class CephFsSnapshots {
         .map(seen -> new Taken(seen.size(), seen.createdAt()));
   }
 
+  /**
+   * Takes a reservation back, unless the snapshot is there: while this call waited, another driver
+   * may have taken it and given it to somebody. What hinders that is only noted.
+   */
   private static void undo(Reservation reserved, OpenFileSystem files) {
     if (!reserved.isNew()) {
       return;
     }
     try {
-      files.snapshots().undo(reserved.entry());
+      undoIfAbsent(reserved.entry(), files);
     } catch (RuntimeException e) {
       LOG.warn(
           "the reservation of {} stays until the retry: {}",
@@ -156,14 +221,20 @@ public final class CephFsSnapshots {
     }
   }
 
+  /** Of a volume that is gone: nobody can take it any more. */
+  private static void undoIfAbsent(JournalEntry entry, OpenFileSystem files) {
+    if (files.admin().snapshotInfo(entry.source().orElse(""), entry.name()).isEmpty()) {
+      files.snapshots().undo(entry);
+    }
+  }
+
   /**
    * Deletes a snapshot; while shallow volumes show it, it stays in the file system. One that does
    * not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials credentials) {
-    volumes.requireConfigured(id, "snapshot");
     volumes.connected(
-        volumes.clusters().require(id.clusterId()),
+        volumes.clusters().holding(id, "snapshot"),
         credentials,
         lease -> {
           OpenFileSystem.withId(lease, id.location(), volumes.instanceId())
@@ -175,10 +246,11 @@ public final class CephFsSnapshots {
   private void delete(VolumeId id, OpenFileSystem files) {
     Optional<JournalEntry> entry = files.snapshots().byUuid(id.uuid());
     if (entry.isPresent()) {
+      files.groups().requireAlone(id, entry.get());
       try (OperationRegistry.Hold hold =
           operations.hold(
               OperationRegistry.snapshotName(entry.get().requestName()), "DeleteSnapshot")) {
-        new BackingSnapshot(files, volumes.trackers().of(files), id.toString()).delete(entry.get());
+        BackingSnapshot.of(files, volumes.trackers(), id.toString()).delete(entry.get());
       }
     }
   }

@@ -2,10 +2,12 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.Journal.Reservation;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
@@ -13,12 +15,17 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Makes one volume, or finds it made: reserves the name, makes what it stands for, answers. */
 final class CephFsVolumeMaker {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsVolumeMaker.class);
+
+  /** Why a volume is not given that is there, or may be: the retry finds out. */
+  private static final Set<Reason> EXISTS =
+      Set.of(Reason.ALREADY_EXISTS, Reason.ABORTED, Reason.UNAVAILABLE);
 
   private final OpenFileSystem files;
   private final CephFsRequest request;
@@ -48,9 +55,9 @@ final class CephFsVolumeMaker {
     try (OperationRegistry.Hold hold = operations.share(source.id().toString(), "CreateVolume")) {
       VolumeContent content;
       try {
-        content = new VolumeSources(files, request, paths).find(source);
+        content = new VolumeSources(files, request, paths, trackers).find(source);
       } catch (VolumeException e) {
-        if (e.reason() == Reason.NOT_FOUND) {
+        if (e.reason() == Reason.NOT_FOUND || e.reason() == Reason.OUT_OF_RANGE) {
           return begunBefore(source).orElseThrow(() -> e);
         }
         throw e;
@@ -60,7 +67,8 @@ final class CephFsVolumeMaker {
   }
 
   /**
-   * The volume that an earlier call made, or had copied, from a source that is gone by now.
+   * The volume that an earlier call made, or had copied, from a source that is gone or has grown by
+   * now.
    *
    * @return empty if there is none; what is left of an attempt is removed
    */
@@ -70,28 +78,44 @@ final class CephFsVolumeMaker {
       return Optional.empty();
     }
     JournalEntry entry = found.get();
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      endDeletion(entry);
+      return Optional.empty();
+    }
     if (entry.backingSnapshot().isPresent()) {
-      return request.wantsShallow() ? shownBefore(entry) : Optional.empty();
+      return request.wantsShallow() && mayShow(entry, source)
+          ? shownBefore(entry)
+          : Optional.empty();
     }
     return entry.contentSource().equals(Optional.of(source.id().toString()))
         ? copiedBefore(entry)
         : Optional.empty();
   }
 
+  /** Which shallow volume it was made from is not recorded. */
+  private static boolean mayShow(JournalEntry entry, ContentSource source) {
+    return source instanceof ContentSource.OfVolume
+        || entry.backingSnapshot().equals(Optional.of(source.id().toString()));
+  }
+
   private Optional<CreatedVolume> copiedBefore(JournalEntry entry) {
     Optional<CloneStatus> status = files.admin().cloneStatus(entry.name());
     if (status.isEmpty() || status.get().state() == CloneStatus.State.FAILED) {
-      CephFsCloner.remove(files, entry);
+      if (status.isPresent()) {
+        CephFsCloner.remove(files, entry);
+      } else {
+        CephFsCloner.removeSource(files, entry);
+      }
       files.volumes().undo(entry);
       return Optional.empty();
     }
     new CephFsCloner(files, entry, request.parameters().pool()).advance("", Optional.empty());
-    return Optional.of(answer(entry, grown(entry, Math.max(1, request.capacity().required()))));
+    return Optional.of(answer(entry, grown(entry)));
   }
 
   private Optional<CreatedVolume> shownBefore(JournalEntry entry) {
     BackingSnapshot backing =
-        new BackingSnapshot(files, trackers.of(files), entry.backingSnapshot().orElseThrow());
+        BackingSnapshot.of(files, trackers, entry.backingSnapshot().orElseThrow());
     Optional<JournalEntry> snapshot = backing.entry();
     Optional<ResolvedSnapshot> resolved =
         snapshot.filter(seen -> backing.holds(entry.name())).flatMap(s -> paths.find(files, s));
@@ -126,7 +150,7 @@ final class CephFsVolumeMaker {
     Journal journal = files.volumes();
     Reservation reserved = reserve(journal, content);
     if (!reserved.isNew() && isHalfDeleted(reserved.entry())) {
-      journal.remove(reserved.entry()); // DeleteVolume died over it; its snapshots stay
+      endDeletion(reserved.entry());
       reserved = reserve(journal, content);
     }
     return reserved;
@@ -137,7 +161,15 @@ final class CephFsVolumeMaker {
         request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
   }
 
+  /** DeleteVolume died over it: the CO may still repeat that, so its id is not used again. */
+  private void endDeletion(JournalEntry entry) {
+    new CephFsVolumeDeletion(files, trackers, entry).carryOut();
+  }
+
   private boolean isHalfDeleted(JournalEntry entry) {
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      return true;
+    }
     if (entry.backingSnapshot().isPresent()) {
       return false;
     }
@@ -176,13 +208,14 @@ final class CephFsVolumeMaker {
     if (content instanceof VolumeContent.Copied copied) {
       new CephFsCloner(files, entry, request.parameters().pool())
           .advance(copied.subvolume(), copied.snapshot());
-      return answer(entry, grown(entry, copied.size()));
+      return answer(entry, grown(entry));
     }
     Optional<SubvolumeInfo> present =
         reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
     if (present.isEmpty()) {
       long size = request.capacity().sizeToCreate();
       files.admin().create(entry.name(), size, request.parameters().pool());
+      CephFsCloner.requireReserved(files, entry);
       present = files.admin().info(entry.name());
     }
     return answer(entry, requireFitting(entry, present));
@@ -211,14 +244,24 @@ final class CephFsVolumeMaker {
         Reason.ABORTED, "subvolume " + entry.name() + " was deleted meanwhile");
   }
 
-  /** A copy has the quota of what was copied. */
-  private SubvolumeInfo grown(JournalEntry entry, long size) {
-    SubvolumeInfo info = files.admin().info(entry.name()).orElseThrow(() -> vanished(entry));
-    if (info.quota() < size) {
-      files.admin().grow(entry.name(), size);
-      info = files.admin().info(entry.name()).orElseThrow(() -> vanished(entry));
+  /** A copy has the quota that its source had when it was copied. */
+  private SubvolumeInfo grown(JournalEntry entry) {
+    Optional<SubvolumeInfo> info = files.admin().info(entry.name());
+    if (isTooSmall(info)) {
+      // Whoever knows its id may let it grow, too.
+      try (OperationRegistry.Hold hold =
+          operations.hold(files.id(entry.uuid()).toString(), "CreateVolume")) {
+        info = files.admin().info(entry.name());
+        if (isTooSmall(info)) {
+          info = files.admin().grow(entry.name(), request.capacity().sizeToCreate());
+        }
+      }
     }
-    return requireFitting(entry, Optional.of(info));
+    return requireFitting(entry, info);
+  }
+
+  private boolean isTooSmall(Optional<SubvolumeInfo> found) {
+    return found.filter(info -> info.quota() < request.capacity().required()).isPresent();
   }
 
   private CreatedVolume answer(JournalEntry entry, SubvolumeInfo info) {
@@ -232,10 +275,10 @@ final class CephFsVolumeMaker {
 
   /** The reference comes first; that the snapshot still exists is looked at behind it. */
   private CreatedVolume show(JournalEntry entry, VolumeContent.Shown shown) {
-    BackingSnapshot backing = new BackingSnapshot(files, trackers.of(files), shown.snapshotId());
+    BackingSnapshot backing = BackingSnapshot.of(files, trackers, shown.snapshotId());
     boolean added =
         shown.from().isPresent()
-            ? backing.referTo(entry.name(), shown.from().get())
+            ? backing.referTo(entry.name(), shown.from().get(), shown.snapshot())
             : backing.referTo(entry.name());
     if (files.admin().snapshotInfo(shown.subvolume(), shown.snapshot().name()).isEmpty()) {
       if (added) {
@@ -263,16 +306,18 @@ final class CephFsVolumeMaker {
   }
 
   private boolean holdsReference(JournalEntry entry) {
-    return new BackingSnapshot(files, trackers.of(files), entry.backingSnapshot().orElseThrow())
+    return BackingSnapshot.of(files, trackers, entry.backingSnapshot().orElseThrow())
         .holds(entry.name());
   }
 
-  /** Takes a reservation back when nothing could be made; what hinders that is only noted. */
+  /**
+   * Takes a reservation back when nothing was made; what hinders that is only noted. A subvolume
+   * that is there, even of a new reservation, stays for the retry: while this call waited for the
+   * manager, another driver may have made it and given it to somebody. Without a source nobody can
+   * begin a copy any more, so what is not there then never will be.
+   */
   private void undo(Reservation reserved, RuntimeException because) {
-    boolean exists =
-        because instanceof VolumeException e
-            && (e.reason() == Reason.ALREADY_EXISTS || e.reason() == Reason.ABORTED);
-    if (exists) {
+    if (because instanceof VolumeException e && EXISTS.contains(e.reason())) {
       return;
     }
     boolean gone =
@@ -283,7 +328,10 @@ final class CephFsVolumeMaker {
     }
     try {
       if (reserved.entry().backingSnapshot().isEmpty()) {
-        CephFsCloner.remove(files, reserved.entry());
+        if (files.admin().cloneStatus(reserved.entry().name()).isPresent()) {
+          return;
+        }
+        CephFsCloner.removeSource(files, reserved.entry());
       } else if (!gone || holdsReference(reserved.entry())) {
         return; // the retry goes on, or it was given to somebody before
       }

@@ -6,11 +6,12 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
-import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -64,14 +65,10 @@ public final class CephFsVolumes implements AutoCloseable {
         });
   }
 
-  /**
-   * Deletes a volume: its subvolume, whose snapshots stay, or its reference to a snapshot, and then
-   * the journal entry. A volume that does not exist is deleted already.
-   */
+  /** As {@link CephFsVolumeDeletion}; a volume that does not exist is deleted already. */
   public void delete(VolumeId id, Credentials credentials) {
-    requireConfigured(id, "volume");
     connected(
-        clusters.require(id.clusterId()),
+        clusters.holding(id, "volume"),
         credentials,
         lease -> {
           find(id, lease).ifPresent(this::deleteLocked);
@@ -83,26 +80,7 @@ public final class CephFsVolumes implements AutoCloseable {
     JournalEntry entry = volume.entry();
     try (OperationRegistry.Hold hold =
         operations.hold(OperationRegistry.volumeName(entry.requestName()), "DeleteVolume")) {
-      AttachmentJournal.requireNone(volume.id(), entry);
-      Optional<String> backing = entry.backingSnapshot();
-      if (backing.isPresent()) {
-        backing(volume.files(), backing.get()).release(entry.name());
-      } else {
-        removeSubvolume(volume);
-      }
-      volume.files().volumes().remove(entry);
-    }
-  }
-
-  private static void removeSubvolume(OpenVolume volume) {
-    try {
-      CephFsCloner.remove(volume.files(), volume.entry());
-    } catch (CephException e) {
-      throw switch (e.errno()) {
-        case EAGAIN -> notYet("volume " + volume.id(), e);
-        case ENOTEMPTY -> inUse("volume " + volume.id() + " has snapshots", e);
-        default -> e;
-      };
+      new CephFsVolumeDeletion(volume.files(), trackers, entry).carryOut();
     }
   }
 
@@ -118,7 +96,7 @@ public final class CephFsVolumes implements AutoCloseable {
 
   /** A snapshot that shallow volumes show. */
   private BackingSnapshot backing(OpenFileSystem files, String snapshotId) {
-    return new BackingSnapshot(files, trackers.of(files), snapshotId);
+    return BackingSnapshot.of(files, trackers, snapshotId);
   }
 
   /**
@@ -141,9 +119,12 @@ public final class CephFsVolumes implements AutoCloseable {
           if (current >= capacity.required()) {
             return current;
           }
-          long size = capacity.sizeToCreate();
-          volume.files().admin().grow(volume.name(), size);
-          return size;
+          return volume
+              .files()
+              .admin()
+              .grow(volume.name(), capacity.sizeToCreate())
+              .orElseThrow(volume::gone)
+              .quota();
         });
   }
 
@@ -162,6 +143,66 @@ public final class CephFsVolumes implements AutoCloseable {
         });
   }
 
+  /**
+   * Where a volume's data are.
+   *
+   * @param knownPath the path that CreateVolume answered, which saves asking the manager; empty
+   *     when it is not known
+   * @throws VolumeException NOT_FOUND if the volume does not exist, or what it shows is gone
+   */
+  public VolumePlace place(VolumeId id, Optional<String> knownPath, Credentials credentials) {
+    return with(
+        id,
+        credentials,
+        volume ->
+            volume
+                .entry()
+                .backingSnapshot()
+                .map(snapshot -> shown(volume, snapshot))
+                .orElseGet(() -> own(volume, knownPath)));
+  }
+
+  /**
+   * Where the data of a volume are that no driver made.
+   *
+   * @throws VolumeException INVALID_ARGUMENT if its context does not say it; NOT_FOUND if there is
+   *     nothing
+   */
+  public VolumePlace place(StaticVolume volume, Credentials credentials) {
+    StaticDirectory directory = StaticDirectory.of(volume);
+    return connected(
+        clusters.require(directory.clusterId()),
+        credentials,
+        lease -> directory.find(lease, paths));
+  }
+
+  private static VolumePlace own(OpenVolume volume, Optional<String> knownPath) {
+    String subvolume = volume.files().subvolumePath(volume.name()) + "/";
+    String path =
+        knownPath
+            .filter(known -> known.startsWith(subvolume) && known.length() > subvolume.length())
+            .orElseGet(() -> volume.info().path().orElseThrow());
+    return new VolumePlace(
+        volume.files().lease().config(), volume.files().info().name(), path, Optional.empty());
+  }
+
+  private VolumePlace shown(OpenVolume volume, String snapshotId) {
+    OpenFileSystem files = volume.files();
+    ResolvedSnapshot snapshot =
+        backing(files, snapshotId)
+            .entry()
+            .flatMap(entry -> paths.find(files, entry))
+            .orElseThrow(
+                () ->
+                    VolumeException.notFound(
+                        "volume " + volume.id() + ": the snapshot " + snapshotId + " is gone"));
+    return new VolumePlace(
+        files.lease().config(),
+        files.info().name(),
+        snapshot.root(),
+        Optional.of(snapshot.path().substring(snapshot.root().length() + 1)));
+  }
+
   static void requireData(OpenVolume volume) {
     if (!volume.isShallow()) {
       volume.info();
@@ -174,11 +215,7 @@ public final class CephFsVolumes implements AutoCloseable {
    * @throws VolumeException NOT_FOUND if it does not
    */
   <T> T with(VolumeId id, Credentials credentials, Function<OpenVolume, T> work) {
-    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
-    if (cluster == null) {
-      throw VolumeException.notFound(
-          "volume " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
-    }
+    ClusterConfig cluster = clusters.requireOf(id, "volume");
     return connected(
         cluster,
         credentials,
@@ -196,27 +233,8 @@ public final class CephFsVolumes implements AutoCloseable {
                 files.volumes().byUuid(id.uuid()).map(entry -> new OpenVolume(id, files, entry)));
   }
 
-  /**
-   * Something in a cluster that is not configured is not proved gone: configuration may be wrong.
-   */
-  void requireConfigured(VolumeId id, String what) {
-    if (clusters.clusters().get(id.clusterId()) == null) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "cluster \"" + id.clusterId() + "\" of " + what + " " + id + " is not configured");
-    }
-  }
-
-  /** Runs work on a leased connection; one that turns out blocklisted is replaced. */
   <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
-    try (Lease lease = connections.lease(cluster, credentials)) {
-      try {
-        return work.apply(lease);
-      } catch (CephException.Blocklisted e) {
-        lease.discard();
-        throw e;
-      }
-    }
+    return connections.connected(cluster, credentials, work);
   }
 
   ClusterDirectory clusters() {

@@ -6,9 +6,9 @@ import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.tracker.RadosTrackerStore;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
@@ -78,8 +78,17 @@ record OpenFileSystem(
     return new Journal(JournalKind.SNAPSHOT, instanceId, metadata, metadata);
   }
 
-  RadosTrackerStore trackers() {
-    return new RadosTrackerStore(metadata);
+  GroupJournal groups() {
+    return new GroupJournal(instanceId, metadata, metadata);
+  }
+
+  /** A set of subvolumes whose clients stand still. */
+  Quiesce quiesce(String setId) {
+    return new Quiesce(
+        json -> lease.cluster().mgrCommand(json).text(),
+        info.name(),
+        lease.config().subvolumeGroup(),
+        setId);
   }
 
   String clusterId() {

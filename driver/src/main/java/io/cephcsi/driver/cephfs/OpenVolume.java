@@ -28,14 +28,12 @@ record OpenVolume(VolumeId id, OpenFileSystem files, JournalEntry entry) {
    * @throws VolumeException NOT_FOUND if there is none
    */
   SubvolumeInfo info() {
-    return files
-        .admin()
-        .info(name())
-        .filter(info -> !info.isRetained())
-        .orElseThrow(
-            () ->
-                VolumeException.notFound(
-                    "volume " + id + ": its subvolume " + name() + " is gone"));
+    return files.admin().info(name()).filter(info -> !info.isRetained()).orElseThrow(this::gone);
+  }
+
+  /** What to throw when there is no subvolume. */
+  VolumeException gone() {
+    return VolumeException.notFound("volume " + id + ": its subvolume " + name() + " is gone");
   }
 
   /**

@@ -6,7 +6,7 @@ import java.time.Instant;
  * Where a snapshot is in the file system, as it was seen there.
  *
  * @param root the directory to mount: that of the subvolume, which outlives it
- * @param path of the data, {@code .snap/<snapshot>/<uuid>} below the root
+ * @param path of the data: the root, and below it {@code .snap/<snapshot>/<uuid>}
  * @param size the quota of the subvolume at the time, in bytes; 0 without one
  * @param createdAt when it was taken, in whole seconds
  */

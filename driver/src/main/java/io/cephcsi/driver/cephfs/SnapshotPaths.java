@@ -5,6 +5,7 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.cephfs.DirectorySnapshots;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.JournalEntry;
 import java.time.Duration;
 import java.time.Instant;
@@ -35,18 +36,24 @@ final class SnapshotPaths implements AutoCloseable {
 
   private final Cache<String, ResolvedSnapshot> found =
       Caffeine.newBuilder().maximumSize(REMEMBERED).expireAfterAccess(KEEP_UNUSED).build();
-  private final ExecutorService closers =
-      new ThreadPoolExecutor(
-          0,
-          CLOSERS,
-          10,
-          TimeUnit.SECONDS,
-          new LinkedBlockingQueue<>(CLOSING_QUEUE),
-          task -> {
-            Thread thread = new Thread(task, "close-mount");
-            thread.setDaemon(true);
-            return thread;
-          });
+  private final ExecutorService closers = closers();
+
+  private static ExecutorService closers() {
+    ThreadPoolExecutor closers =
+        new ThreadPoolExecutor(
+            CLOSERS,
+            CLOSERS,
+            10,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(CLOSING_QUEUE),
+            task -> {
+              Thread thread = new Thread(task, "close-mount");
+              thread.setDaemon(true);
+              return thread;
+            });
+    closers.allowCoreThreadTimeOut(true);
+    return closers;
+  }
 
   /**
    * Finds a snapshot.
@@ -55,7 +62,7 @@ final class SnapshotPaths implements AutoCloseable {
    * @return empty if it is not in the file system
    */
   Optional<ResolvedSnapshot> find(OpenFileSystem files, JournalEntry entry) {
-    String key = files.lease().cluster().fsid() + "/" + files.info().id() + "/" + entry.uuid();
+    String key = key(files, entry);
     ResolvedSnapshot known = found.getIfPresent(key);
     if (known != null) {
       return Optional.of(known);
@@ -65,27 +72,63 @@ final class SnapshotPaths implements AutoCloseable {
     return seen;
   }
 
+  /** As {@link #find}, of several; one mount for those that are not known yet. */
+  List<Optional<ResolvedSnapshot>> findAll(OpenFileSystem files, List<JournalEntry> entries) {
+    List<JournalEntry> unknown =
+        entries.stream().filter(entry -> found.getIfPresent(key(files, entry)) == null).toList();
+    if (!unknown.isEmpty()) {
+      Optional<List<Optional<ResolvedSnapshot>>> seen =
+          mounted(
+              files,
+              mount ->
+                  Optional.of(unknown.stream().map(entry -> look(files, mount, entry)).toList()));
+      for (int i = 0; seen.isPresent() && i < unknown.size(); i++) {
+        String key = key(files, unknown.get(i));
+        seen.get().get(i).ifPresent(snapshot -> found.put(key, snapshot));
+      }
+    }
+    return entries.stream()
+        .map(entry -> Optional.ofNullable(found.getIfPresent(key(files, entry))))
+        .toList();
+  }
+
+  private static String key(OpenFileSystem files, JournalEntry entry) {
+    return files.lease().cluster().fsid() + "/" + files.info().id() + "/" + entry.uuid();
+  }
+
   /** Looks at a file system from the directory of the subvolumes on; empty if that is not there. */
   <T> Optional<T> mounted(OpenFileSystem files, Function<CephFsMount, Optional<T>> look) {
+    return mounted(files.lease(), files.info().name(), files.groupPath(), look);
+  }
+
+  /** Looks at a file system from a directory on; empty if that is not there. */
+  <T> Optional<T> mounted(
+      Lease lease, String fileSystem, String root, Function<CephFsMount, Optional<T>> look) {
     CephFsMount mount;
     try {
-      mount = CephFsMount.mount(files.lease().cluster(), files.info().name(), files.groupPath());
+      mount = CephFsMount.mount(lease.cluster(), fileSystem, root);
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
     try {
       return look.apply(mount);
     } finally {
-      close(mount);
+      close(mount, lease.share()); // a connection cannot be closed before its mounts
     }
   }
 
   /** Closing takes a second, which no call has to wait for. */
-  private void close(CephFsMount mount) {
+  private void close(CephFsMount mount, Lease lease) {
+    Runnable closing =
+        () -> {
+          try (lease) {
+            mount.close();
+          }
+        };
     try {
-      closers.execute(() -> mount.close()); // a method of the binding, not of what it inherits from
+      closers.execute(closing);
     } catch (RejectedExecutionException e) {
-      mount.close();
+      closing.run();
     }
   }
 

@@ -24,6 +24,7 @@ final class SubvolumeAdmin {
   /** Permissions of a new subvolume: what is in it decides for itself. */
   private static final String MODE = "777";
 
+  private static final int RESIZES = 3;
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String NAME = "sub_name";
   private static final String SNAPSHOT = "snap_name";
@@ -95,11 +96,25 @@ final class SubvolumeAdmin {
     }
   }
 
-  /** Grows a subvolume ({@code fs subvolume resize}). */
-  void grow(String name, long bytes) {
-    send(
-        "fs subvolume resize",
-        inGroup(Map.of(NAME, name, "new_size", Long.toString(bytes), "no_shrink", true)));
+  /**
+   * Grows a subvolume ({@code fs subvolume resize}). The manager only refuses a quota that is below
+   * what is used: a smaller one that another program sets at the same time is replaced.
+   *
+   * @return what is known of it afterwards; empty if there is none any more
+   * @throws VolumeException ABORTED if others make it smaller all the time
+   */
+  Optional<SubvolumeInfo> grow(String name, long bytes) {
+    for (int i = 0; i < RESIZES; i++) {
+      send(
+          "fs subvolume resize",
+          inGroup(Map.of(NAME, name, "new_size", Long.toString(bytes), "no_shrink", true)));
+      Optional<SubvolumeInfo> info = info(name);
+      if (info.isEmpty() || info.get().quota() >= bytes) {
+        return info;
+      }
+    }
+    throw new VolumeException(
+        VolumeException.Reason.ABORTED, "others resize subvolume " + name + "; try again");
   }
 
   /**
@@ -213,7 +228,6 @@ final class SubvolumeAdmin {
     try {
       return Optional.of(parse(prefix, send(prefix, more)));
     } catch (CephException.NotFound e) {
-      requireFileSystem(e);
       return Optional.empty();
     }
   }
@@ -245,6 +259,9 @@ final class SubvolumeAdmin {
     command.putAll(more);
     try {
       return manager.send(JSON.writeValueAsString(command));
+    } catch (CephException.NotFound e) {
+      requireFileSystem(e);
+      throw e;
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a map of strings is always JSON", e);
     }

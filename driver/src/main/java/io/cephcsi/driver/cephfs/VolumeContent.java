@@ -24,9 +24,8 @@ sealed interface VolumeContent {
    * @param source its identifier
    * @param subvolume what is copied: a subvolume, or what is left of it
    * @param snapshot of it; empty to take one
-   * @param size how large the copy becomes at least, in bytes
    */
-  record Copied(String source, String subvolume, Optional<String> snapshot, long size)
+  record Copied(String source, String subvolume, Optional<String> snapshot)
       implements VolumeContent {
     @Override
     public Map<String, String> attributes() {

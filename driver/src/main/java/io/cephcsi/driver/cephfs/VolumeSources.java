@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
@@ -13,11 +14,14 @@ final class VolumeSources {
   private final OpenFileSystem files;
   private final CephFsRequest request;
   private final SnapshotPaths paths;
+  private final Trackers trackers;
 
-  VolumeSources(OpenFileSystem files, CephFsRequest request, SnapshotPaths paths) {
+  VolumeSources(
+      OpenFileSystem files, CephFsRequest request, SnapshotPaths paths, Trackers trackers) {
     this.files = files;
     this.request = request;
     this.paths = paths;
+    this.trackers = trackers;
   }
 
   /**
@@ -45,8 +49,12 @@ final class VolumeSources {
         files
             .snapshots()
             .byUuid(id.uuid())
-            // One that its user deleted may still be shown by a volume that this call made before.
-            .filter(snapshot -> !snapshot.isDeleted() || request.wantsShallow())
+            // One that its user deleted may still be shown by a volume that this call made before;
+            // whether that is so, the addition of the reference tells.
+            .filter(
+                snapshot ->
+                    request.wantsShallow()
+                        || !BackingSnapshot.of(files, trackers, id.toString()).isDeleted(snapshot))
             .orElseThrow(() -> missing("snapshot", id));
     return content(id, id.toString(), entry, Optional.empty());
   }
@@ -69,33 +77,31 @@ final class VolumeSources {
               + " shows no snapshot, so a volume that is only read cannot show it; take a snapshot,"
               + " or set backingSnapshot to false for a copy");
     }
-    SubvolumeInfo info = new OpenVolume(id, files, volume).info();
-    return new VolumeContent.Copied(
-        id.toString(), volume.name(), Optional.empty(), size(info.quota()));
+    requireFitting(new OpenVolume(id, files, volume).info().quota());
+    return new VolumeContent.Copied(id.toString(), volume.name(), Optional.empty());
   }
 
   private VolumeContent content(
       VolumeId source, String snapshotId, JournalEntry snapshot, Optional<String> from) {
     ResolvedSnapshot resolved =
         paths.find(files, snapshot).orElseThrow(() -> missing("volume_content_source", source));
-    return request.wantsShallow()
-        ? new VolumeContent.Shown(snapshotId, snapshot, resolved, from)
-        : new VolumeContent.Copied(
-            source.toString(),
-            snapshot.source().orElseThrow(),
-            Optional.of(snapshot.name()),
-            size(resolved.size()));
+    if (request.wantsShallow()) {
+      return new VolumeContent.Shown(snapshotId, snapshot, resolved, from);
+    }
+    requireFitting(resolved.size());
+    return new VolumeContent.Copied(
+        source.toString(), snapshot.source().orElseThrow(), Optional.of(snapshot.name()));
   }
 
-  /** How large a copy becomes. */
-  private long size(long content) {
+  /** A copy is at least as large as its content. */
+  private void requireFitting(long content) {
     CapacityRange capacity = request.capacity();
-    if (capacity.limit() > 0 && content > capacity.limit()) {
+    long size = capacity.required() > content ? capacity.sizeToCreate() : content;
+    if (capacity.limit() > 0 && size > capacity.limit()) {
       throw new VolumeException(
           Reason.OUT_OF_RANGE,
           "the content has " + content + " bytes, more than limit_bytes allows");
     }
-    return capacity.required() > content ? capacity.sizeToCreate() : content;
   }
 
   private static VolumeException missing(String what, VolumeId id) {

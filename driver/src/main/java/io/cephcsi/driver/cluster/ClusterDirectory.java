@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -48,6 +49,38 @@ public final class ClusterDirectory {
     if (config == null) {
       throw VolumeException.invalid(
           "clusterID \"" + clusterId + "\" is not in " + file + "; add it there");
+    }
+    return config;
+  }
+
+  /**
+   * The cluster of something that is to be deleted. That its cluster is not configured does not
+   * prove that it is gone: the configuration may be wrong.
+   *
+   * @param what it is, such as {@code volume}
+   * @throws VolumeException FAILED_PRECONDITION when the configuration does not name the cluster
+   */
+  public ClusterConfig holding(VolumeId id, String what) {
+    ClusterConfig config = clusters().get(id.clusterId());
+    if (config == null) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "cluster \"" + id.clusterId() + "\" of " + what + " " + id + " is not configured");
+    }
+    return config;
+  }
+
+  /**
+   * The cluster of something that must exist.
+   *
+   * @param what it is, such as {@code volume}
+   * @throws VolumeException NOT_FOUND when the configuration does not name the cluster
+   */
+  public ClusterConfig requireOf(VolumeId id, String what) {
+    ClusterConfig config = clusters().get(id.clusterId());
+    if (config == null) {
+      throw VolumeException.notFound(
+          what + " " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
     }
     return config;
   }
@@ -115,7 +148,23 @@ public final class ClusterDirectory {
         monitors,
         node.path("rbd").path("radosNamespace").asText(""),
         text(node.path("cephFS").path("radosNamespace"), ClusterConfig.CEPHFS_DEFAULT),
-        text(node.path("cephFS").path("subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT));
+        text(node.path("cephFS").path("subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT),
+        nodeSide(node));
+  }
+
+  private static NodeSide nodeSide(JsonNode node) {
+    List<String> labels = new ArrayList<>();
+    if (node.path("readAffinity").path("enabled").asBoolean(false)) {
+      node.path("readAffinity")
+          .path("crushLocationLabels")
+          .forEach(label -> labels.add(label.asText()));
+    }
+    return new NodeSide(
+        node.path("cephFS").path("kernelMountOptions").asText(""),
+        node.path("cephFS").path("fuseMountOptions").asText(""),
+        node.path("rbd").path("netNamespaceFilePath").asText(""),
+        node.path("cephFS").path("netNamespaceFilePath").asText(""),
+        labels);
   }
 
   private static String text(JsonNode node, String whenEmpty) {

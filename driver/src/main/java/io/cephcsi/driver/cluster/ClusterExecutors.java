@@ -18,6 +18,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class ClusterExecutors implements AutoCloseable {
   private static final int QUEUE = 1000;
 
+  /** In the place of a cluster that a call does not tell. */
+  public static final String NOT_SAID = "";
+
   private static final String NOT_CONFIGURED = "(not configured)";
 
   private final ClusterDirectory clusters;
@@ -37,9 +40,9 @@ public final class ClusterExecutors implements AutoCloseable {
     this.longThreads = longThreads;
   }
 
-  /** For calls that end soon. */
-  public Executor calls(String clusterId) {
-    return executor("calls-", clusterId, callThreads);
+  /** For calls that end soon; RBD and CephFS of a cluster apart: managers have no timeout. */
+  public Executor calls(Storage storage, String clusterId) {
+    return executor(storage == Storage.RBD ? "calls-" : "calls-cephfs-", clusterId, callThreads);
   }
 
   /** For work of minutes. */
@@ -48,13 +51,20 @@ public final class ClusterExecutors implements AutoCloseable {
   }
 
   /** For the many small reads of a list; whoever waits for them is on another of these pools. */
-  public Executor reads(String clusterId) {
-    return executor("reads-", clusterId, callThreads);
+  public Executor reads(Storage storage, String clusterId) {
+    return executor(storage == Storage.RBD ? "reads-" : "reads-cephfs-", clusterId, callThreads);
   }
 
-  /** For calls that are about all clusters. */
-  public Executor lists() {
-    return executors.computeIfAbsent("lists", name -> executor(name, callThreads));
+  /** For answers in many messages, which take as long as their clients do. */
+  public Executor streams(String clusterId) {
+    return executor("streams-", clusterId, callThreads);
+  }
+
+  /** For calls that are about all clusters; RBD and CephFS apart. */
+  public Executor lists(Storage storage) {
+    return executors.computeIfAbsent(
+        storage == Storage.RBD ? "lists" : "lists-cephfs",
+        name -> executor(name, callThreads, QUEUE));
   }
 
   private Executor executor(String kind, String clusterId, int threads) {
@@ -63,7 +73,7 @@ public final class ClusterExecutors implements AutoCloseable {
       return known;
     }
     String name = kind + (isConfigured(clusterId) ? clusterId : NOT_CONFIGURED);
-    return executors.computeIfAbsent(name, missing -> executor(missing, threads));
+    return executors.computeIfAbsent(name, missing -> executor(missing, threads, QUEUE));
   }
 
   private boolean isConfigured(String clusterId) {
@@ -74,7 +84,8 @@ public final class ClusterExecutors implements AutoCloseable {
     }
   }
 
-  private static ThreadPoolExecutor executor(String name, int threads) {
+  /** Threads that end when they have been idle for a while. */
+  static ThreadPoolExecutor executor(String name, int threads, int queue) {
     AtomicInteger count = new AtomicInteger();
     ThreadFactory factory =
         task -> {
@@ -84,7 +95,7 @@ public final class ClusterExecutors implements AutoCloseable {
         };
     ThreadPoolExecutor executor =
         new ThreadPoolExecutor(
-            threads, threads, 60, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), factory);
+            threads, threads, 60, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), factory);
     executor.allowCoreThreadTimeOut(true);
     return executor;
   }

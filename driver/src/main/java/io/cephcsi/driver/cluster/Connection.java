@@ -35,10 +35,11 @@ final class Connection {
           if (known != null && isPool(name, known.poolId())) {
             return known;
           }
+          IoContext opened = open(name, namespace);
           if (known != null) {
             replaced.add(known); // others may be using it
           }
-          return open(name, namespace);
+          return opened;
         });
   }
 

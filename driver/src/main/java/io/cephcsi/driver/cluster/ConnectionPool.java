@@ -16,9 +16,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Connections by cluster, user and key, shared by leases and closed when nobody used them for a
@@ -26,7 +25,6 @@ import org.slf4j.LoggerFactory;
  * threads; {@link #lease} blocks while it connects.
  */
 public final class ConnectionPool implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
   private static final Duration IDLE = Duration.ofMinutes(10);
   private static final Duration FAILURE_HOLDS = Duration.ofSeconds(2);
   private static final int MAX_CONNECTIONS = 100;
@@ -34,6 +32,8 @@ public final class ConnectionPool implements AutoCloseable {
   private final Duration connectTimeout;
   private final Duration operationTimeout;
   private final Cache<Key, Entry> entries;
+  private final ConnectionCloser closer = new ConnectionCloser();
+  private volatile boolean closed;
 
   /**
    * @param connectTimeout how long connecting may take
@@ -66,12 +66,16 @@ public final class ConnectionPool implements AutoCloseable {
    *
    * @throws VolumeException UNAUTHENTICATED when the cluster refuses the credentials; UNAVAILABLE
    *     when it does not answer, or a monitor's name cannot be resolved; FAILED_PRECONDITION when
-   *     config.json has no address where one should be
+   *     config.json has no address where one should be. UNAVAILABLE after {@link #close()}, too
    */
   public Lease lease(ClusterConfig config, Credentials credentials) {
     Key key = new Key(String.join(",", config.monitors()), credentials);
     while (true) {
       Entry entry = entries.get(key, Entry::new);
+      if (closed) { // asked once the entry can be seen: close() may have looked before
+        entry.retire();
+        throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
+      }
       if (!entry.acquire()) {
         entries.asMap().remove(key, entry);
         continue;
@@ -83,6 +87,22 @@ public final class ConnectionPool implements AutoCloseable {
         throw unusable(config, credentials, e);
       } catch (RuntimeException e) {
         entry.release();
+        throw e;
+      }
+    }
+  }
+
+  /**
+   * Works on a leased connection; one that turns out blocklisted is replaced.
+   *
+   * @throws VolumeException as of {@link #lease}
+   */
+  public <T> T connected(ClusterConfig config, Credentials credentials, Function<Lease, T> work) {
+    try (Lease lease = lease(config, credentials)) {
+      try {
+        return work.apply(lease);
+      } catch (CephException.Blocklisted e) {
+        lease.discard();
         throw e;
       }
     }
@@ -130,8 +150,8 @@ public final class ConnectionPool implements AutoCloseable {
       }
     }
     return switch (e.errno()) {
-      // A key that is not base64 of a key is EINVAL, an unknown user or a wrong key EACCES; without
-      // a usable key librados says ENOTSUP or ENOENT.
+      // A key that is not base64 of a key is EINVAL (from Ceph 20 on EACCES), an unknown user or a
+      // wrong key EACCES; without a usable key librados says ENOTSUP or ENOENT.
       case EACCES, EPERM, EINVAL, ENOENT, EOPNOTSUPP ->
           new VolumeException(
               Reason.UNAUTHENTICATED,
@@ -141,7 +161,8 @@ public final class ConnectionPool implements AutoCloseable {
                   + credentials
                   + " ("
                   + e.errno()
-                  + "): check userID and userKey",
+                  + "): check userID and userKey"
+                  + keyProblem(credentials, e),
               e);
       case ETIMEDOUT ->
           new VolumeException(
@@ -150,6 +171,15 @@ public final class ConnectionPool implements AutoCloseable {
               e);
       default -> e;
     };
+  }
+
+  /** EACCES is the cluster's word, so the key could be read; the others come before it is asked. */
+  private static String keyProblem(Credentials credentials, CephException e) {
+    return e instanceof CephException.Denied || !credentials.isAes256k()
+        ? ""
+        : "; the key is of the type aes256k, which the installed librados cannot read (19.2.6,"
+            + " 20.2.4 and newer can): update it, or give the user a key of the type aes if the"
+            + " cluster allows that";
   }
 
   private static Optional<VolumeException> addressProblem(
@@ -176,12 +206,17 @@ public final class ConnectionPool implements AutoCloseable {
     return entries.estimatedSize();
   }
 
-  /** Closes all connections, those that are leased when their leases end. */
+  /**
+   * Closes all connections, those that are leased when their leases end, and leases no more. Waits
+   * until those that nobody leases are closed, and so for calls that run on them without a lease.
+   */
   @Override
   public void close() {
+    closed = true;
     List<Entry> open = List.copyOf(entries.asMap().values());
     entries.invalidateAll();
     open.forEach(Entry::retire); // the cache tells its listener later, on a thread of its own
+    closer.await();
   }
 
   /** What tells connections apart; its text does not show the key. */
@@ -193,6 +228,7 @@ public final class ConnectionPool implements AutoCloseable {
     private final CompletableFuture<Connection> connected = new CompletableFuture<>();
     private boolean connecting;
     private boolean retired;
+    private boolean handedOut;
     private int leases;
     private long failedAtNanos;
 
@@ -216,6 +252,11 @@ public final class ConnectionPool implements AutoCloseable {
       }
       leases++;
       return true;
+    }
+
+    /** Takes one more lease for somebody who has one, be the entry retired or not. */
+    synchronized void share() {
+      leases++;
     }
 
     private Connection connection() {
@@ -274,19 +315,19 @@ public final class ConnectionPool implements AutoCloseable {
       close(unused);
     }
 
+    /** The connection when it is to be closed; only once, as several may retire an entry. */
     private @Nullable Connection closable() {
       boolean done = connected.isDone() && !connected.isCompletedExceptionally();
-      return retired && leases == 0 && done ? connected.join() : null;
+      if (!retired || handedOut || leases > 0 || !done) {
+        return null;
+      }
+      handedOut = true;
+      return connected.join();
     }
 
     private void close(@Nullable Connection connection) {
-      if (connection == null) {
-        return;
-      }
-      try {
-        connection.close();
-      } catch (RuntimeException e) {
-        LOG.warn("closing the connection of {} failed: {}", key.credentials, e.toString());
+      if (connection != null) {
+        closer.close(connection, key.credentials);
       }
     }
   }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.cluster;
 
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Base64;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +36,18 @@ public record Credentials(String userId, String key) {
         : fromSecrets(secrets);
   }
 
+  /**
+   * The credentials of who uses a volume that no driver made: {@code userID} and {@code userKey},
+   * or else {@code adminID} and {@code adminKey}.
+   *
+   * @throws VolumeException UNAUTHENTICATED when neither pair is there
+   */
+  public static Credentials fromUserSecrets(Map<String, String> secrets) {
+    return secrets.containsKey("userID") || secrets.containsKey("userKey")
+        ? fromSecrets(secrets)
+        : fromAdminSecrets(secrets);
+  }
+
   private static Credentials of(@Nullable String userId, @Nullable String key) {
     String id = userId == null ? "" : userId.strip();
     id = id.startsWith(CLIENT) ? id.substring(CLIENT.length()) : id;
@@ -45,6 +58,22 @@ public record Credentials(String userId, String key) {
               + " also adminID, adminKey)");
     }
     return new Credentials(id, key.strip());
+  }
+
+  /**
+   * Whether the key is of the type aes256k, which librados can read from 19.2.6 and 20.2.4 on. Its
+   * first two bytes are the type, of which 1 is aes.
+   */
+  boolean isAes256k() {
+    if (key.length() < 4) {
+      return false;
+    }
+    try {
+      byte[] begin = Base64.getDecoder().decode(key.substring(0, 4));
+      return begin[0] == 2 && begin[1] == 0;
+    } catch (IllegalArgumentException e) {
+      return false; // no key at all: librados says so
+    }
   }
 
   @Override

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.cluster;
 
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Clusters as the driver itself may use them, for calls that carry no secrets and for its own
@@ -17,7 +18,7 @@ import java.util.function.Function;
  */
 public final class DriverAccess {
   private final ClusterDirectory clusters;
-  private final CredentialsDirectory credentials;
+  private final Source credentials;
   private final ConnectionPool connections;
   private final Storage storage;
 
@@ -32,10 +33,33 @@ public final class DriverAccess {
       ClusterDirectory clusters,
       CredentialsDirectory credentials,
       ConnectionPool connections) {
+    this(storage, clusters, new Source(credentials::clusterIds, credentials::find), connections);
+  }
+
+  private DriverAccess(
+      Storage storage, ClusterDirectory clusters, Source credentials, ConnectionPool connections) {
     this.storage = storage;
     this.clusters = clusters;
     this.credentials = credentials;
     this.connections = connections;
+  }
+
+  /** Access to all configured clusters by the credentials of a caller alone. */
+  public static DriverAccess byCaller(
+      Storage storage, ClusterDirectory clusters, Credentials caller, ConnectionPool connections) {
+    return new DriverAccess(
+        storage,
+        clusters,
+        new Source(
+            () -> clusters.clusters().keySet().stream().sorted().toList(),
+            id -> Optional.of(caller)),
+        connections);
+  }
+
+  /** Access to the same clusters by the credentials of a caller. */
+  public DriverAccess as(Credentials caller) {
+    return new DriverAccess(
+        storage, clusters, new Source(credentials.ids(), id -> Optional.of(caller)), connections);
   }
 
   /**
@@ -47,7 +71,7 @@ public final class DriverAccess {
     Map<String, ClusterConfig> configured = clusters.clusters();
     List<ClusterConfig> usable = new ArrayList<>();
     Set<List<String>> places = new HashSet<>();
-    for (String id : credentials.clusterIds()) {
+    for (String id : credentials.ids().get()) {
       ClusterConfig config = configured.get(id);
       if (config != null && places.add(place(config))) {
         usable.add(config);
@@ -76,6 +100,11 @@ public final class DriverAccess {
     return clusters.require(clusterId);
   }
 
+  /** Requires that the cluster of a volume is configured; see {@link ClusterDirectory#holding}. */
+  public void requireHolding(VolumeId id) {
+    clusters.holding(id, "volume");
+  }
+
   /** A cluster by its id; empty when it is not configured. */
   public Optional<ClusterConfig> find(String clusterId) {
     return Optional.ofNullable(clusters.clusters().get(clusterId));
@@ -92,7 +121,8 @@ public final class DriverAccess {
       return storage.credentials(secrets);
     }
     return credentials
-        .find(clusterId)
+        .of()
+        .apply(clusterId)
         .orElseThrow(
             () ->
                 new VolumeException(
@@ -109,13 +139,9 @@ public final class DriverAccess {
 
   /** Works on a cluster; a connection that turns out blocklisted is replaced. */
   public <T> T connected(ClusterConfig cluster, Credentials user, Function<Lease, T> work) {
-    try (Lease lease = connections.lease(cluster, user)) {
-      try {
-        return work.apply(lease);
-      } catch (CephException.Blocklisted e) {
-        lease.discard();
-        throw e;
-      }
-    }
+    return connections.connected(cluster, user, work);
   }
+
+  /** Which clusters there are credentials for, and which those are. */
+  private record Source(Supplier<List<String>> ids, Function<String, Optional<Credentials>> of) {}
 }

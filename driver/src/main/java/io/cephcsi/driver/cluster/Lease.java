@@ -62,6 +62,20 @@ public final class Lease implements AutoCloseable {
     return entry.connectApart(config, options);
   }
 
+  /**
+   * One more lease of this connection, for what outlives this one: as long as it is not closed, the
+   * connection stays open, even when it was discarded.
+   *
+   * @throws IllegalStateException if this one is closed
+   */
+  public synchronized Lease share() {
+    if (closed) {
+      throw new IllegalStateException("the lease is closed");
+    }
+    entry.share();
+    return new Lease(config, entry, connection);
+  }
+
   /** Says that the connection is of no use any more: the next lease gets a new one. */
   public void discard() {
     entry.retire();

@@ -15,15 +15,16 @@ import java.util.regex.Pattern;
  *
  * @param host a name or an address, without brackets
  * @param ports where it may listen: the one that is given, or the usual two
+ * @param messenger the version of the protocol there, 1 or 2; 0 when it is not said
  */
-record MonitorAddress(String host, List<Integer> ports) {
+record MonitorAddress(String host, List<Integer> ports, int messenger) {
   private static final List<Integer> USUAL = List.of(3300, 6789);
   private static final int MAX_PORT = 65535;
   private static final Pattern PART =
       Pattern.compile("\\[(?:v[12]|any):[^\\[\\]]*(?:\\[[^\\]]*][^\\[\\]]*)*]|[^,;\\s]+");
   private static final Pattern ADDRESS =
       Pattern.compile(
-          "(?:(?:v[12]|any):)?"
+          "(?:(?:v([12])|any):)?"
               + "(?:\\[([0-9A-Fa-f:.]+)]|([A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9.])?))"
               + "(?::(\\d{1,5}))?(?:/\\d+)?");
   private static final Pattern BARE_IP6 = Pattern.compile("[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,}");
@@ -60,20 +61,21 @@ record MonitorAddress(String host, List<Integer> ports) {
 
   private static MonitorAddress single(String text) {
     if (BARE_IP6.matcher(text).matches()) {
-      return new MonitorAddress(text, USUAL);
+      return new MonitorAddress(text, USUAL, 0);
     }
     Matcher address = ADDRESS.matcher(text);
     if (!address.matches()) {
       throw new IllegalArgumentException("\"" + text + "\" is not the address of a monitor");
     }
-    String host = address.group(1) == null ? address.group(2) : address.group(1);
-    if (address.group(3) == null) {
-      return new MonitorAddress(host, USUAL);
+    int messenger = address.group(1) == null ? 0 : Integer.parseInt(address.group(1));
+    String host = address.group(2) == null ? address.group(3) : address.group(2);
+    if (address.group(4) == null) {
+      return new MonitorAddress(host, USUAL, messenger);
     }
-    int port = Integer.parseInt(address.group(3));
+    int port = Integer.parseInt(address.group(4));
     if (port < 1 || port > MAX_PORT) {
       throw new IllegalArgumentException("\"" + text + "\" has the port " + port);
     }
-    return new MonitorAddress(host, List.of(port));
+    return new MonitorAddress(host, List.of(port), messenger);
   }
 }

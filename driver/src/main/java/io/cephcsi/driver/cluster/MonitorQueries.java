@@ -12,14 +12,18 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Questions to the monitors as typed calls; each is one round trip. */
 public final class MonitorQueries {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SEVERE = "HEALTH_ERR";
+  private static final Pattern RELEASE = Pattern.compile("^ceph version (\\d{1,4})\\.");
   private static final List<String> OF_DATA = List.of("OSD_", "POOL_", "PG_", "OBJECT_", "MON_");
 
   private MonitorQueries() {}
@@ -141,6 +145,35 @@ public final class MonitorQueries {
   static OptionalLong decodeAllocationUnit(JsonNode metadata) {
     long unit = metadata.path("bluestore_min_alloc_size").asLong(0);
     return unit > 0 ? OptionalLong.of(unit) : OptionalLong.empty();
+  }
+
+  /**
+   * The oldest release that daemons of some types run, such as 18.
+   *
+   * @param types such as {@code mds}
+   * @return empty if there are none, or one does not say
+   */
+  public static OptionalInt oldestRelease(RadosCluster cluster, Set<String> types) {
+    return decodeOldestRelease(ask(cluster, "versions", Map.of()), types);
+  }
+
+  static OptionalInt decodeOldestRelease(JsonNode answer, Set<String> types) {
+    int oldest = Integer.MAX_VALUE;
+    for (String type : types) {
+      List<String> versions = new ArrayList<>();
+      answer.path(type).fieldNames().forEachRemaining(versions::add);
+      for (String version : versions) {
+        Matcher matcher = RELEASE.matcher(version);
+        if (!matcher.find()) {
+          return OptionalInt.empty();
+        }
+        oldest = Math.min(oldest, Integer.parseInt(matcher.group(1)));
+      }
+      if (versions.isEmpty()) {
+        return OptionalInt.empty();
+      }
+    }
+    return types.isEmpty() ? OptionalInt.empty() : OptionalInt.of(oldest);
   }
 
   private static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {

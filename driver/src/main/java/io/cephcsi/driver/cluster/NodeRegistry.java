@@ -112,12 +112,17 @@ public final class NodeRegistry {
     }
   }
 
+  /** Whether a node is known to have been registered, without asking a cluster. */
+  public boolean anySeen() {
+    return ownNode.isPresent() || anySeen;
+  }
+
   /**
    * Whether any node is registered on any cluster; once it was so, it stays so. A cluster that
    * cannot be asked does not count.
    */
   public boolean anyRegistered() {
-    if (ownNode.isPresent() || anySeen) {
+    if (anySeen()) {
       return true;
     }
     anySeen = access.clusters().stream().anyMatch(this::anyRegisteredOn);

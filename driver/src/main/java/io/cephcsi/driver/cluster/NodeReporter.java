@@ -10,6 +10,7 @@ import org.slf4j.LoggerFactory;
 public final class NodeReporter implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NodeReporter.class);
   private static final int PERIOD_SECONDS = 60;
+  private static final int LAST_MOMENTS_SECONDS = 1;
 
   private final ScheduledExecutorService timer =
       Executors.newSingleThreadScheduledExecutor(
@@ -38,8 +39,16 @@ public final class NodeReporter implements AutoCloseable {
     }
   }
 
+  /** Reports no more; waits a moment for a report that runs. */
   @Override
   public void close() {
     timer.shutdownNow();
+    try {
+      if (!timer.awaitTermination(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS)) {
+        LOG.info("a report of the node is still running; its cluster does not answer");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

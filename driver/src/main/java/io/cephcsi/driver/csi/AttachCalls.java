@@ -5,6 +5,7 @@ import static io.cephcsi.driver.csi.Requests.required;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.Attachment;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -44,6 +45,11 @@ final class AttachCalls {
             reason -> {
               throw VolumeException.invalid("volume_capability: " + reason);
             });
+    Optional<StaticVolume> byHand =
+        StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
+    if (byHand.isPresent()) {
+      return publish(request, byHand.get());
+    }
     VolumeId id = Requests.volumeId(request.getVolumeId());
     Attachment wanted =
         new Attachment(
@@ -63,6 +69,24 @@ final class AttachCalls {
         });
   }
 
+  /** Of a volume that no driver made there is no journal in which a node could be written down. */
+  private CompletableFuture<ControllerPublishVolumeResponse> publish(
+      ControllerPublishVolumeRequest request, StaticVolume volume) {
+    Credentials user =
+        request.getSecretsMap().isEmpty()
+            ? own.access().credentials(volume.clusterId(), request.getSecretsMap())
+            : Credentials.fromUserSecrets(request.getSecretsMap());
+    return operations.start(
+        volume.handle(),
+        "ControllerPublishVolume",
+        backend.executor(volume.clusterId()),
+        operation -> {
+          requireAttaching();
+          backend.require(volume, user);
+          return ControllerPublishVolumeResponse.getDefaultInstance();
+        });
+  }
+
   CompletableFuture<ControllerUnpublishVolumeResponse> unpublish(
       ControllerUnpublishVolumeRequest request) {
     Optional<VolumeId> parsed = VolumeId.parse(required(request.getVolumeId(), "volume_id"));
@@ -71,12 +95,7 @@ final class AttachCalls {
       return CompletableFuture.completedFuture(done); // no such volume can be anywhere
     }
     VolumeId id = parsed.get();
-    if (own.access().find(id.clusterId()).isEmpty()) {
-      // Not proof that the volume is gone: the configuration may be wrong.
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "cluster \"" + id.clusterId() + "\" of volume " + id + " is not configured");
-    }
+    own.access().requireHolding(id);
     Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
     return operations.start(
         id.toString(),

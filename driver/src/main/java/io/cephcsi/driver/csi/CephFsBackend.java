@@ -11,6 +11,7 @@ import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -50,10 +51,9 @@ public final class CephFsBackend implements ControllerBackend {
     return List.of();
   }
 
-  /** Apart from those of RBD: commands to the manager have no timeout. */
   @Override
   public Executor executor(String clusterId) {
-    return executors.calls("cephfs-" + clusterId);
+    return executors.calls(storage(), clusterId);
   }
 
   @Override
@@ -98,6 +98,11 @@ public final class CephFsBackend implements ControllerBackend {
   @Override
   public void require(VolumeId id, Credentials credentials) {
     volumes.require(id, credentials);
+  }
+
+  @Override
+  public void require(StaticVolume volume, Credentials credentials) {
+    volumes.place(volume, credentials);
   }
 
   @Override

@@ -7,6 +7,7 @@ import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -47,6 +48,9 @@ public interface ControllerBackend {
 
   /** Requires that a volume exists. */
   void require(VolumeId id, Credentials credentials);
+
+  /** Requires that a volume exists that no driver made. */
+  void require(StaticVolume volume, Credentials credentials);
 
   /**
    * Grows a volume; never shrinks it.

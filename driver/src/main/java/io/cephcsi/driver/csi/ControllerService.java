@@ -10,6 +10,7 @@ import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
@@ -180,6 +181,19 @@ public final class ControllerService extends OwnAccessController {
         answer -> {
           required(request.getVolumeId(), "volume_id");
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
+          Optional<StaticVolume> byHand =
+              StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
+          if (byHand.isPresent()) {
+            StaticVolume volume = byHand.get();
+            Credentials user = Credentials.fromUserSecrets(request.getSecretsMap());
+            return operations.read(
+                "ValidateVolumeCapabilities of " + volume.handle(),
+                backend.executor(volume.clusterId()),
+                () -> {
+                  backend.require(volume, user);
+                  return validated(request);
+                });
+          }
           VolumeId id = Requests.volumeId(request.getVolumeId());
           Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           return operations.read(

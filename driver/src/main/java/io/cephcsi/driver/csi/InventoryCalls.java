@@ -4,6 +4,7 @@ import static io.cephcsi.driver.csi.Requests.required;
 
 import com.google.protobuf.Int64Value;
 import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.Capacity;
 import io.cephcsi.driver.volume.ListPage;
 import io.cephcsi.driver.volume.ListedSnapshot;
@@ -24,24 +25,30 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCondition;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /** The controller's questions on volumes and snapshots: decode, call, encode. */
 final class InventoryCalls {
   private final OwnAccess own;
   private final ControllerBackend backend;
+  private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
-  InventoryCalls(OwnAccess own, ControllerBackend backend, ClusterExecutors executors) {
+  InventoryCalls(
+      OwnAccess own,
+      ControllerBackend backend,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
     this.own = own;
     this.backend = backend;
+    this.operations = operations;
     this.executors = executors;
   }
 
   CompletableFuture<ListVolumesResponse> listVolumes(ListVolumesRequest request) {
     requireNotNegative(request.getMaxEntries());
     return onLists(
+        "ListVolumes",
         () ->
             volumes(own.inventory().volumes(request.getMaxEntries(), request.getStartingToken())));
   }
@@ -86,6 +93,7 @@ final class InventoryCalls {
       return CompletableFuture.completedFuture(ListSnapshotsResponse.getDefaultInstance());
     }
     return onLists(
+        "ListSnapshots",
         () -> {
           ListPage<ListedSnapshot> page =
               own.inventory()
@@ -104,6 +112,7 @@ final class InventoryCalls {
     }
     String source = request.getSourceVolumeId();
     return onCluster(
+        "ListSnapshots",
         id.get(),
         () -> {
           ListSnapshotsResponse.Builder response = ListSnapshotsResponse.newBuilder();
@@ -123,6 +132,7 @@ final class InventoryCalls {
     String text = required(request.getSnapshotId(), "snapshot_id");
     VolumeId id = VolumeId.parse(text).orElseThrow(() -> noSnapshot(text));
     return onCluster(
+        "GetSnapshot",
         id,
         () ->
             GetSnapshotResponse.newBuilder()
@@ -141,6 +151,7 @@ final class InventoryCalls {
   CompletableFuture<ControllerGetVolumeResponse> getVolume(ControllerGetVolumeRequest request) {
     VolumeId id = Requests.volumeId(request.getVolumeId());
     return onCluster(
+        "ControllerGetVolume",
         id,
         () -> {
           ListedVolume volume = own.inventory().volume(id);
@@ -157,6 +168,7 @@ final class InventoryCalls {
   CompletableFuture<GetCapacityResponse> getCapacity(GetCapacityRequest request) {
     boolean possible = backend.unsupported(request.getVolumeCapabilitiesList(), true).isEmpty();
     return onLists(
+        "GetCapacity",
         () -> {
           Capacity capacity =
               request.getParametersCount() == 0
@@ -181,15 +193,11 @@ final class InventoryCalls {
   }
 
   /** Lists and sums are about all clusters, so they have threads of their own. */
-  private <T> CompletableFuture<T> onLists(Supplier<T> work) {
-    return on(executors.lists(), work);
+  private <T> CompletableFuture<T> onLists(String call, Supplier<T> work) {
+    return operations.read(call, executors.lists(backend.storage()), work);
   }
 
-  private <T> CompletableFuture<T> onCluster(VolumeId id, Supplier<T> work) {
-    return on(backend.executor(id.clusterId()), work);
-  }
-
-  private static <T> CompletableFuture<T> on(Executor executor, Supplier<T> work) {
-    return CompletableFuture.supplyAsync(work, executor);
+  private <T> CompletableFuture<T> onCluster(String call, VolumeId id, Supplier<T> work) {
+    return operations.read(call + " of " + id, backend.executor(id.clusterId()), work);
   }
 }

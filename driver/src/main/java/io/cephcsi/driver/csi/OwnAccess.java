@@ -23,6 +23,11 @@ public record OwnAccess(
     VolumeAttachments attachments,
     NodeRegistry nodes,
     boolean alwaysAttach) {
+  /** Whether volumes are published to nodes as far as is known, without asking a cluster. */
+  boolean isKnownToAttach() {
+    return alwaysAttach || nodes.anySeen();
+  }
+
   /** Whether volumes are published to nodes; may block on the clusters until it is so once. */
   boolean attaches() {
     return alwaysAttach || nodes.anyRegistered();

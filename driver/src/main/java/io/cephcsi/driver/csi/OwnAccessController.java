@@ -64,7 +64,7 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
     this.own = own;
     this.backend = backend;
     this.executors = executors;
-    this.inventory = own.map(access -> new InventoryCalls(access, backend, executors));
+    this.inventory = own.map(access -> new InventoryCalls(access, backend, operations, executors));
     this.attach = own.map(access -> new AttachCalls(access, backend, operations));
   }
 
@@ -73,17 +73,21 @@ abstract class OwnAccessController extends ControllerGrpc.ControllerImplBase {
     if (own.isEmpty()) {
       return CompletableFuture.completedFuture(List.of());
     }
-    return CompletableFuture.supplyAsync(own.get()::attaches, executors.lists())
-        .completeOnTimeout(false, PATIENCE_SECONDS, TimeUnit.SECONDS)
-        .thenApply(
-            attaches -> {
-              List<RPC.Type> types = new ArrayList<>(ALWAYS);
-              types.addAll(backend.capabilities());
-              if (attaches) {
-                types.addAll(WITH_NODES);
-              }
-              return types;
-            });
+    OwnAccess access = own.get();
+    CompletableFuture<Boolean> asked =
+        access.isKnownToAttach()
+            ? CompletableFuture.completedFuture(true)
+            : CompletableFuture.supplyAsync(access::attaches, executors.lists(backend.storage()))
+                .completeOnTimeout(false, PATIENCE_SECONDS, TimeUnit.SECONDS);
+    return asked.thenApply(
+        attaches -> {
+          List<RPC.Type> types = new ArrayList<>(ALWAYS);
+          types.addAll(backend.capabilities());
+          if (attaches) {
+            types.addAll(WITH_NODES);
+          }
+          return types;
+        });
   }
 
   @Override

@@ -9,9 +9,11 @@ import io.cephcsi.driver.rbd.RbdParameters;
 import io.cephcsi.driver.rbd.RbdSnapshots;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.rbd.SnapshotParameters;
+import io.cephcsi.driver.rbd.StaticImage;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -50,7 +52,7 @@ public final class RbdBackend implements ControllerBackend {
 
   @Override
   public Executor executor(String clusterId) {
-    return executors.calls(clusterId);
+    return executors.calls(storage(), clusterId);
   }
 
   @Override
@@ -74,6 +76,11 @@ public final class RbdBackend implements ControllerBackend {
   @Override
   public void require(VolumeId id, Credentials credentials) {
     volumes.size(id, credentials);
+  }
+
+  @Override
+  public void require(StaticVolume volume, Credentials credentials) {
+    volumes.require(StaticImage.of(volume), credentials);
   }
 
   @Override

@@ -3,6 +3,9 @@ package io.cephcsi.driver.csi;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Optional;
 
 /** Decodes what several requests have in common; what is missing is named. */
 public final class Requests {
@@ -31,5 +34,39 @@ public final class Requests {
   /** The capacity range; none is any. */
   public static CapacityRange capacity(io.cephcsi.proto.csi.v1.CapacityRange range) {
     return new CapacityRange(range.getRequiredBytes(), range.getLimitBytes());
+  }
+
+  /** A path that may be left out; empty then. */
+  public static Optional<Path> optionalPath(String value, String field) {
+    return value.isEmpty() ? Optional.empty() : Optional.of(path(value, field));
+  }
+
+  /**
+   * Where a volume is said to be on a node; a relative path is no place of a volume.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when it is missing, NOT_FOUND when it is relative
+   */
+  static Path volumePath(String value) {
+    if (!required(value, "volume_path").startsWith("/")) {
+      throw VolumeException.notFound("volume_path " + value + " is no place of a volume");
+    }
+    return path(value, "volume_path");
+  }
+
+  /**
+   * A path that must be given, absolute.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when it is not
+   */
+  public static Path path(String value, String field) {
+    try {
+      Path path = Path.of(required(value, field)).normalize();
+      if (path.isAbsolute() && path.getNameCount() > 0) {
+        return path;
+      }
+    } catch (InvalidPathException e) {
+      throw VolumeException.invalid(field + ": " + e.getMessage());
+    }
+    throw VolumeException.invalid(field + " must be an absolute path, not " + value);
   }
 }

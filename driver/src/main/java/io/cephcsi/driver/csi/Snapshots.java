@@ -19,6 +19,7 @@ final class Snapshots {
         .setCreationTime(
             Timestamp.newBuilder().setSeconds(created.getEpochSecond()).setNanos(created.getNano()))
         .setReadyToUse(true)
+        .setGroupSnapshotId(snapshot.group().orElse(""))
         .build();
   }
 }

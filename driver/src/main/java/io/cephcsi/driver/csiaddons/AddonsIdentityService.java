@@ -11,6 +11,7 @@ import io.cephcsi.proto.addons.identity.IdentityGrpc;
 import io.cephcsi.proto.addons.identity.ProbeRequest;
 import io.cephcsi.proto.addons.identity.ProbeResponse;
 import io.grpc.stub.StreamObserver;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
@@ -48,6 +49,47 @@ public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
     return Capability.newBuilder()
         .setReclaimSpace(
             Capability.ReclaimSpace.newBuilder().setType(Capability.ReclaimSpace.Type.OFFLINE))
+        .build();
+  }
+
+  /**
+   * The capabilities of volume groups.
+   *
+   * @param keepVolumes whether a group that has volumes is not deleted
+   */
+  public static List<Capability> volumeGroups(boolean keepVolumes) {
+    List<Capability.VolumeGroup.Type> types =
+        new ArrayList<>(
+            List.of(
+                Capability.VolumeGroup.Type.VOLUME_GROUP,
+                Capability.VolumeGroup.Type.LIMIT_VOLUME_TO_ONE_VOLUME_GROUP,
+                Capability.VolumeGroup.Type.MODIFY_VOLUME_GROUP,
+                Capability.VolumeGroup.Type.GET_VOLUME_GROUP,
+                Capability.VolumeGroup.Type.LIST_VOLUME_GROUPS));
+    if (keepVolumes) {
+      types.add(Capability.VolumeGroup.Type.DO_NOT_ALLOW_VG_TO_DELETE_VOLUMES);
+    }
+    return types.stream()
+        .map(
+            type ->
+                Capability.newBuilder()
+                    .setVolumeGroup(Capability.VolumeGroup.newBuilder().setType(type))
+                    .build())
+        .toList();
+  }
+
+  /** The capability of serving a node's calls. */
+  public static Capability nodeService() {
+    return Capability.newBuilder()
+        .setService(Capability.Service.newBuilder().setType(Capability.Service.Type.NODE_SERVICE))
+        .build();
+  }
+
+  /** The capability of reclaiming volumes that are mounted on this node. */
+  public static Capability onlineReclaim() {
+    return Capability.newBuilder()
+        .setReclaimSpace(
+            Capability.ReclaimSpace.newBuilder().setType(Capability.ReclaimSpace.Type.ONLINE))
         .build();
   }
 

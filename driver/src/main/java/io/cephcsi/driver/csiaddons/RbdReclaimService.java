@@ -79,7 +79,7 @@ public final class RbdReclaimService
     return response.build();
   }
 
-  private static void ifPresent(OptionalLong bytes, Consumer<StorageConsumption> field) {
+  static void ifPresent(OptionalLong bytes, Consumer<StorageConsumption> field) {
     if (bytes.isPresent()) {
       field.accept(StorageConsumption.newBuilder().setUsageBytes(bytes.getAsLong()).build());
     }

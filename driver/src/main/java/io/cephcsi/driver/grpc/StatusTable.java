@@ -1,6 +1,7 @@
 package io.cephcsi.driver.grpc;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.node.CommandException;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -43,6 +44,10 @@ public final class StatusTable {
       return status(
           Status.Code.UNAVAILABLE,
           "too many calls wait for this cluster, or the driver is stopping; try again later");
+    }
+    if (error instanceof CommandException e) {
+      return status(
+          e.timedOut() ? Status.Code.DEADLINE_EXCEEDED : Status.Code.INTERNAL, e.getMessage());
     }
     LOG.error("unexpected failure", error);
     return status(

@@ -47,7 +47,7 @@ public final class AttachmentJournal {
   private static final String READONLY = "readonly";
   private static final String MODE = "mode";
   private static final String ACCESS = "access";
-  private static final String DELETING = "csi.java.deleting";
+  static final String DELETING = "csi.java.deleting";
   private static final Logger LOG = LoggerFactory.getLogger(AttachmentJournal.class);
   private static final int ATTEMPTS = 20;
   private static final byte[] ABSENT = {};
@@ -150,25 +150,37 @@ public final class AttachmentJournal {
    * @param entry what the journal says of the volume
    * @return stands for this mark
    * @throws VolumeException FAILED_PRECONDITION naming the node that has the volume; NOT_FOUND if
-   *     it was deleted meanwhile
+   *     it was deleted meanwhile; ABORTED if the entry has a mark that was taken back meanwhile
    */
   public String beginDeletion(VolumeId id, JournalEntry entry) {
-    String mark = Instant.now() + " " + UUID.randomUUID();
+    String mark = newMark();
     change(
         id,
         entry,
         current -> {
           requireNone(id, current);
+          if (isBeingDeleted(entry) && !isBeingDeleted(current)) {
+            throw new VolumeException(
+                Reason.ABORTED, "the deletion of volume " + id + " was called off; try again");
+          }
           return Optional.of(write -> write.omapSet(Map.of(DELETING, mark.getBytes(UTF_8))));
         });
     return mark;
   }
 
-  /** Takes back a mark of a volume that is not deleted after all; what hinders that is noted. */
+  static String newMark() {
+    return Instant.now() + " " + UUID.randomUUID();
+  }
+
+  /**
+   * Takes back a mark of a volume that is not deleted after all; what hinders that is noted. What
+   * an attempt gave up stays marked: it is ended without another look, so nobody may take it over.
+   */
   public void endDeletion(VolumeId id, String mark) {
     try {
       journal
           .byUuid(id.uuid())
+          .filter(marked -> !Attempt.isGivenUp(marked))
           .ifPresent(
               marked ->
                   change(
@@ -181,6 +193,11 @@ public final class AttachmentJournal {
     } catch (CephException | VolumeException e) {
       LOG.warn("volume {} stays marked as being deleted: {}", id, e.getMessage());
     }
+  }
+
+  /** Whether a deletion of the volume has begun, and perhaps died. */
+  public static boolean isBeingDeleted(JournalEntry entry) {
+    return entry.attributes().containsKey(DELETING);
   }
 
   private static void requireNotDeleting(VolumeId id, JournalEntry entry) {
@@ -201,7 +218,7 @@ public final class AttachmentJournal {
    *
    * @throws VolumeException FAILED_PRECONDITION naming the node
    */
-  public static void requireNone(VolumeId id, JournalEntry entry) {
+  private static void requireNone(VolumeId id, JournalEntry entry) {
     List<Attachment> attachments = of(entry);
     if (!attachments.isEmpty()) {
       throw new VolumeException(

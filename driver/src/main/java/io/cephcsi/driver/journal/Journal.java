@@ -41,6 +41,7 @@ public final class Journal {
   private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
   private static final byte[] ABSENT = {};
   private static final int MAX_ATTRIBUTES = 1000;
+  private static final int TAKEOVERS = 5;
   private static final HexFormat HEX = HexFormat.of();
 
   private final JournalKind kind;
@@ -133,6 +134,38 @@ public final class Journal {
     }
   }
 
+  /**
+   * Reserves a name for an attempt at making what it stands for, or finds what it has. What is not
+   * made is taken over from whoever was making it, dead or alive. A new name costs two round trips,
+   * one that is made three, one that is taken over four.
+   *
+   * @param requestName the name that the caller gave
+   * @param name makes the name on the cluster from the uuid
+   * @param attributes further keys of a new entry
+   * @return to be completed, unless its entry is made already, or being deleted
+   * @throws VolumeException ABORTED if others begin attempts all the time
+   */
+  public Attempt begin(
+      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+    String number = UUID.randomUUID().toString();
+    Map<String, String> numbered = new LinkedHashMap<>(attributes);
+    numbered.put(JournalEntry.MAKER, number);
+    for (int i = 0; i < TAKEOVERS; i++) {
+      JournalEntry entry = reserve(requestName, name, numbered);
+      if (entry.isMade()
+          || AttachmentJournal.isBeingDeleted(entry)
+          || entry.maker().equals(Optional.of(number))) {
+        return new Attempt(this, entry, number);
+      }
+      Optional<Attempt> next = Attempt.takeOver(this, entry, number);
+      if (next.isPresent()) {
+        return next.get();
+      }
+    }
+    throw new VolumeException(
+        Reason.ABORTED, "other drivers are making " + requestName + "; try again");
+  }
+
   /** The entry of a name whose directory key is set, completed if a process died over it. */
   private JournalEntry reserved(
       String requestName, Function<UUID, String> name, Map<String, String> attributes) {
@@ -144,7 +177,36 @@ public final class Journal {
     }
     return byUuid(value.uuid())
         .map(entry -> requireName(entry, requestName))
-        .orElseGet(() -> createObject(value.uuid(), requestName, name, attributes));
+        .orElseGet(() -> createAgain(value, requestName, name, attributes));
+  }
+
+  /**
+   * The object of a key that is there. It may be that of an entry that was just removed: then the
+   * key is gone, which goes first, and what was made of the uuid is nobody's.
+   */
+  private JournalEntry createAgain(
+      DirectoryValue value,
+      String requestName,
+      Function<UUID, String> name,
+      Map<String, String> attributes) {
+    JournalEntry entry = createObject(value.uuid(), requestName, name, attributes);
+    if (!directoryValue(requestName).equals(Optional.of(value))) {
+      String maker = attributes.get(JournalEntry.MAKER);
+      if (maker != null) {
+        removeUnlessTakenOver(value.uuid(), maker);
+      }
+      throw justDeleted("the name " + requestName, Optional.empty());
+    }
+    return entry;
+  }
+
+  private void removeUnlessTakenOver(UUID uuid, String maker) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(JournalEntry.MAKER, maker.getBytes(UTF_8)).remove();
+      imagePool.operate(kind.object(uuid), write);
+    } catch (CephException.NotFound | CephException.Canceled e) {
+      LOG.debug("entry {} is gone, or another attempt's", uuid);
+    }
   }
 
   /** An entry of another name must not be handed out: deleting one would delete the other. */
@@ -203,6 +265,13 @@ public final class Journal {
         : new VolumeException(Reason.ABORTED, message);
   }
 
+  /** Whether the name of an entry leads to it; one round trip. */
+  public boolean isReserved(JournalEntry entry) {
+    return directoryValue(entry.requestName())
+        .filter(value -> value.uuid().equals(entry.uuid()))
+        .isPresent();
+  }
+
   /** The pool of the image that a name stands for; one round trip, empty for no such name. */
   public OptionalLong imagePoolOf(String requestName) {
     return directoryValue(requestName).stream().mapToLong(DirectoryValue::poolId).findFirst();
@@ -235,25 +304,9 @@ public final class Journal {
     }
   }
 
-  /**
-   * Records the id of the image of a volume, which completes it, and what it was made from; one
-   * round trip.
-   */
-  public void complete(UUID uuid, String imageId, Optional<String> contentSource) {
-    Map<String, String> attributes = new LinkedHashMap<>();
-    attributes.put(JournalEntry.IMAGE_ID, imageId);
-    contentSource.ifPresent(id -> attributes.put(JournalEntry.CONTENT_SOURCE, id));
-    set(uuid, attributes);
-  }
-
   /** Records the id of an entry's RBD image; one round trip. */
   public void setImageId(UUID uuid, String imageId) {
-    complete(uuid, imageId, Optional.empty());
-  }
-
-  /** Records that a snapshot was taken that stays on its volume's image; one round trip. */
-  public void completeNative(UUID uuid, long snapshotId) {
-    set(uuid, Map.of(JournalEntry.NATIVE_SNAPSHOT, Long.toString(snapshotId)));
+    set(uuid, Map.of(JournalEntry.IMAGE_ID, imageId));
   }
 
   /** Records that the image of such a snapshot is taken out of the trash; one round trip. */
@@ -293,6 +346,11 @@ public final class Journal {
   public void undo(JournalEntry entry) {
     removeObject(entry.uuid());
     removeDirectoryKey(entry);
+  }
+
+  /** Writes to the object of an entry. */
+  void write(UUID uuid, WriteOperation write) {
+    imagePool.operate(kind.object(uuid), write);
   }
 
   private void removeDirectoryKey(JournalEntry entry) {

@@ -43,7 +43,14 @@ public record JournalEntry(
   public static final String CLONED_SUBVOLUME = "csi.java.clonedsubvolume";
 
   static final String DELETED = "csi.java.deleted";
-  static final String GROUP_ID = "csi.groupid";
+
+  /** Of what is being made: which {@link Attempt} makes it. It goes when it is made. */
+  static final String MAKER = "csi.java.maker";
+
+  private static final String ENCRYPTION_KMS = "csi.volume.encryptKMS";
+
+  /** Of a snapshot that was taken together with others: the identifier of their group. */
+  public static final String GROUP_ID = "csi.groupid";
 
   /** Copies the attributes. */
   public JournalEntry {
@@ -61,6 +68,21 @@ public record JournalEntry(
    */
   public Optional<String> contentSource() {
     return Optional.ofNullable(attributes.get(CONTENT_SOURCE));
+  }
+
+  /** Whether its image, or its snapshot on its volume's image, was recorded as made. */
+  public boolean isMade() {
+    return imageId().isPresent() || nativeSnapshot().isPresent();
+  }
+
+  /** Which attempt makes it; empty for what is made, or is made by other programs. */
+  Optional<String> maker() {
+    return Optional.ofNullable(attributes.get(MAKER));
+  }
+
+  /** Whether ceph-csi encrypts what is in it. */
+  public boolean isEncrypted() {
+    return attributes.containsKey(ENCRYPTION_KMS);
   }
 
   /** The snapshot that a shallow volume shows; empty for other volumes. */
@@ -115,7 +137,7 @@ public record JournalEntry(
     return attributes.containsKey(OUT_OF_TRASH);
   }
 
-  /** The group that the volume is a member of. */
+  /** The group that a volume is a member of, or that a snapshot was taken with. */
   public Optional<String> groupId() {
     return Optional.ofNullable(attributes.get(GROUP_ID)).filter(id -> !id.isEmpty());
   }

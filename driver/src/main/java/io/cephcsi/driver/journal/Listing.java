@@ -84,7 +84,8 @@ public final class Listing<T> {
       access.connected(
           cluster,
           lease -> {
-            ParallelReads reads = new ParallelReads(executors.reads(cluster.clusterId()));
+            ParallelReads reads =
+                new ParallelReads(executors.reads(access.storage(), cluster.clusterId()));
             read(ClusterView.of(lease, reads));
             return null;
           });

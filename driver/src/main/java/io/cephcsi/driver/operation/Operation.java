@@ -1,9 +1,14 @@
 package io.cephcsi.driver.operation;
 
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A running operation, as the work sees it: it says how far it is and asks whether it should stop.
@@ -16,8 +21,10 @@ public final class Operation {
   private final Clock clock;
   private volatile String phase = "waiting";
   private volatile double percent;
-  private volatile boolean cancelled;
+  private volatile String cancelled = "";
   private volatile int sharers; // changed by the registry only, one thread at a time
+  private final AtomicBoolean begunOrDropped = new AtomicBoolean();
+  private volatile @Nullable Consumer<VolumeException> yielding;
 
   Operation(String kind, String key, Clock clock) {
     this.kind = kind;
@@ -57,8 +64,13 @@ public final class Operation {
     percent = total <= 0 ? 0 : Math.min(100, 100.0 * done / total);
   }
 
-  /** Whether the driver wants the work to stop at the next safe point. */
+  /** Whether the work is to stop at the next safe point. */
   public boolean isCancelled() {
+    return !cancelled.isEmpty();
+  }
+
+  /** Why the work is to stop; empty while it is not. */
+  public String whyCancelled() {
     return cancelled;
   }
 
@@ -71,8 +83,43 @@ public final class Operation {
     sharers = count;
   }
 
-  void cancel() {
-    cancelled = true;
+  void cancel(String why) {
+    cancelled = why;
+  }
+
+  /**
+   * Lets the operation give way to every other that wants its key.
+   *
+   * @param dropped told when it gives way before it has begun
+   */
+  void yields(Consumer<VolumeException> dropped) {
+    yielding = dropped;
+  }
+
+  /** Begins the work; false if it gave way before, and must not be done. */
+  boolean begin() {
+    return begunOrDropped.compareAndSet(false, true);
+  }
+
+  /**
+   * Gives way to an operation of another kind, if this is one that does: at its next safe point
+   * once it has begun.
+   *
+   * @return whether it had not begun, and will not: then the key is free to be taken
+   */
+  boolean giveWayTo(String other) {
+    Consumer<VolumeException> dropped = yielding;
+    if (dropped == null || other.equals(kind)) {
+      return false;
+    }
+    cancel(other + " wants it");
+    if (!begunOrDropped.compareAndSet(false, true)) {
+      return false;
+    }
+    dropped.accept(
+        new VolumeException(
+            Reason.ABORTED, kind + " of " + key + " gave way to " + other + " before it began"));
+    return true;
   }
 
   /** For ABORTED: what runs, since when, which phase, how far. */

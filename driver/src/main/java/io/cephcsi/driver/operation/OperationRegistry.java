@@ -7,8 +7,12 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Deque;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -67,6 +71,11 @@ public final class OperationRegistry {
     return "snapshot name " + requestName;
   }
 
+  /** The key that operations on the request name of a volume group, or its snapshot, lock. */
+  public static String groupName(String requestName) {
+    return "group name " + requestName;
+  }
+
   /**
    * Starts an operation, unless one with its key runs.
    *
@@ -81,17 +90,19 @@ public final class OperationRegistry {
    */
   public <T> CompletableFuture<T> start(
       String key, String kind, Executor executor, Function<Operation, T> work) {
-    return inTime(kind + " of " + key, launch(key, kind, executor, work));
+    return inTime(kind + " of " + key, launch(key, kind, false, executor, work));
   }
 
   /**
-   * Runs work that only reads and that nothing needs to wait for: it locks no key.
+   * Runs work that only reads and that nothing needs to wait for: it locks no key. What has not
+   * begun when its caller gets DEADLINE_EXCEEDED is not done any more.
    *
    * @return as {@link #start}
    */
   public <T> CompletableFuture<T> read(String what, Executor executor, Supplier<T> work) {
     try {
-      return inTime(what, CompletableFuture.supplyAsync(work, executor));
+      CompletableFuture<T> reading = CompletableFuture.supplyAsync(work, executor);
+      return inTime(what, reading).whenComplete((result, failure) -> reading.cancel(false));
     } catch (RejectedExecutionException e) {
       throw tooMany(e);
     }
@@ -117,12 +128,15 @@ public final class OperationRegistry {
   }
 
   private <T> CompletableFuture<T> launch(
-      String key, String kind, Executor executor, Function<Operation, T> work) {
+      String key, String kind, boolean yields, Executor executor, Function<Operation, T> work) {
     if (stopping) {
       throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
     }
     Operation operation = claim(key, kind);
     CompletableFuture<T> future = new CompletableFuture<>();
+    if (yields) {
+      operation.yields(future::completeExceptionally);
+    }
     try {
       executor.execute(() -> run(key, operation, work, future));
     } catch (RejectedExecutionException e) {
@@ -135,7 +149,9 @@ public final class OperationRegistry {
   /**
    * As {@link #start}, for work of any length whose result matters to the retry of a caller that
    * went away: when the caller is gone at the end, the result of success is kept, and the next call
-   * with the same key and fingerprint gets it instead of starting anew.
+   * with the same key and fingerprint gets it instead of starting anew. It gives way to operations
+   * of other kinds on the key: it is told to stop at its next safe point and they are ABORTED until
+   * then; while it still waits for a thread, it fails with ABORTED itself and they go on at once.
    *
    * @param fingerprint equal for equal requests; without secrets
    * @param callerGone asked when the work has ended
@@ -158,6 +174,7 @@ public final class OperationRegistry {
     return launch(
         key,
         kind,
+        true,
         executor,
         operation -> {
           T result = work.apply(operation);
@@ -181,6 +198,25 @@ public final class OperationRegistry {
   }
 
   /**
+   * Locks several keys, in the order of their texts, or none.
+   *
+   * @throws VolumeException ABORTED when an operation with one of these keys runs
+   */
+  public Hold holdAll(Collection<String> keys, String kind) {
+    Deque<Hold> held = new ArrayDeque<>();
+    Hold all = () -> held.forEach(Hold::close);
+    try {
+      for (String key : new TreeSet<>(keys)) {
+        held.push(hold(key, kind));
+      }
+    } catch (VolumeException e) {
+      all.close();
+      throw e;
+    }
+    return all;
+  }
+
+  /**
    * Locks a key together with others that only read what it stands for, such as the snapshot that
    * several volumes are being made from; it excludes whoever wants the key for himself.
    *
@@ -191,6 +227,7 @@ public final class OperationRegistry {
    */
   public Hold share(String key, String kind) {
     Operation mine = new Operation(kind, key, clock);
+    gaveWay(running.get(key), kind);
     Operation shared =
         running.compute(
             key,
@@ -225,6 +262,9 @@ public final class OperationRegistry {
   private Operation claim(String key, String kind) {
     Operation operation = new Operation(kind, key, clock);
     Operation other = running.putIfAbsent(key, operation);
+    if (gaveWay(other, kind)) {
+      other = running.putIfAbsent(key, operation);
+    }
     if (other != null) {
       throw pending(other);
     }
@@ -232,8 +272,16 @@ public final class OperationRegistry {
     return operation;
   }
 
+  /** Asks an operation to give way; true if it had not begun, and its key is free now. */
+  private boolean gaveWay(@Nullable Operation other, String kind) {
+    return other != null && other.giveWayTo(kind) && running.remove(other.key(), other);
+  }
+
   private <T> void run(
       String key, Operation operation, Function<Operation, T> work, CompletableFuture<T> future) {
+    if (!operation.begin()) {
+      return; // it gave way, and whoever waited for it has been told
+    }
     T result = null;
     Throwable failure = null;
     try {
@@ -268,7 +316,7 @@ public final class OperationRegistry {
 
   /** Asks all running operations to stop at their next safe point. */
   public void cancelAll() {
-    running.values().forEach(Operation::cancel);
+    running.values().forEach(operation -> operation.cancel("the driver stops"));
   }
 
   /** A key that is locked until it is closed. */

@@ -9,15 +9,13 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -35,20 +33,11 @@ final class CloneBounds implements AutoCloseable {
 
   private final CloneLimits limits;
   private final MgrTasks tasks;
-  private final ThreadPoolExecutor worker =
-      new ThreadPoolExecutor(
-          1, 1, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), CloneBounds::thread);
+  private final ClusterWorkers workers = new ClusterWorkers("flatten", 1, QUEUE);
 
   CloneBounds(CloneLimits limits, MgrTasks tasks) {
     this.limits = limits;
     this.tasks = tasks;
-    worker.allowCoreThreadTimeOut(true);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "flatten");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /** How many ancestors an image has, counted no further than needed to know the hard limit. */
@@ -121,7 +110,7 @@ final class CloneBounds implements AutoCloseable {
     }
     // The header has the newest first.
     List<Long> oldest = header.snapshotIds().subList(limits.minSnapshots() - 1, count);
-    inBackground(leases, io.pool(), place -> flattenClones(place, imageId, oldest));
+    inBackground(leases, io, place -> flattenClones(place, imageId, oldest));
     if (count >= limits.maxSnapshots()) {
       long own =
           ImageHeader.snapshots(io, imageId, header.snapshotIds()).stream()
@@ -180,14 +169,14 @@ final class CloneBounds implements AutoCloseable {
 
   /** Has an image flattened, soon. */
   void flatten(Supplier<Lease> leases, IoContext io, String image) {
-    inBackground(leases, io.pool(), place -> flattenNow(place, image));
+    inBackground(leases, io, place -> flattenNow(place, image));
   }
 
   /** As {@link #flatten(Supplier, IoContext, String)}, of an image in the trash too. */
   void flatten(Supplier<Lease> leases, IoContext io, String image, String imageId) {
     inBackground(
         leases,
-        io.pool(),
+        io,
         place -> {
           if (!tasks.flatten(place, image)) {
             flattenHere(image, () -> new RbdPool(place).openById(imageId));
@@ -209,16 +198,19 @@ final class CloneBounds implements AutoCloseable {
     }
   }
 
-  private void inBackground(Supplier<Lease> leases, String pool, Consumer<IoContext> work) {
+  private void inBackground(Supplier<Lease> leases, IoContext io, Consumer<IoContext> work) {
+    String pool = io.pool(); // the connection itself may be closed by then
     try {
-      worker.execute(
-          () -> {
-            try (Lease lease = leases.get()) {
-              work.accept(lease.rbdPool(pool));
-            } catch (RuntimeException e) {
-              LOG.warn("flattening in pool {} failed: {}", pool, e.toString());
-            }
-          });
+      workers
+          .of(io)
+          .execute(
+              () -> {
+                try (Lease lease = leases.get()) {
+                  work.accept(lease.rbdPool(pool));
+                } catch (RuntimeException e) {
+                  LOG.warn("flattening in pool {} failed: {}", pool, e.toString());
+                }
+              });
     } catch (RejectedExecutionException e) {
       LOG.warn("too much to flatten in pool {}; the next clone tries again", pool);
     }
@@ -226,6 +218,6 @@ final class CloneBounds implements AutoCloseable {
 
   @Override
   public void close() {
-    worker.shutdownNow();
+    workers.close();
   }
 }

@@ -5,13 +5,15 @@ import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageOptions;
-import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.EnumSet;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,6 +29,9 @@ final class CloneWorkshop {
           .cloneFormat(2)
           .build();
 
+  private static final long PATIENCE_MILLIS = 2000;
+  private static final long POLL_MILLIS = 50;
+
   private CloneWorkshop() {}
 
   /** The options of a StorageClass for a clone. */
@@ -40,13 +45,62 @@ final class CloneWorkshop {
     return clone.build();
   }
 
-  /** Takes a snapshot, unless a process that died took it. */
-  static void takeSnapshot(RbdImage image, String name) {
+  /**
+   * Takes a snapshot. One of its name was left by a process that died: what it shows is older than
+   * this call, so it is removed.
+   */
+  private static void takeSnapshot(RbdImage image, String name) {
     try {
       image.snapshots().create(name);
     } catch (CephException.AlreadyExists e) {
-      LOG.debug("snapshot {} was taken before", name);
+      LOG.info("snapshot {} was left by a process that died; taking it anew", name);
+      removeSnapshot(image, name);
+      image.snapshots().create(name);
     }
+  }
+
+  /**
+   * Takes a snapshot for as long as some work needs it. It is removed by its id, whatever comes of
+   * the work: where another attempt has the name by now, nobody else would remove it before the
+   * image is deleted.
+   */
+  static void withSnapshot(RbdImage image, String name, Runnable work) {
+    takeSnapshot(image, name);
+    long id = image.snapshots().id(name);
+    try {
+      work.run();
+    } catch (RuntimeException e) {
+      try {
+        removeSnapshot(image, id);
+      } catch (CephException removal) {
+        e.addSuppressed(removal);
+      }
+      throw e;
+    }
+    removeSnapshot(image, id);
+  }
+
+  /**
+   * Removes a snapshot by its id. One that another attempt has removed by its name while clones
+   * need it is busy in the trash namespace, and vanishes with the last of them.
+   */
+  static void removeSnapshot(RbdImage image, long id) {
+    try {
+      image.snapshots().removeById(id);
+    } catch (CephException.NotFound e) {
+      LOG.debug("snapshot {} is gone already", id);
+    } catch (CephException.Busy e) {
+      if (isUserSnapshot(image, id)) {
+        throw e;
+      }
+      LOG.debug("snapshot {} has been removed, its clones still need it", id);
+    }
+  }
+
+  private static boolean isUserSnapshot(RbdImage image, long id) {
+    return image.snapshots().list().stream()
+        .anyMatch(
+            snapshot -> snapshot.id() == id && snapshot.namespace() == SnapshotNamespace.USER);
   }
 
   /** The id of an image that was made just now. */
@@ -61,7 +115,7 @@ final class CloneWorkshop {
       RbdPool pool, String image, String imageId, String name, FreshSnapshot prepared) {
     if (!prepared.take(imageId, name)) {
       try (RbdImage open = pool.open(image)) {
-        takeSnapshot(open, name);
+        open.snapshots().create(name);
       }
     }
   }
@@ -89,7 +143,7 @@ final class CloneWorkshop {
    * complete it is cannot be seen from outside: it may lack its parent, or its parent may not know
    * of it and lose the data under it. So it is thrown away; nobody has been given it.
    *
-   * @param discarded told the id of an image that was moved to the trash
+   * @param leftovers throws it away
    */
   static void makeClone(
       RbdPool from,
@@ -98,35 +152,48 @@ final class CloneWorkshop {
       RbdPool to,
       String clone,
       ImageOptions options,
-      Consumer<String> discarded) {
+      Leftovers leftovers) {
     try {
       from.cloneImage(image, snapshot, to, clone, options);
     } catch (CephException.AlreadyExists e) {
-      LOG.info("image {} was left half made; making it anew", clone);
-      discard(to, clone, discarded);
+      leftovers.discard(to, clone, true);
       from.cloneImage(image, snapshot, to, clone, options);
     }
   }
 
+  /** The id that a name leads to: that of an image, or of one that is half made or half removed. */
+  static Optional<String> leadsTo(RbdPool pool, String name) {
+    return pool.imageId(name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
+  }
+
   /**
-   * Throws an image away that may be half made or missing: what has a header goes to the trash, of
-   * what has none only the name is left.
+   * Throws an image away that may be half made: what has a header goes to the trash, of what has
+   * none only the name is left. Another image that has the name by now is not touched.
    */
-  static void discard(RbdPool pool, String name, Consumer<String> discarded) {
-    Optional<String> id = pool.imageId(name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
-    if (id.isPresent()) {
-      try {
-        pool.moveToTrash(name, id.get());
-        discarded.accept(id.get());
-        return;
-      } catch (CephException.NotFound e) {
-        LOG.debug("image {} has no header", name);
-      }
-    }
+  static void discard(RbdPool pool, String name, String id, Consumer<String> discarded) {
+    awaitHeader(pool, id);
     try {
-      pool.remove(name, Progress.NONE); // no header, so no data: this sweeps its name away
+      pool.moveToTrash(name, id);
+      discarded.accept(id);
     } catch (CephException.NotFound e) {
-      LOG.debug("there is no image {}", name);
+      LOG.debug("image {} has no header", name);
+      pool.forgetName(name, id); // no header, so no data
     }
+  }
+
+  /** A name comes before its image: where the maker lives, it follows at once. */
+  static Optional<ImageHeader> awaitHeader(RbdPool pool, String id) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    Optional<ImageHeader> header = ImageHeader.read(pool.io(), id);
+    while (header.isEmpty() && System.nanoTime() < end) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS));
+      header = ImageHeader.read(pool.io(), id);
+    }
+    return header;
+  }
+
+  /** As {@link #discard(RbdPool, String, String, Consumer)}, of whatever has the name. */
+  static void discard(RbdPool pool, String name, Consumer<String> discarded) {
+    leadsTo(pool, name).ifPresent(id -> discard(pool, name, id, discarded));
   }
 }

@@ -48,17 +48,12 @@ final class Cloner {
     }
   }
 
-  /**
-   * Makes the image of a volume with content.
-   *
-   * @return its size
-   */
-  long make(VolumeMaking making, ContentSource from) {
+  /** Makes the image of a volume with content. */
+  MadeImage make(VolumeMaking making, ContentSource from) {
     requireSameCluster(making, from.id());
     try (OperationRegistry.Hold hold = operations.share(from.id().toString(), "CreateVolume")) {
       Source source = find(making, from);
-      long content = source.size();
-      long size = size(making.capacity(), content);
+      long expected = size(making.capacity(), source.size());
       try {
         if (source.entry().nativeImage().isPresent()) {
           cloneNative(making, source);
@@ -68,19 +63,41 @@ final class Cloner {
           cloneVolume(making, source);
         }
       } catch (CephException.NotFound e) {
-        // Another driver may just have put a native snapshot's image back into the trash.
-        throw new VolumeException(
-            source.entry().nativeImage().isPresent() ? Reason.ABORTED : Reason.NOT_FOUND,
-            "the source " + from.id() + " is gone: " + e.getMessage(),
-            e);
+        throw sourceMissing(from, source, e);
       }
-      if (size > content) {
-        try (RbdImage image = making.pool().open(making.image())) {
-          image.resize(size, false, Progress.NONE);
-        }
+      String imageId = CloneWorkshop.requireId(making.pool(), making.image());
+      if (from instanceof ContentSource.OfSnapshot) {
+        return grown(making, imageId, source.size(), expected);
       }
-      return size;
+      // Somebody may have grown the source before the snapshot was taken.
+      long content =
+          ImageHeader.read(making.pool().io(), imageId)
+              .map(ImageHeader::size)
+              .orElse(source.size());
+      return grown(making, imageId, content, size(making.capacity(), content));
     }
+  }
+
+  private static MadeImage grown(VolumeMaking making, String imageId, long content, long size) {
+    if (size > content) {
+      try (RbdImage image = making.pool().openById(imageId)) {
+        image.resize(size, false, Progress.NONE);
+      }
+    }
+    return new MadeImage(imageId, size, false);
+  }
+
+  /**
+   * A source that is there was disturbed: another driver may just have put a native snapshot's
+   * image back into the trash, or have taken this attempt over and removed its snapshot.
+   */
+  private static VolumeException sourceMissing(
+      ContentSource from, Source source, CephException.NotFound e) {
+    return source.entry().nativeImage().isPresent() || isLive(source)
+        ? new VolumeException(
+            Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
+        : new VolumeException(
+            Reason.NOT_FOUND, "the source " + from.id() + " is gone: " + e.getMessage(), e);
   }
 
   private static void requireSameCluster(VolumeMaking making, VolumeId source) {
@@ -107,7 +124,9 @@ final class Cloner {
   }
 
   private Source find(VolumeMaking making, ContentSource from) {
-    return entry(making, from)
+    Optional<Found> entry = entry(making, from);
+    entry.ifPresent(found -> Encryption.requireNone("the source " + from.id(), found.entry()));
+    return entry
         .flatMap(
             found -> found.entry().nativeImage().isPresent() ? ofNative(found) : ofImage(found))
         .orElseThrow(
@@ -119,10 +138,15 @@ final class Cloner {
   }
 
   private static Optional<Source> ofImage(Found found) {
-    Optional<String> id =
-        found.entry().imageId().or(() -> found.pool().imageId(found.entry().name()));
-    return id.flatMap(imageId -> ImageHeader.read(found.pool().io(), imageId))
-        .map(header -> new Source(found.pool(), found.entry(), id.get(), header, header.size()));
+    return FoundImage.of(found.pool(), found.entry())
+        .map(
+            image ->
+                new Source(
+                    found.pool(),
+                    found.entry(),
+                    image.id(),
+                    image.header(),
+                    image.header().size()));
   }
 
   /** A snapshot on its volume's image, which may have another size by now. */
@@ -140,16 +164,21 @@ final class Cloner {
   }
 
   private Optional<Found> entry(VolumeMaking making, ContentSource from) {
-    JournalKind kind =
-        from instanceof ContentSource.OfSnapshot ? JournalKind.SNAPSHOT : JournalKind.VOLUME;
+    return entry(
+        making,
+        from instanceof ContentSource.OfSnapshot ? JournalKind.SNAPSHOT : JournalKind.VOLUME,
+        from.id());
+  }
+
+  private Optional<Found> entry(VolumeMaking making, JournalKind kind, VolumeId id) {
     IoContext io;
     try {
-      io = making.lease().rbdPool(from.id().location());
+      io = making.lease().rbdPool(id.location());
     } catch (CephException.NotFound e) {
       return Optional.empty(); // the pool is gone
     }
     return new Journal(kind, instanceId, io, io)
-        .byUuid(from.id().uuid())
+        .byUuid(id.uuid())
         .map(entry -> new Found(new RbdPool(io), entry));
   }
 
@@ -170,7 +199,7 @@ final class Cloner {
                 making.pool(),
                 making.image(),
                 CloneWorkshop.cloneOptions(making.parameters().options()),
-                making.discarded());
+                making.leftovers());
     String lock = "image " + source.imageId();
     boolean live;
     try (OperationRegistry.Hold hold = operations.share(lock, "CreateVolume")) {
@@ -207,7 +236,7 @@ final class Cloner {
         making.pool(),
         making.image(),
         CloneWorkshop.cloneOptions(making.parameters().options()),
-        making.discarded());
+        making.leftovers());
     if (bounds.isDeep(depth)) {
       bounds.flatten(making.leases(), source.pool().io(), source.image());
     }
@@ -222,16 +251,18 @@ final class Cloner {
     String temporary = VolumeMaking.temporary(making.image());
     try (RbdImage image = source.pool().open(source.image());
         FreshSnapshot second = FreshSnapshot.prepare(making.pool())) { // as for a CSI snapshot
-      CloneWorkshop.takeSnapshot(image, temporary);
-      CloneWorkshop.makeClone(
-          source.pool(),
-          source.image(),
+      CloneWorkshop.withSnapshot(
+          image,
           temporary,
-          making.pool(),
-          temporary,
-          CloneWorkshop.INTERMEDIATE,
-          making.discarded());
-      CloneWorkshop.removeSnapshot(image, temporary);
+          () ->
+              CloneWorkshop.makeClone(
+                  source.pool(),
+                  source.image(),
+                  temporary,
+                  making.pool(),
+                  temporary,
+                  CloneWorkshop.INTERMEDIATE,
+                  making.leftovers()));
       cloneTemporary(making, temporary, second);
     }
     if (bounds.isDeep(depth)) {
@@ -252,21 +283,22 @@ final class Cloner {
         pool,
         name,
         CloneWorkshop.cloneOptions(making.parameters().options()),
-        making.discarded());
+        making.leftovers());
     CloneWorkshop.removeSnapshot(pool, temporary, name);
   }
 
-  /** Removes what an attempt left on the cluster; nobody has been given it. */
-  void undo(VolumeMaking making) {
-    CloneWorkshop.discard(making.pool(), making.image(), making.discarded());
-    Optional<ContentSource> source = making.source();
-    if (source.isPresent() && source.get() instanceof ContentSource.OfVolume volume) {
-      String temporary = VolumeMaking.temporary(making.image());
-      CloneWorkshop.discard(making.pool(), temporary, making.discarded());
-      Optional<Found> found = entry(making, volume);
-      if (found.isPresent()) {
-        CloneWorkshop.removeSnapshot(found.get().pool(), found.get().entry().name(), temporary);
-      }
+  /**
+   * Removes what attempts left of a clone of a volume.
+   *
+   * @param volume the volume; what is that of a snapshot has left nothing
+   * @throws VolumeException ABORTED if another attempt has taken over
+   */
+  void removeTemporary(VolumeMaking making, VolumeId volume) {
+    String temporary = VolumeMaking.temporary(making.image());
+    making.leftovers().discard(making.pool(), temporary, true);
+    Optional<Found> found = entry(making, JournalKind.VOLUME, volume);
+    if (found.isPresent()) {
+      CloneWorkshop.removeSnapshot(found.get().pool(), found.get().entry().name(), temporary);
     }
   }
 

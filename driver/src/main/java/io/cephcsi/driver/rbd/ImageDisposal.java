@@ -24,12 +24,18 @@ final class ImageDisposal {
 
   private static final int ATTEMPTS = 5;
 
+  private final GroupSnapshotRecovery recovery;
   private final OpenVolume volume;
   private final RbdPool pool;
   private final String image;
   private final List<String> inTrash = new ArrayList<>();
 
-  ImageDisposal(OpenVolume volume) {
+  /**
+   * @param recovery ends what a driver died over that took a snapshot of a group
+   * @param volume the volume that is deleted
+   */
+  ImageDisposal(GroupSnapshotRecovery recovery, OpenVolume volume) {
+    this.recovery = recovery;
     this.volume = volume;
     this.pool = volume.pool();
     this.image = volume.entry().name();
@@ -39,13 +45,13 @@ final class ImageDisposal {
    * Moves the images to the trash.
    *
    * @return the ids of those that are there now
-   * @throws VolumeException FAILED_PRECONDITION if the volume is in use or has snapshots that no
-   *     driver took
+   * @throws VolumeException FAILED_PRECONDITION if the volume is in use, in a group, or has
+   *     snapshots that no driver took
    */
   List<String> dispose() {
-    Optional<String> imageId = pool.imageId(image);
+    Optional<String> imageId = imageId();
     if (imageId.isPresent()) {
-      requireFree(imageId.get());
+      requireFree(imageId.get(), Optional.empty());
       moveToTrash(image, imageId.get());
     } else {
       // A process died between the trash and the journal.
@@ -58,6 +64,20 @@ final class ImageDisposal {
     String temporary = VolumeMaking.temporary(image);
     pool.imageId(temporary).ifPresent(id -> moveToTrash(temporary, id));
     return inTrash;
+  }
+
+  /**
+   * Looks whether the images could be moved, and moves none.
+   *
+   * @param groupId the RBD group that is deleted with the volume
+   * @throws VolumeException as {@link #dispose}
+   */
+  void requireDisposable(String groupId) {
+    imageId().ifPresent(id -> requireFree(id, Optional.of(groupId)));
+  }
+
+  private Optional<String> imageId() {
+    return pool.imageId(image).or(() -> RecordedImage.nameless(pool, volume.entry()));
   }
 
   private void moveToTrash(String name, String imageId) {
@@ -82,15 +102,20 @@ final class ImageDisposal {
    * a name of ours was left by a process that died over it and goes with the image; any other was
    * made by hand, and is not for us to delete.
    */
-  private void requireFree(String imageId) {
+  private void requireFree(String imageId, Optional<String> groupId) {
     try {
-      ImageUse.requireUnused(pool, image, imageId, "volume " + volume.id());
+      ImageUse.requireUnused(pool, imageId, "volume " + volume.id());
     } catch (CephException.NotFound e) {
       LOG.debug("image {} has no header", image);
       return;
     }
+    List<HeaderSnapshot> snapshots = snapshots(imageId, groupId);
+    if (snapshots.stream().anyMatch(s -> s.namespace() == SnapshotNamespace.GROUP)) {
+      recovery.settleParts(volume.lease(), pool, imageId);
+      snapshots = snapshots(imageId, groupId);
+    }
     List<String> foreign =
-        snapshots(imageId).stream()
+        snapshots.stream()
             .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
             .map(HeaderSnapshot::name)
             .filter(name -> !TrashReaper.isOurs(name))
@@ -105,14 +130,21 @@ final class ImageDisposal {
     }
   }
 
-  /** Two round trips, unless a snapshot goes away in between. */
-  private List<HeaderSnapshot> snapshots(String imageId) {
+  /** Two round trips, unless a snapshot goes away in between, or the image is in a group. */
+  private List<HeaderSnapshot> snapshots(String imageId, Optional<String> groupId) {
     IoContext io = pool.io();
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-      List<Long> ids =
-          ImageHeader.read(io, imageId).map(ImageHeader::snapshotIds).orElse(List.of());
+      Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+      GroupStanding.requireNone(
+          recovery,
+          volume,
+          imageId,
+          header
+              .flatMap(ImageHeader::group)
+              .filter(link -> !groupId.equals(Optional.of(link.groupId()))));
       try {
-        return ImageHeader.snapshots(io, imageId, ids);
+        return ImageHeader.snapshots(
+            io, imageId, header.map(ImageHeader::snapshotIds).orElse(List.of()));
       } catch (CephException.NotFound e) {
         LOG.debug("a snapshot of image {} was removed meanwhile", image);
       }

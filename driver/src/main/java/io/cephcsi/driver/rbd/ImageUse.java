@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.Watcher;
@@ -23,18 +24,22 @@ final class ImageUse {
    *
    * <p>One round trip if nobody has.
    *
-   * @param name the image's name
-   * @param imageId its id
+   * @param imageId the image's id: it may have lost its name
    * @param whose for the message, such as {@code volume 0001-...}
    * @throws VolumeException FAILED_PRECONDITION naming who has
-   * @throws io.cephcsi.bindings.error.CephException.NotFound if the image has no header
+   * @throws CephException.NotFound if the image has no header
    */
-  static void requireUnused(RbdPool pool, String name, String imageId, String whose) {
+  static void requireUnused(RbdPool pool, String imageId, String whose) {
     if (!pool.isWatched(imageId)) {
       return;
     }
-    try (RbdImage image = pool.openReadOnly(name)) {
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       requireUnused(image, whose);
+    } catch (CephException.NotFound e) {
+      // librbd opens none that even the directory knows no name of
+      if (pool.isWatched(imageId)) {
+        throw new VolumeException(Reason.FAILED_PRECONDITION, whose + " is in use", e);
+      }
     }
   }
 

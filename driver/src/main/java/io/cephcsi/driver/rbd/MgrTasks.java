@@ -3,13 +3,13 @@ package io.cephcsi.driver.rbd;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.ClusterWorkers;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
@@ -20,8 +20,8 @@ import org.slf4j.LoggerFactory;
  * does the tasks one by one in the order of their making; one that fails it repeats after 30 s, and
  * then ever more rarely.
  *
- * <p>Commands to the manager have no timeout in librados; they run on threads of their own, and
- * after one that was not answered the manager is left alone for a while.
+ * <p>Commands to the manager have no timeout in librados; they run on threads of their own for each
+ * cluster, and after one that was not answered its manager is left alone for a while.
  */
 final class MgrTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);
@@ -29,20 +29,8 @@ final class MgrTasks implements AutoCloseable {
   private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
   private static final Duration SILENCE = Duration.ofMinutes(1);
 
-  private final ThreadPoolExecutor commands =
-      new ThreadPoolExecutor(
-          4, 4, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(100), MgrTasks::thread);
-  private volatile long silentUntilNanos = System.nanoTime();
-
-  MgrTasks() {
-    commands.allowCoreThreadTimeOut(true);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "mgr-command");
-    thread.setDaemon(true);
-    return thread;
-  }
+  private final ClusterWorkers commands = new ClusterWorkers("mgr-command", 4, 100);
+  private final Map<String, Long> silentUntilNanos = new ConcurrentHashMap<>(); // by fsid
 
   /**
    * Has an image in the trash removed.
@@ -63,17 +51,26 @@ final class MgrTasks implements AutoCloseable {
   }
 
   private boolean add(IoContext io, String prefix, String specKey, String image) {
-    if (System.nanoTime() - silentUntilNanos < 0) {
+    String fsid = io.cluster().fsid();
+    Long silentUntil = silentUntilNanos.get(fsid);
+    if (silentUntil != null && System.nanoTime() - silentUntil < 0) {
       return false;
     }
     try {
       String json = command(io, prefix, specKey, image);
-      Future<?> command = commands.submit(() -> io.cluster().mgrCommand(json));
-      command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+      Future<?> command = commands.of(io).submit(() -> io.cluster().mgrCommand(json));
+      try {
+        command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+      } finally {
+        command.cancel(false); // one that waits for a thread must not be sent later
+      }
       return true;
     } catch (TimeoutException | RejectedExecutionException e) {
-      silentUntilNanos = System.nanoTime() + SILENCE.toNanos();
-      LOG.warn("the manager does not answer; the driver does its tasks for {}", SILENCE);
+      silentUntilNanos.put(fsid, System.nanoTime() + SILENCE.toNanos());
+      LOG.warn(
+          "the manager of cluster {} does not answer; the driver does its tasks for {}",
+          fsid,
+          SILENCE);
       return false;
     } catch (ExecutionException e) {
       // Not allowed, or a manager without the module rbd_support.
@@ -97,6 +94,6 @@ final class MgrTasks implements AutoCloseable {
 
   @Override
   public void close() {
-    commands.shutdownNow();
+    commands.close();
   }
 }

@@ -7,12 +7,15 @@ import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,20 +41,52 @@ final class NativeSnapshots {
    * Takes a reserved snapshot. The image is open until the snapshot is recorded, so that who
    * deletes the volume sees it in use.
    */
-  static HeaderSnapshot take(OpenVolume source, Journal journal, JournalEntry entry) {
+  static HeaderSnapshot take(OpenVolume source, Attempt attempt) {
+    String name = attempt.entry().name();
     String imageId;
     long id;
     try (RbdImage image = source.pool().open(source.entry().name())) {
-      CloneWorkshop.takeSnapshot(image, entry.name());
-      id = image.snapshots().id(entry.name());
+      try {
+        image.snapshots().create(name);
+      } catch (CephException.AlreadyExists e) {
+        discard(image, attempt);
+        image.snapshots().create(name);
+      }
+      id = image.snapshots().id(name);
       imageId = image.id();
-      journal.completeNative(entry.uuid(), id);
+      attempt.completeNative(id, imageId);
     }
     return read(source.pool().io(), imageId, id)
         .orElseThrow(
             () ->
-                new VolumeException(
-                    Reason.ABORTED, "snapshot " + entry.name() + " was deleted meanwhile"));
+                new VolumeException(Reason.ABORTED, "snapshot " + name + " was deleted meanwhile"));
+  }
+
+  /**
+   * Removes what attempts left of a snapshot that is not recorded: on the image that has the
+   * volume's name, where it is taken, and on the one that the entry tells of, which may be in the
+   * trash.
+   *
+   * @throws VolumeException ABORTED if another attempt has taken over
+   */
+  static void discard(RbdPool pool, Attempt attempt) {
+    Set<String> images = new LinkedHashSet<>();
+    pool.imageId(image(attempt.entry())).ifPresent(images::add);
+    attempt.entry().nativeImage().ifPresent(images::add);
+    for (String id : images) {
+      try (RbdImage image = pool.openById(id)) {
+        discard(image, attempt);
+      } catch (CephException.NotFound e) {
+        LOG.debug("there is nothing of snapshot {} on {}", attempt.entry().name(), id);
+      }
+    }
+  }
+
+  /** By the id that the name leads to before it is made sure that nobody has taken over. */
+  private static void discard(RbdImage image, Attempt attempt) {
+    long id = image.snapshots().id(attempt.entry().name());
+    attempt.requireMine();
+    CloneWorkshop.removeSnapshot(image, id);
   }
 
   /** The snapshot of an entry, if it was taken and is there; one round trip. */

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
@@ -20,6 +19,11 @@ import java.util.Optional;
  */
 public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry entry)
     implements AutoCloseable {
+  /** Its image. */
+  public OpenImage image() {
+    return new OpenImage(id.toString(), lease, pool, entry.name());
+  }
+
   /** The name of its image. */
   public String imageName() {
     return entry.name();
@@ -31,11 +35,7 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public RbdImage openReadOnly() {
-    try {
-      return pool.openReadOnly(entry.name());
-    } catch (CephException.NotFound e) {
-      throw missing(e);
-    }
+    return image().openReadOnly();
   }
 
   /**
@@ -44,11 +44,7 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public RbdImage open() {
-    try {
-      return pool.open(entry.name());
-    } catch (CephException.NotFound e) {
-      throw missing(e);
-    }
+    return image().open();
   }
 
   /** Its image in the trash; empty when it is not there. */
@@ -63,17 +59,7 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
    * @throws VolumeException NOT_FOUND if there is none
    */
   public void requireImage() {
-    if (pool.imageId(entry.name()).isEmpty()) {
-      throw VolumeException.notFound(
-          "volume " + id + ": its image " + pool.io().pool() + "/" + entry.name() + " is gone");
-    }
-  }
-
-  private VolumeException missing(CephException e) {
-    return new VolumeException(
-        VolumeException.Reason.NOT_FOUND,
-        "volume " + id + ": its image " + pool.io().pool() + "/" + entry.name() + " is gone",
-        e);
+    image().require();
   }
 
   @Override

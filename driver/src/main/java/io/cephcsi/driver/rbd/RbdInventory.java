@@ -75,7 +75,8 @@ public final class RbdInventory implements Inventory {
         user,
         lease -> {
           ClusterView cluster =
-              ClusterView.of(lease, new ParallelReads(executors.reads(id.clusterId())));
+              ClusterView.of(
+                  lease, new ParallelReads(executors.reads(Storage.RBD, id.clusterId())));
           Name name = new Name("", id.uuid(), id.location());
           return cluster
               .io(Storage.RBD, id.location())
@@ -96,7 +97,9 @@ public final class RbdInventory implements Inventory {
 
   private ListedVolume describe(OpenVolume volume) {
     ClusterView cluster =
-        ClusterView.of(volume.lease(), new ParallelReads(executors.reads(volume.id().clusterId())));
+        ClusterView.of(
+            volume.lease(),
+            new ParallelReads(executors.reads(Storage.RBD, volume.id().clusterId())));
     IoContext io = volume.pool().io();
     String journalPool =
         volume.entry().journalPoolId().isPresent()

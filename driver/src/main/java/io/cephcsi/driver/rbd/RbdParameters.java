@@ -241,7 +241,7 @@ public record RbdParameters(
     return features;
   }
 
-  private static String required(Map<String, String> parameters, String key) {
+  static String required(Map<String, String> parameters, String key) {
     String value = parameters.get(key);
     if (value == null || value.isBlank()) {
       throw VolumeException.invalid("parameters: " + key + " is required");

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import static io.cephcsi.driver.journal.AttachmentJournal.isBeingDeleted;
+
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
@@ -11,6 +13,8 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -89,13 +93,16 @@ public final class RbdSnapshots {
               throw VolumeException.invalid(
                   "parameters: clusterID is \"" + cluster + "\", but that of volume " + source);
             });
-    return volumes.with(
-        source,
+    return volumes.connected(
+        clusters.requireOf(source, "volume"),
         credentials,
-        volume -> {
+        lease -> {
           try (OperationRegistry.Hold hold =
               operations.share(source.toString(), "CreateSnapshot")) {
-            return create(requestName, volume, parameters, credentials);
+            Optional<OpenVolume> volume = volumes.find(source, lease);
+            return volume.isPresent()
+                ? create(requestName, volume.get(), parameters, credentials)
+                : ofDeleted(requestName, source, parameters, credentials, lease);
           }
         });
   }
@@ -105,6 +112,7 @@ public final class RbdSnapshots {
       OpenVolume source,
       SnapshotParameters parameters,
       Credentials credentials) {
+    Encryption.requireNone("volume " + source.id(), source.entry());
     Lease lease = source.lease();
     ClusterConfig cluster = lease.config();
     IoContext io =
@@ -118,25 +126,104 @@ public final class RbdSnapshots {
     }
     volumes.purger().visit(cluster, credentials, io);
     Journal journal = journal(lease, journalPool(source, parameters), io);
-    JournalEntry entry = reserve(journal, requestName, source, parameters);
+    Attempt attempt = begin(journal, requestName, source, parameters);
+    if (attempt.entry().isMade() || isBeingDeleted(attempt.entry())) {
+      Optional<HeaderSnapshot> made =
+          isBeingDeleted(attempt.entry()) ? Optional.empty() : made(io, journal, attempt.entry());
+      if (made.isPresent()) {
+        return created(source.id(), io, attempt.entry(), made.get());
+      }
+      // Its deletion has not ended; the CO still has its identifier, and deletes that.
+      VolumeId id = new VolumeId(source.id().clusterId(), io.poolId(), attempt.entry().uuid());
+      deleteLocked(id, lease, io, attempt.entry(), credentials);
+      attempt = begin(journal, requestName, source, parameters);
+      if (isBeingDeleted(attempt.entry())) {
+        throw new VolumeException(
+            Reason.ABORTED, "snapshot " + requestName + " is being deleted; try again");
+      }
+    }
     SnapshotMaker maker =
         new SnapshotMaker(
             source,
             new RbdPool(io),
-            journal,
-            entry,
+            attempt,
             () -> connections.lease(cluster, credentials),
             imageId -> volumes.purger().purge(cluster, credentials, io, imageId));
     HeaderSnapshot snapshot =
-        entry.nativeImage().isPresent()
-            ? NativeSnapshots.find(io, entry).orElseGet(() -> maker.makeNative(volumes.bounds()))
-            : finished(io, entry)
-                .orElseGet(() -> maker.make(volumes.bounds(), settings, parameters));
+        attempt.entry().nativeImage().isPresent()
+            ? maker.makeNative(volumes.bounds())
+            : maker.make(volumes.bounds(), settings, parameters);
+    return created(source.id(), io, attempt.entry(), snapshot);
+  }
+
+  private static CreatedSnapshot created(
+      VolumeId source, IoContext io, JournalEntry entry, HeaderSnapshot snapshot) {
     return new CreatedSnapshot(
-        new VolumeId(source.id().clusterId(), io.poolId(), entry.uuid()),
-        source.id(),
+        new VolumeId(source.clusterId(), io.poolId(), entry.uuid()),
+        source,
         snapshot.size(),
         snapshot.createdAt());
+  }
+
+  /**
+   * Of a volume that was deleted since: its snapshot lives on, and what is only half made goes. A
+   * name that was reserved in a pool that only the volume's entry told is not found.
+   */
+  private CreatedSnapshot ofDeleted(
+      String requestName,
+      VolumeId source,
+      SnapshotParameters parameters,
+      Credentials credentials,
+      Lease lease) {
+    VolumeException missing = VolumeException.notFound("volume " + source + " does not exist");
+    IoContext io =
+        parameters
+            .pool()
+            .map(name -> RbdVolumes.poolOf(lease, name))
+            .or(() -> RbdVolumes.poolOf(source, lease))
+            .orElseThrow(() -> missing);
+    Journal journal = journal(lease, OptionalLong.empty(), io);
+    Optional<JournalEntry> found = journal.byName(requestName);
+    if (found.isEmpty() && journal.imagePoolOf(requestName).equals(OptionalLong.of(io.poolId()))) {
+      // A process died between the name and its entry: the entry is made, and taken back with it.
+      journal.begin(requestName, uuid -> parameters.namePrefix() + uuid, Map.of()).undo(() -> {});
+    }
+    JournalEntry entry =
+        found
+            .filter(
+                e ->
+                    e.source()
+                        .flatMap(SnapshotReader::uuidAtEnd)
+                        .equals(Optional.of(source.uuid())))
+            .filter(e -> e.groupId().isEmpty())
+            .orElseThrow(() -> missing);
+    if (entry.isMade()) {
+      return created(source, io, entry, made(io, journal, entry).orElseThrow(() -> missing));
+    }
+    volumes.purger().visit(lease.config(), credentials, io);
+    Attempt attempt = journal.begin(requestName, uuid -> entry.name(), Map.of());
+    if (isBeingDeleted(attempt.entry())) {
+      VolumeId id = new VolumeId(source.clusterId(), io.poolId(), entry.uuid());
+      deleteLocked(id, lease, io, attempt.entry(), credentials);
+    } else if (!attempt.entry().isMade()) {
+      SnapshotMaker.abandon(
+          attempt,
+          new RbdPool(io),
+          Optional.empty(),
+          imageId -> volumes.purger().purge(lease.config(), credentials, io, imageId));
+    }
+    throw missing;
+  }
+
+  /** The snapshot of an entry that was made, unless its deletion has begun. */
+  private static Optional<HeaderSnapshot> made(IoContext io, Journal journal, JournalEntry entry) {
+    if (entry.nativeImage().isPresent()) {
+      return NativeSnapshots.find(io, entry);
+    }
+    RbdPool pool = new RbdPool(io);
+    return entry.imageId().flatMap(pool::trashEntry).isPresent()
+        ? Optional.empty()
+        : RecordedImage.find(pool, journal, entry).flatMap(id -> snapshotOn(io, id, entry.name()));
   }
 
   /** A snapshot's name is reserved where its volume's is, as ceph-csi does. */
@@ -152,7 +239,7 @@ public final class RbdSnapshots {
         io);
   }
 
-  private static JournalEntry reserve(
+  private static Attempt begin(
       Journal journal, String requestName, OpenVolume source, SnapshotParameters parameters) {
     Map<String, String> attributes = new LinkedHashMap<>();
     attributes.put(JournalEntry.SOURCE, source.entry().name());
@@ -160,22 +247,23 @@ public final class RbdSnapshots {
     if (parameters.staysOnImage()) {
       attributes.put(JournalEntry.NATIVE_IMAGE, SnapshotMaker.imageId(source));
     }
-    JournalEntry entry;
+    Attempt attempt;
     try {
-      entry = journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
+      attempt = journal.begin(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }
-    if (!entry.source().equals(Optional.of(source.entry().name()))) {
+    Optional<String> of = attempt.entry().source();
+    if (!of.equals(Optional.of(source.entry().name()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
-          "snapshot " + requestName + " exists, of " + entry.source().orElse("another volume"));
+          "snapshot " + requestName + " exists, of " + of.orElse("another volume"));
     }
-    return entry;
+    return attempt;
   }
 
   /** The snapshot of an entry whose image was recorded: that is the last step. */
-  private static Optional<HeaderSnapshot> finished(IoContext io, JournalEntry entry) {
+  static Optional<HeaderSnapshot> finished(IoContext io, JournalEntry entry) {
     return entry
         .imageId()
         .filter(id -> new RbdPool(io).imageId(entry.name()).equals(Optional.of(id)))
@@ -198,13 +286,7 @@ public final class RbdSnapshots {
    * it live on. One that does not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials credentials) {
-    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
-    if (cluster == null) {
-      // Not proof that the snapshot is gone: the configuration may be wrong.
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "cluster \"" + id.clusterId() + "\" of snapshot " + id + " is not configured");
-    }
+    ClusterConfig cluster = clusters.holding(id, "snapshot");
     volumes.connected(
         cluster,
         credentials,
@@ -217,25 +299,41 @@ public final class RbdSnapshots {
           volumes.purger().visit(cluster, credentials, io);
           Optional<JournalEntry> entry = journal(lease, OptionalLong.empty(), io).byUuid(id.uuid());
           if (entry.isPresent()) {
-            try (OperationRegistry.Hold hold =
-                operations.hold(
-                    OperationRegistry.snapshotName(entry.get().requestName()), "DeleteSnapshot")) {
-              Optional<String> imageId =
-                  entry.get().nativeImage().isPresent()
-                      ? removeNative(id, new RbdPool(io), entry.get())
-                      : moveToTrash(id, new RbdPool(io), entry.get());
-              journal(lease, entry.get().journalPoolId(), io).remove(entry.get());
-              imageId.ifPresent(image -> volumes.purger().purge(cluster, credentials, io, image));
-            }
+            new GroupJournal(settings.instanceId(), io, io).requireAlone(id, entry.get());
+            delete(id, lease, io, entry.get(), credentials);
           }
           return null;
         });
   }
 
+  private void delete(
+      VolumeId id, Lease lease, IoContext io, JournalEntry entry, Credentials credentials) {
+    try (OperationRegistry.Hold hold =
+        operations.hold(OperationRegistry.snapshotName(entry.requestName()), "DeleteSnapshot")) {
+      deleteLocked(id, lease, io, entry, credentials);
+    }
+  }
+
+  private void deleteLocked(
+      VolumeId id, Lease lease, IoContext io, JournalEntry entry, Credentials credentials) {
+    ClusterConfig cluster = lease.config();
+    RbdPool pool = new RbdPool(io);
+    Journal journal = journal(lease, entry.journalPoolId(), io);
+    if (entry.nativeImage().isPresent()) {
+      Optional<String> ofVolume = removeNative(id, pool, entry);
+      journal.remove(entry);
+      ofVolume.ifPresent(image -> volumes.purger().purgeIfDeleted(cluster, credentials, io, image));
+    } else {
+      Optional<String> imageId = moveToTrash(id, pool, entry);
+      journal.remove(entry);
+      imageId.ifPresent(image -> volumes.purger().purge(cluster, credentials, io, image));
+    }
+  }
+
   /**
    * The snapshot is removed before the call ends: nothing else would remember it.
    *
-   * @return the id of the volume's image, if that is in the trash, where it was kept
+   * @return the id of the volume's image, if that is in the trash
    */
   private static Optional<String> removeNative(VolumeId id, RbdPool pool, JournalEntry entry) {
     try {
@@ -256,15 +354,17 @@ public final class RbdSnapshots {
    * The image goes to the trash with its snapshot, which is removed there in the background: if no
    * clone needs it, its removal waits for the monitors' next map.
    *
-   * @return the id of the image, if there is one
+   * @return the id of the image, if there is one; the caller removes the journal entry and then has
+   *     it purged
    */
-  private static Optional<String> moveToTrash(VolumeId id, RbdPool pool, JournalEntry entry) {
-    Optional<String> imageId = pool.imageId(entry.name());
+  static Optional<String> moveToTrash(VolumeId id, RbdPool pool, JournalEntry entry) {
+    Optional<String> imageId =
+        pool.imageId(entry.name()).or(() -> RecordedImage.nameless(pool, entry));
     if (imageId.isEmpty()) {
       return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
     }
     try {
-      ImageUse.requireUnused(pool, entry.name(), imageId.get(), "the image of snapshot " + id);
+      ImageUse.requireUnused(pool, imageId.get(), "the image of snapshot " + id);
       pool.moveToTrash(entry.name(), imageId.get());
     } catch (CephException.Busy e) {
       throw new VolumeException(

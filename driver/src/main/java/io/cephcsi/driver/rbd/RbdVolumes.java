@@ -10,11 +10,9 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
-import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
@@ -90,23 +88,19 @@ public final class RbdVolumes implements AutoCloseable {
           IoContext io = poolOf(lease, parameters.pool());
           parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
           purger.visit(cluster, credentials, io);
-          Journal journal =
-              new Journal(
-                  JournalKind.VOLUME, instanceId, poolOf(lease, parameters.journalPool()), io);
-          JournalEntry entry = reserve(journal, requestName, parameters);
-          long size =
-              maker.make(
-                  new VolumeMaking(
+          VolumeCreation.Result made =
+              new VolumeCreation(
+                      maker,
+                      recovery(lease, credentials),
                       lease,
                       () -> connections.lease(cluster, credentials),
-                      new RbdPool(io),
-                      journal,
-                      entry,
+                      requestName,
                       parameters,
                       capacity,
                       source,
-                      imageId -> purger.purge(cluster, credentials, io, imageId)));
-          return created(parameters, io, entry, size);
+                      (place, imageId) -> purger.purge(cluster, credentials, place, imageId))
+                  .make(io);
+          return created(parameters, io, made.entry(), made.size());
         });
   }
 
@@ -127,17 +121,6 @@ public final class RbdVolumes implements AutoCloseable {
         .orElse(wanted);
   }
 
-  private static JournalEntry reserve(
-      Journal journal, String requestName, RbdParameters parameters) {
-    Map<String, String> attributes = new LinkedHashMap<>();
-    parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
-    try {
-      return journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
-    } catch (PoolMismatchException e) {
-      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
-    }
-  }
-
   private static CreatedVolume created(
       RbdParameters parameters, IoContext io, JournalEntry entry, long size) {
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
@@ -155,13 +138,7 @@ public final class RbdVolumes implements AutoCloseable {
    * goes. A volume that does not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials credentials) {
-    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
-    if (cluster == null) {
-      // Not proof that the volume is gone: the configuration may be wrong.
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "cluster \"" + id.clusterId() + "\" of volume " + id + " is not configured");
-    }
+    ClusterConfig cluster = clusters.holding(id, "volume");
     connected(
         cluster,
         credentials,
@@ -176,46 +153,25 @@ public final class RbdVolumes implements AutoCloseable {
   }
 
   private void deleteLocked(OpenVolume volume, ClusterConfig cluster, Credentials credentials) {
-    JournalEntry entry = volume.entry();
-    try (OperationRegistry.Hold hold =
-        operations.hold(OperationRegistry.volumeName(entry.requestName()), "DeleteVolume")) {
-      entry
-          .groupId()
-          .ifPresent(
-              group -> {
-                throw new VolumeException(
-                    Reason.FAILED_PRECONDITION,
-                    "volume " + volume.id() + " is a member of group " + group);
-              });
-      AttachmentJournal attachments = new AttachmentJournal(instanceId, volume.pool().io());
-      String mark;
-      try {
-        mark = attachments.beginDeletion(volume.id(), entry);
-      } catch (VolumeException e) {
-        if (e.reason() == Reason.NOT_FOUND) {
-          return; // another driver has just deleted it
-        }
-        throw e;
+    try (VolumeDeletion deletion = deletion(volume, credentials)) {
+      if (deletion.begin()) {
+        List<String> images = deletion.carryOut();
+        images.forEach(id -> purger.purge(cluster, credentials, volume.pool().io(), id));
       }
-      List<String> images;
-      try {
-        images = new ImageDisposal(volume).dispose();
-      } catch (VolumeException e) {
-        attachments.endDeletion(volume.id(), mark);
-        throw e;
-      }
-      journalOf(volume).remove(entry);
-      images.forEach(id -> purger.purge(cluster, credentials, volume.pool().io(), id));
     }
   }
 
-  private Journal journalOf(OpenVolume volume) {
-    IoContext imagePool = volume.pool().io();
-    IoContext journalPool =
-        volume.entry().journalPoolId().isPresent()
-            ? volume.lease().rbdPool(volume.entry().journalPoolId().getAsLong())
-            : imagePool;
-    return new Journal(JournalKind.VOLUME, instanceId, journalPool, imagePool);
+  /** The deletion of a volume, with the lock of its name; the caller has that of its id. */
+  VolumeDeletion deletion(OpenVolume volume, Credentials credentials) {
+    return new VolumeDeletion(recovery(volume.lease(), credentials), operations, volume);
+  }
+
+  /** Ends snapshots of groups that a driver died over. */
+  GroupSnapshotRecovery recovery(Lease lease, Credentials credentials) {
+    return new GroupSnapshotRecovery(
+        instanceId,
+        operations,
+        (io, image) -> purger.purge(lease.config(), credentials, io, image));
   }
 
   /**
@@ -287,11 +243,7 @@ public final class RbdVolumes implements AutoCloseable {
    * @throws VolumeException NOT_FOUND if it does not
    */
   public <T> T with(VolumeId id, Credentials credentials, Function<OpenVolume, T> work) {
-    ClusterConfig cluster = clusters.clusters().get(id.clusterId());
-    if (cluster == null) {
-      throw VolumeException.notFound(
-          "volume " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
-    }
+    ClusterConfig cluster = clusters.requireOf(id, "volume");
     return connected(
         cluster,
         credentials,
@@ -300,6 +252,51 @@ public final class RbdVolumes implements AutoCloseable {
                 find(id, lease)
                     .orElseThrow(
                         () -> VolumeException.notFound("volume " + id + " does not exist"))));
+  }
+
+  /**
+   * Works on an image that no driver made; whether it exists shows when it is opened.
+   *
+   * @throws VolumeException INVALID_ARGUMENT if the cluster is not configured; NOT_FOUND if it has
+   *     no such pool
+   */
+  public <T> T with(StaticImage image, Credentials credentials, Function<OpenImage, T> work) {
+    return connected(
+        clusters.require(image.clusterId()),
+        credentials,
+        lease ->
+            work.apply(new OpenImage(image.volumeId(), lease, pool(image, lease), image.name())));
+  }
+
+  private static RbdPool pool(StaticImage image, Lease lease) {
+    try {
+      return new RbdPool(lease.rbdPool(image.pool()));
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.NOT_FOUND,
+          "volume "
+              + image.volumeId()
+              + " does not exist: cluster \""
+              + image.clusterId()
+              + "\" has no pool "
+              + image.pool(),
+          e);
+    }
+  }
+
+  /**
+   * Requires that an image that no driver made exists; one round trip.
+   *
+   * @throws VolumeException as of {@link #with(StaticImage, Credentials, Function)}
+   */
+  public void require(StaticImage image, Credentials credentials) {
+    with(
+        image,
+        credentials,
+        open -> {
+          open.require();
+          return null;
+        });
   }
 
   /** What snapshots share with volumes: the background work on trash and chains of clones. */
@@ -312,7 +309,8 @@ public final class RbdVolumes implements AutoCloseable {
     return bounds;
   }
 
-  private Optional<OpenVolume> find(VolumeId id, Lease lease) {
+  /** A volume that the journal knows; one round trip. */
+  Optional<OpenVolume> find(VolumeId id, Lease lease) {
     return find(id, lease, poolOf(id, lease));
   }
 
@@ -333,16 +331,13 @@ public final class RbdVolumes implements AutoCloseable {
     }
   }
 
-  /** Runs work on a leased connection; one that turns out blocklisted is replaced. */
   <T> T connected(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
-    try (Lease lease = connections.lease(cluster, credentials)) {
-      try {
-        return work.apply(lease);
-      } catch (CephException.Blocklisted e) {
-        lease.discard();
-        throw e;
-      }
-    }
+    return connections.connected(cluster, credentials, work);
+  }
+
+  /** A connection for work that goes on after a call. */
+  Lease lease(ClusterConfig cluster, Credentials credentials) {
+    return connections.lease(cluster, credentials);
   }
 
   static IoContext poolOf(Lease lease, String pool) {

@@ -4,85 +4,88 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
-import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the image of one reserved snapshot. The id of the image enters the journal last; without
- * it, whatever a process that died left is made anew.
+ * Makes one reserved snapshot. The id of the image, or of the snapshot, enters the journal last;
+ * without it, whatever a process that died left is made anew.
  *
  * @param source the volume
  * @param pool where the image is made
- * @param journal where it is reserved
- * @param entry its reservation
+ * @param attempt at making it, with its reservation
  * @param leases connections for work that goes on after the call
  * @param discarded told the id of an image in the pool's trash that can go
  */
 record SnapshotMaker(
     OpenVolume source,
     RbdPool pool,
-    Journal journal,
-    JournalEntry entry,
+    Attempt attempt,
     Supplier<Lease> leases,
     Consumer<String> discarded) {
   private static final Logger LOG = LoggerFactory.getLogger(SnapshotMaker.class);
 
   HeaderSnapshot make(CloneBounds bounds, RbdSettings settings, SnapshotParameters parameters) {
-    String imageId;
-    int depth;
-    try {
-      depth = requireRoom(bounds);
-      imageId = makeImage(settings, parameters);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e; // it may have been made all the same: the retry finds out
-    } catch (CephException | VolumeException e) {
-      undo();
-      throw e instanceof CephException.NotFound ? sourceMissing(e) : e;
+    Made made = madeOrUndone(() -> makeAndRecord(bounds, settings, parameters));
+    if (bounds.isDeep(made.depth())) {
+      bounds.flatten(leases, pool.io(), entry().name());
     }
+    return made.snapshot();
+  }
+
+  /** A snapshot, and how deep its image is. */
+  private record Made(HeaderSnapshot snapshot, int depth) {}
+
+  private Made makeAndRecord(
+      CloneBounds bounds, RbdSettings settings, SnapshotParameters parameters) {
+    int depth = requireRoom(bounds);
+    String imageId = makeImage(settings, parameters);
     HeaderSnapshot snapshot =
-        RbdSnapshots.snapshotOn(pool.io(), imageId, entry.name())
+        RbdSnapshots.snapshotOn(pool.io(), imageId, entry().name())
             .orElseThrow(
                 () ->
                     new VolumeException(
-                        Reason.ABORTED, "image " + entry.name() + " was deleted meanwhile"));
-    journal.setImageId(entry.uuid(), imageId);
-    if (bounds.isDeep(depth)) {
-      bounds.flatten(leases, pool.io(), entry.name());
-    }
-    return snapshot;
+                        Reason.ABORTED, "image " + entry().name() + " was deleted meanwhile"));
+    attempt.completeImage(imageId);
+    return new Made(snapshot, depth);
   }
 
   /** Takes the snapshot on the volume's image, where it stays. */
   HeaderSnapshot makeNative(CloneBounds bounds) {
-    try {
-      bounds.requireRoomForSnapshot(
-          leases, source.pool().io(), source.entry().name(), imageId(source), header());
-      return NativeSnapshots.take(source, journal, entry);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e; // it may have been taken all the same: the retry finds out
-    } catch (CephException | VolumeException e) {
-      undoNative();
-      throw e instanceof CephException.NotFound ? sourceMissing(e) : e;
-    }
+    return madeOrUndone(
+        () -> {
+          FoundImage image = image();
+          bounds.requireRoomForSnapshot(
+              leases, source.pool().io(), source.entry().name(), image.id(), image.header());
+          return NativeSnapshots.take(source, attempt);
+        });
   }
 
-  private void undoNative() {
+  private JournalEntry entry() {
+    return attempt.entry();
+  }
+
+  private <T> T madeOrUndone(Supplier<T> work) {
     try {
-      NativeSnapshots.remove(source.pool(), entry);
-      journal.undo(entry);
-    } catch (RuntimeException e) {
-      LOG.warn(
-          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
+      return work.get();
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // it may have been made all the same: the retry finds out
+    } catch (CephException | VolumeException e) {
+      undo();
+      if (e instanceof CephException.NotFound) {
+        throw sourceMissing(e);
+      }
+      throw e instanceof CephException.AlreadyExists ? disturbed(e) : e;
     }
   }
 
@@ -95,27 +98,41 @@ record SnapshotMaker(
         .orElseThrow(() -> VolumeException.notFound("volume " + source.id() + " has no image"));
   }
 
-  private ImageHeader header() {
-    return ImageHeader.read(source.pool().io(), imageId(source))
+  private FoundImage image() {
+    return FoundImage.of(source.pool(), source.entry())
         .orElseThrow(
             () -> VolumeException.notFound("volume " + source.id() + ": its image is gone"));
   }
 
   private VolumeException sourceMissing(RuntimeException e) {
+    return source.pool().imageId(source.entry().name()).isPresent()
+        ? disturbed(e)
+        : new VolumeException(
+            Reason.NOT_FOUND,
+            "volume " + source.id() + ": its image " + source.entry().name() + " is gone",
+            e);
+  }
+
+  /** What was thrown away came back, or the other way round: somebody else works on it, too. */
+  private VolumeException disturbed(RuntimeException e) {
     return new VolumeException(
-        Reason.NOT_FOUND,
-        "volume " + source.id() + ": its image " + source.entry().name() + " is gone",
+        Reason.ABORTED,
+        "snapshot "
+            + entry().requestName()
+            + " is being made by another driver, too; try again ("
+            + e.getMessage()
+            + ")",
         e);
   }
 
   /** How deep the snapshot's image will be. */
   private int requireRoom(CloneBounds bounds) {
     IoContext io = source.pool().io();
-    String image = source.entry().name();
-    ImageHeader header = header();
-    int depth = bounds.depth(io, header) + 1;
-    bounds.requireDepth(leases, io, image, depth);
-    bounds.requireRoomForSnapshot(leases, io, image, imageId(source), header);
+    String name = source.entry().name();
+    FoundImage image = image();
+    int depth = bounds.depth(io, image.header()) + 1;
+    bounds.requireDepth(leases, io, name, depth);
+    bounds.requireRoomForSnapshot(leases, io, name, image.id(), image.header());
     return depth;
   }
 
@@ -124,19 +141,21 @@ record SnapshotMaker(
    * id is asked for together with the first, so that one change makes both.
    */
   private String makeImage(RbdSettings settings, SnapshotParameters parameters) {
-    String name = entry.name();
+    String name = entry().name();
     try (RbdImage image = source.pool().open(source.entry().name());
         FreshSnapshot own = FreshSnapshot.prepare(pool)) {
-      CloneWorkshop.takeSnapshot(image, name);
-      CloneWorkshop.makeClone(
-          source.pool(),
-          source.entry().name(),
+      CloneWorkshop.withSnapshot(
+          image,
           name,
-          pool,
-          name,
-          CloneWorkshop.INTERMEDIATE,
-          discarded);
-      CloneWorkshop.removeSnapshot(image, name);
+          () ->
+              CloneWorkshop.makeClone(
+                  source.pool(),
+                  source.entry().name(),
+                  name,
+                  pool,
+                  name,
+                  CloneWorkshop.INTERMEDIATE,
+                  leftovers()));
       String imageId = CloneWorkshop.requireId(pool, name);
       settings.labels().write(pool, imageId, parameters.labels());
       CloneWorkshop.takeSnapshot(pool, name, imageId, name, own);
@@ -144,15 +163,52 @@ record SnapshotMaker(
     }
   }
 
+  private Leftovers leftovers() {
+    return new Leftovers(attempt, discarded);
+  }
+
+  /**
+   * Gives a snapshot up that is not made: what attempts left of it goes, then its reservation.
+   *
+   * @param pool the snapshot's pool
+   * @param source the volume that it was to be taken of, unless that is deleted
+   * @throws VolumeException ABORTED if another attempt has taken over
+   */
+  static void abandon(
+      Attempt attempt, RbdPool pool, Optional<OpenVolume> source, Consumer<String> discarded) {
+    Runnable leftovers = () -> discardLeftovers(attempt, pool, source, discarded);
+    leftovers.run();
+    attempt.undo(leftovers);
+  }
+
+  private static void discardLeftovers(
+      Attempt attempt, RbdPool pool, Optional<OpenVolume> source, Consumer<String> discarded) {
+    if (attempt.entry().nativeImage().isPresent()) {
+      NativeSnapshots.discard(pool, attempt);
+    } else {
+      String name = attempt.entry().name();
+      new Leftovers(attempt, discarded).discard(pool, name, true);
+      source.ifPresent(
+          volume -> CloneWorkshop.removeSnapshot(volume.pool(), volume.entry().name(), name));
+    }
+  }
+
   /** Removes what an attempt left on the cluster; what hinders that is only noted. */
   private void undo() {
     try {
-      CloneWorkshop.discard(pool, entry.name(), discarded);
-      CloneWorkshop.removeSnapshot(source.pool(), source.entry().name(), entry.name());
-      journal.undo(entry);
+      abandon(attempt, pool, Optional.of(source), discarded);
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.ABORTED) {
+        throw e;
+      }
+      note(e);
     } catch (RuntimeException e) {
-      LOG.warn(
-          "the reservation of {} stays until the retry: {}", entry.requestName(), e.toString());
+      note(e);
     }
+  }
+
+  private void note(RuntimeException e) {
+    LOG.warn(
+        "the reservation of {} stays until the retry: {}", entry().requestName(), e.toString());
   }
 }

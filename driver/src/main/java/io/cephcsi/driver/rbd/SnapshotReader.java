@@ -7,7 +7,6 @@ import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.PoolInfo;
-import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
@@ -16,9 +15,7 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
@@ -53,18 +50,8 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   @Override
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
-    Map<Long, Optional<IoContext>> pools = new HashMap<>();
-    for (Name name : names) {
-      pools.computeIfAbsent(name.poolId(), id -> cluster.io(Storage.RBD, id));
-    }
     List<Optional<Found>> found =
-        cluster
-            .reads()
-            .map(
-                names,
-                name ->
-                    Objects.requireNonNull(pools.get(name.poolId()))
-                        .flatMap(io -> find(cluster.clusterId(), io, name.uuid())));
+        ImageLists.find(cluster, names, (io, name) -> find(cluster.clusterId(), io, name.uuid()));
     Set<ImagePlace> trash =
         ImagePlace.inTrash(
             found.stream()
@@ -147,7 +134,8 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
         new VolumeId(clusterId, io.poolId(), entry.uuid()),
         new VolumeId(clusterId, sourcePool, source),
         snapshot.size(),
-        snapshot.createdAt());
+        snapshot.createdAt(),
+        entry.groupId());
   }
 
   /**
@@ -163,7 +151,7 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
     return entry.source().flatMap(SnapshotReader::uuidAtEnd);
   }
 
-  private static Optional<UUID> uuidAtEnd(String imageName) {
+  static Optional<UUID> uuidAtEnd(String imageName) {
     int length = 36;
     if (imageName.length() < length) {
       return Optional.empty();

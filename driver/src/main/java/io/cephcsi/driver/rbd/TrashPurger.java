@@ -2,16 +2,17 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import java.time.Duration;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,79 +21,112 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The deleting call ends when its image is in the trash and the journal has forgotten it: no
  * more is lost by a crash than time, as everything in the trash that no journal entry claims is
- * found again when a driver first works with the pool after its start. Removals are decided one
- * after the other, so that of the last two clones of an image one sees that the other goes.
+ * found again when a driver first works with the pool after its start. Removals on a cluster are
+ * decided one after the other, so that of the last two clones of an image one sees that the other
+ * goes.
  */
 final class TrashPurger implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TrashPurger.class);
   private static final int QUEUE = 10_000;
   private static final long LAST_MOMENTS_SECONDS = 5;
+  private static final Duration FIRST_DELAY = Duration.ofSeconds(15);
+  private static final Duration LAST_DELAY = Duration.ofHours(1);
 
   private final ConnectionPool connections;
   private final TrashReaper reaper;
-  private final Set<Place> visited = ConcurrentHashMap.newKeySet();
-  private final ThreadPoolExecutor worker =
-      new ThreadPoolExecutor(
-          1, 1, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(QUEUE), TrashPurger::thread);
+  private final Set<String> visited = ConcurrentHashMap.newKeySet();
+  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+  private final ClusterWorkers workers = new ClusterWorkers("trash", 1, QUEUE);
 
   TrashPurger(ConnectionPool connections, TrashReaper reaper) {
     this.connections = connections;
     this.reaper = reaper;
-    worker.allowCoreThreadTimeOut(true);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "trash");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /** Looks, at the first call for a pool, what a driver that died left in its trash. */
   void visit(ClusterConfig cluster, Credentials credentials, IoContext io) {
-    Place place = new Place(cluster.monitors().toString(), io.pool(), io.namespace());
-    if (visited.add(place)) {
-      submit(cluster, credentials, io.pool(), reaper::sweep);
+    visit(Place.of(cluster, credentials, io));
+  }
+
+  private void visit(Place place) {
+    if (visited.add(place.key())) {
+      submit(place, FIRST_DELAY, reaper::sweep);
     }
   }
 
   /** Removes an image from the trash soon. */
   void purge(ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
-    visit(cluster, credentials, io);
-    submit(cluster, credentials, io.pool(), pool -> reaper.reap(pool, imageId));
+    Place place = Place.of(cluster, credentials, io);
+    visit(place);
+    submit(place, FIRST_DELAY, (pool, later) -> reaper.reap(pool, imageId, later));
   }
 
-  private void submit(
-      ClusterConfig cluster, Credentials credentials, String pool, Consumer<IoContext> work) {
+  /** As {@link #purge}, of an image that perhaps was put there by hand, and then stays. */
+  void purgeIfDeleted(
+      ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
+    Place place = Place.of(cluster, credentials, io);
+    visit(place);
+    submit(place, FIRST_DELAY, (pool, later) -> reaper.reapIfDoomed(pool, imageId, later));
+  }
+
+  /** Looks again after a delay, and then ever more rarely; the next start goes on. */
+  private void lookLater(Place place, Duration delay, String imageId) {
+    String image = place.key() + "/" + imageId;
+    if (delay.compareTo(LAST_DELAY) > 0 || !waiting.add(image)) {
+      return;
+    }
+    CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, Runnable::run)
+        .execute(
+            () -> {
+              waiting.remove(image);
+              submit(
+                  place,
+                  delay.multipliedBy(2),
+                  (pool, later) -> reaper.reapOrWait(pool, imageId, later));
+            });
+  }
+
+  /**
+   * Has work done on a pool.
+   *
+   * @param delay after which an image that stays is looked at again
+   */
+  private void submit(Place place, Duration delay, BiConsumer<IoContext, TrashReaper.Later> work) {
+    TrashReaper.Later later =
+        (io, imageId) -> lookLater(Place.of(place.cluster, place.credentials, io), delay, imageId);
     try {
-      worker.execute(
-          () -> {
-            try (Lease lease = connections.lease(cluster, credentials)) {
-              work.accept(lease.rbdPool(pool));
-            } catch (RuntimeException e) {
-              LOG.warn("the trash of {} is emptied later: {}", pool, e.toString());
-              visited.clear(); // the next call looks again
-            }
-          });
+      workers
+          .of(place.fsid)
+          .execute(
+              () -> {
+                try (Lease lease = connections.lease(place.cluster, place.credentials)) {
+                  work.accept(lease.rbdPool(place.pool), later);
+                } catch (RuntimeException e) {
+                  LOG.warn("the trash of {} is emptied later: {}", place.pool, e.toString());
+                  visited.remove(place.key()); // the next call looks again
+                }
+              });
     } catch (RejectedExecutionException e) {
-      LOG.warn("too much in the trash of {} at once; the rest is removed later", pool);
-      visited.clear();
+      LOG.warn("too much in the trash of {} at once; the rest is removed later", place.pool);
+      visited.remove(place.key());
     }
   }
 
   /** Ends what was begun if that does not take long; the rest waits for the next start. */
   @Override
   public void close() {
-    worker.shutdown();
-    try {
-      if (!worker.awaitTermination(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS)) {
-        worker.shutdownNow();
-      }
-    } catch (InterruptedException e) {
-      worker.shutdownNow();
-      Thread.currentThread().interrupt();
-    }
+    workers.close(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** A namespace of a pool of a cluster. */
-  private record Place(String monitors, String pool, String namespace) {}
+  /** A namespace of a pool of a cluster, and who works there. */
+  private record Place(
+      ClusterConfig cluster, Credentials credentials, String fsid, String pool, String namespace) {
+    static Place of(ClusterConfig cluster, Credentials credentials, IoContext io) {
+      return new Place(cluster, credentials, io.cluster().fsid(), io.pool(), io.namespace());
+    }
+
+    String key() {
+      return fsid + "/" + pool + "/" + namespace;
+    }
+  }
 }

@@ -5,6 +5,7 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
@@ -51,6 +52,13 @@ final class TrashReaper {
       Pattern.compile("csi-(vol|snap)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-temp)?");
   private static final int MAX_GENERATIONS = 64;
 
+  /**
+   * Told of an image that stays now, and can go before long without anybody's coming back to it.
+   */
+  interface Later {
+    void look(IoContext io, String imageId);
+  }
+
   private final MgrTasks tasks;
   private final String instanceId;
   private final Cache<String, Boolean> requested =
@@ -62,7 +70,7 @@ final class TrashReaper {
   }
 
   /** Removes an image in the trash, and those of its ancestors in the trash that then can go. */
-  void reap(IoContext io, String imageId) {
+  void reap(IoContext io, String imageId, Later later) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.isPresent()) {
       if (isKept(io, imageId, header.get())) {
@@ -72,10 +80,15 @@ final class TrashReaper {
       removeOwnSnapshots(io, imageId, header.get());
       if (!childrenAreDoomed(io, imageId, header.get(), 0)) {
         LOG.debug("image {} stays in the trash: clones need it", imageId);
+        if (isTemporary(io, imageId)) {
+          later.look(io, imageId);
+        }
         return;
       }
     }
-    removeWithClones(io, imageId, header);
+    if (!removeWithClones(io, imageId, header, later)) {
+      return;
+    }
     header
         .flatMap(ImageHeader::parent)
         .ifPresent(
@@ -85,21 +98,47 @@ final class TrashReaper {
                     parent,
                     place -> {
                       if (isDoomed(place, parent.imageId())) {
-                        reap(place, parent.imageId());
+                        reap(place, parent.imageId(), later);
                       }
                       return null;
                     }));
+  }
+
+  /** As {@link #reap}, unless somebody may still want the image who put it into the trash. */
+  void reapIfDoomed(IoContext io, String imageId, Later later) {
+    if (isDoomed(io, imageId)) {
+      reap(io, imageId, later);
+    }
+  }
+
+  /** As {@link #reapIfDoomed}; what a call still works on, or failed to forget, may go later. */
+  void reapOrWait(IoContext io, String imageId, Later later) {
+    Optional<TrashEntry> entry = new RbdPool(io).trashEntry(imageId);
+    if (entry.isPresent()) {
+      if (isDoomed(io, entry.get())) {
+        reap(io, imageId, later);
+      } else {
+        later.look(io, imageId);
+      }
+    }
   }
 
   /**
    * Removes what in the trash a driver that died left there: only images with the usual prefixes,
    * moved there without a deferment, that no journal entry claims.
    */
-  void sweep(IoContext io) {
+  void sweep(IoContext io, Later later) {
     for (TrashEntry entry : new RbdPool(io).trash()) {
       if (CERTAINLY_OURS.matcher(entry.name()).matches() && isDoomed(io, entry)) {
         LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
-        reap(io, entry.id());
+        try {
+          reap(io, entry.id(), later);
+        } catch (CephException.TimedOut | CephException.Blocklisted e) {
+          throw e;
+        } catch (CephException e) { // of this image; others can go
+          LOG.warn("image {} stays in the trash: {}", entry.name(), e.getMessage());
+          later.look(io, entry.id());
+        }
       }
     }
   }
@@ -107,10 +146,13 @@ final class TrashReaper {
   /**
    * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
    * their removal yet, and a task before theirs would fail and be repeated much later.
+   *
+   * @return whether it is gone, or the manager has the task
    */
-  private void removeWithClones(IoContext io, String imageId, Optional<ImageHeader> header) {
+  private boolean removeWithClones(
+      IoContext io, String imageId, Optional<ImageHeader> header, Later later) {
     if (requested.getIfPresent(imageId) != null) {
-      return;
+      return true;
     }
     for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
@@ -122,19 +164,19 @@ final class TrashReaper {
                   .ifPresent(
                       clone -> {
                         removeOwnSnapshots(place, child.imageId(), clone);
-                        removeWithClones(place, child.imageId(), Optional.of(clone));
+                        removeWithClones(place, child.imageId(), Optional.of(clone), later);
                       });
               return null;
             });
       }
     }
-    remove(io, imageId);
+    return remove(io, imageId, later);
   }
 
-  private void remove(IoContext io, String imageId) {
+  private boolean remove(IoContext io, String imageId, Later later) {
     if (tasks.removeFromTrash(io, imageId)) {
       requested.put(imageId, true);
-      return;
+      return true;
     }
     try {
       new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
@@ -145,7 +187,23 @@ final class TrashReaper {
         throw e;
       }
       LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
+      later.look(io, imageId);
+      return false;
     }
+    return true;
+  }
+
+  /**
+   * Whether an image stood between a volume and its clone. One of a clone that was given up has a
+   * child for as long as another driver, which is late, makes it; librbd may then take that away
+   * itself.
+   */
+  private static boolean isTemporary(IoContext io, String imageId) {
+    return new RbdPool(io)
+        .trashEntry(imageId)
+        .map(entry -> OURS.matcher(entry.name()))
+        .filter(name -> name.matches() && name.group(2) != null)
+        .isPresent();
   }
 
   /**
@@ -164,10 +222,28 @@ final class TrashReaper {
     if (own.isEmpty()) {
       return;
     }
-    try (RbdImage image = new RbdPool(io).openById(imageId)) {
+    RbdPool pool = new RbdPool(io);
+    try (RbdImage image = pool.openById(imageId)) {
       for (HeaderSnapshot snapshot : own) {
-        removeSnapshot(image, snapshot.name());
+        CloneWorkshop.removeSnapshot(image, snapshot.name());
       }
+    } catch (CephException.NotFound e) {
+      // It is gone; or what it was cloned from is, as it was half made, and librbd cannot open it.
+      for (HeaderSnapshot snapshot : own) {
+        removeUnopened(pool, imageId, snapshot);
+      }
+    }
+  }
+
+  private static void removeUnopened(RbdPool pool, String imageId, HeaderSnapshot snapshot) {
+    try {
+      if (!FreshSnapshot.remove(pool, imageId, snapshot.id())) {
+        LOG.info("image {} cannot be opened, nor its snapshots be removed", imageId);
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("snapshot {} was removed meanwhile", snapshot.name());
+    } catch (CephException.Busy e) {
+      LOG.debug("snapshot {} stays: {}", snapshot.name(), e.getMessage());
     }
   }
 
@@ -202,14 +278,6 @@ final class TrashReaper {
             .filter(entry -> entry.nativeImage().equals(Optional.of(imageId)))
             .filter(entry -> entry.nativeSnapshot().equals(OptionalLong.of(snapshot.id())))
             .isPresent();
-  }
-
-  private static void removeSnapshot(RbdImage image, String name) {
-    try {
-      image.snapshots().remove(name);
-    } catch (CephException.NotFound e) {
-      LOG.debug("snapshot {} was removed meanwhile", name);
-    }
   }
 
   /** Whether a name was given by a driver of this format. */

@@ -2,19 +2,22 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Makes the image of a reserved volume, or finds it made. The id of the image enters the journal
- * last: without it the image was never given to anybody, and is looked at with suspicion.
+ * last: without it the image was never given to anybody, and is made anew.
  */
 final class VolumeMaker {
   private static final Logger LOG = LoggerFactory.getLogger(VolumeMaker.class);
@@ -31,41 +34,52 @@ final class VolumeMaker {
    * Makes the image unless it is there. An empty one costs the image, and one write to record its
    * id.
    *
-   * @return the size of the image
+   * @return the size of the image; empty if the entry is that of a volume whose deletion has begun,
+   *     or whose image is gone: it is to be deleted, and the name to be reserved anew
    * @throws VolumeException ALREADY_EXISTS if the name's volume does not fit the request
    */
-  long make(VolumeMaking making) {
-    Optional<Long> existing = making.entry().imageId().flatMap(id -> finished(making, id));
-    if (existing.isPresent()) {
-      return existing.get();
+  OptionalLong make(VolumeMaking making) {
+    JournalEntry entry = making.entry();
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      return OptionalLong.empty();
     }
-    Made made;
+    if (entry.imageId().isPresent()) {
+      return finished(making);
+    }
     try {
-      made = makeImage(making);
+      MadeImage made = makeImage(making);
+      record(making, made);
+      return OptionalLong.of(made.size());
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo(making, e);
-      throw e;
+      throw e instanceof CephException.AlreadyExists ? disturbed(making, e) : e;
     }
-    record(making, made.imageId());
-    return made.size();
   }
 
-  /** An image, with its size in bytes. */
-  private record Made(String imageId, long size) {}
-
-  private Optional<Long> finished(VolumeMaking making, String imageId) {
-    if (!making.pool().imageId(making.image()).equals(Optional.of(imageId))) {
-      return Optional.empty(); // deleted, and perhaps in the trash
-    }
-    return ImageHeader.read(making.pool().io(), imageId)
+  private OptionalLong finished(VolumeMaking making) {
+    return RecordedImage.find(making.pool(), making.attempt().journal(), making.entry())
+        .flatMap(id -> ImageHeader.read(making.pool().io(), id))
         .map(
             header -> {
               requireSize(making, header.size());
               cloner.requireSameSource(making, header);
-              return header.size();
-            });
+              return OptionalLong.of(header.size());
+            })
+        .orElseGet(OptionalLong::empty);
+  }
+
+  /** What was thrown away came back: somebody works on it who does not know that he is late. */
+  private static VolumeException disturbed(VolumeMaking making, RuntimeException e) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "volume "
+            + making.entry().requestName()
+            + " is being made by another driver, too; try again ("
+            + e.getMessage()
+            + ")",
+        e);
   }
 
   private static void requireSize(VolumeMaking making, long size) {
@@ -84,61 +98,112 @@ final class VolumeMaker {
     }
   }
 
-  private Made makeImage(VolumeMaking making) {
-    if (making.source().isEmpty()) {
-      return makeEmpty(making);
+  private MadeImage makeImage(VolumeMaking making) {
+    Optional<String> before = making.entry().contentSource();
+    if (!before.equals(making.sourceId())) {
+      removeTemporary(making, before);
+      making.attempt().recordSource(making.sourceId());
     }
-    long size = cloner.make(making, making.source().get());
-    String imageId = CloneWorkshop.requireId(making.pool(), making.image());
-    return new Made(imageId, size);
+    return making.source().isEmpty()
+        ? makeEmpty(making)
+        : cloner.make(making, making.source().get());
   }
 
-  private static Made makeEmpty(VolumeMaking making) {
+  private void removeTemporary(VolumeMaking making, Optional<String> source) {
+    source.flatMap(VolumeId::parse).ifPresent(id -> cloner.removeTemporary(making, id));
+  }
+
+  private static MadeImage makeEmpty(VolumeMaking making) {
     long size = making.capacity().sizeToCreate();
-    RbdPool pool = making.pool();
-    ImageOptions options = making.parameters().options();
     try {
-      return new Made(pool.createPlain(making.image(), size, options), size);
+      return create(making, size);
     } catch (CephException.AlreadyExists e) {
-      Optional<String> id = pool.imageId(making.image());
-      Optional<ImageHeader> left = id.flatMap(found -> ImageHeader.read(pool.io(), found));
-      if (left.isPresent() && left.get().parent().isEmpty()) {
-        requireSize(making, left.get().size());
-        return new Made(id.get(), left.get().size());
+      Optional<MadeImage> others = madeByOthers(making);
+      if (others.isPresent()) {
+        return others.get();
       }
-      // A process died while it made the image: its name is taken, but there is no header, so there
-      // cannot be any data; or it is a clone that nobody was given. It is swept away.
-      LOG.info("image {} was left half made; making it anew", making.image());
-      CloneWorkshop.discard(pool, making.image(), making.discarded());
-      return new Made(pool.createPlain(making.image(), size, options), size);
+      making.leftovers().discard(making.pool(), making.image(), false);
+      return create(making, size);
     }
   }
 
-  private void record(VolumeMaking making, String imageId) {
-    JournalEntry entry = making.entry();
-    labels.write(making.pool(), imageId, making.parameters().labels());
-    if (!entry.imageId().equals(Optional.of(imageId))) {
-      making
-          .journal()
-          .complete(entry.uuid(), imageId, making.source().map(source -> source.id().toString()));
+  private static MadeImage create(VolumeMaking making, long size) {
+    PreparedCreation.Created created = making.empty().orElseThrow().create(making.image(), size);
+    return new MadeImage(created.id(), size, created.certain());
+  }
+
+  /**
+   * An image without a parent that another program made, and did not record: old ones did not. It
+   * may be in use for long.
+   */
+  private static Optional<MadeImage> madeByOthers(VolumeMaking making) {
+    if (!making.attempt().isTakenFromOthers()) {
+      return Optional.empty();
+    }
+    RbdPool pool = making.pool();
+    Optional<String> id = pool.imageId(making.image());
+    return id.flatMap(found -> ImageHeader.read(pool.io(), found))
+        .filter(header -> header.parent().isEmpty())
+        .map(
+            header -> {
+              requireSize(making, header.size());
+              return new MadeImage(id.orElseThrow(), header.size(), false);
+            });
+  }
+
+  private void record(VolumeMaking making, MadeImage made) {
+    try {
+      labels.write(making.pool(), made.id(), making.parameters().labels());
+      making.attempt().completeImage(made.id());
+    } catch (CephException.NotFound | VolumeException e) {
+      if (made.own()) {
+        making.leftovers().discardOwn(making.pool(), making.image(), made.id());
+      }
+      throw e;
+    }
+  }
+
+  /**
+   * Gives a volume up that is not made: what attempts left of it goes, then its reservation.
+   *
+   * @throws VolumeException ABORTED if another attempt has taken over
+   */
+  void abandon(VolumeMaking making) {
+    discardLeftovers(making);
+    making.attempt().undo(() -> discardLeftovers(making));
+  }
+
+  private void discardLeftovers(VolumeMaking making) {
+    making.leftovers().discard(making.pool(), making.image(), making.source().isPresent());
+    Optional<String> before = making.entry().contentSource();
+    removeTemporary(making, before);
+    if (!before.equals(making.sourceId())) {
+      removeTemporary(making, making.sourceId());
     }
   }
 
   /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
   private void undo(VolumeMaking making, RuntimeException because) {
-    if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
-      return;
-    }
     try {
-      if (making.source().isPresent()) {
-        cloner.undo(making);
+      if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
+        removeTemporary(making, making.sourceId()); // what has the name is not this call's
+      } else {
+        abandon(making);
       }
-      making.journal().undo(making.entry());
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.ABORTED) {
+        throw e;
+      }
+      note(making, e);
     } catch (RuntimeException e) {
-      LOG.warn(
-          "the reservation of {} stays until the retry: {}",
-          making.entry().requestName(),
-          e.toString());
+      note(making, e);
     }
+  }
+
+  private static void note(VolumeMaking making, RuntimeException e) {
+    LOG.warn(
+        "the reservation of {} stays until the retry: {}",
+        making.entry().requestName(),
+        e.toString());
   }
 }

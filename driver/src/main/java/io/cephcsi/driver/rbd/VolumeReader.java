@@ -6,7 +6,6 @@ import io.cephcsi.bindings.rbd.ImageFlag;
 import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.PoolInfo;
-import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.Journal;
@@ -16,10 +15,8 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeId;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 
@@ -43,18 +40,8 @@ final class VolumeReader implements ListReader<ListedVolume> {
   @Override
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
-    Map<Long, Optional<IoContext>> pools = new HashMap<>();
-    for (Name name : names) {
-      pools.computeIfAbsent(name.poolId(), id -> cluster.io(Storage.RBD, id));
-    }
     List<Optional<Found>> found =
-        cluster
-            .reads()
-            .map(
-                names,
-                name ->
-                    Objects.requireNonNull(pools.get(name.poolId()))
-                        .flatMap(io -> find(io, journalPool, name)));
+        ImageLists.find(cluster, names, (io, name) -> find(io, journalPool, name));
     Set<ImagePlace> trash =
         ImagePlace.inTrash(found.stream().flatMap(Optional::stream).map(Found::place).toList());
     return found.stream()
@@ -73,11 +60,18 @@ final class VolumeReader implements ListReader<ListedVolume> {
   }
 
   private static Optional<Found> find(IoContext io, String journalPool, JournalEntry entry) {
-    Optional<String> imageId = entry.imageId().or(() -> new RbdPool(io).imageId(entry.name()));
-    return imageId.flatMap(
-        id ->
-            ImageSummary.read(io, id)
-                .map(summary -> new Found(new ImagePlace(io, id), journalPool, entry, summary)));
+    return entry
+        .imageId()
+        .flatMap(id -> find(io, journalPool, entry, id))
+        .or(
+            () -> // none is recorded, or another one was put in its place
+            new RbdPool(io).imageId(entry.name()).flatMap(id -> find(io, journalPool, entry, id)));
+  }
+
+  private static Optional<Found> find(
+      IoContext io, String journalPool, JournalEntry entry, String id) {
+    return ImageSummary.read(io, id)
+        .map(summary -> new Found(new ImagePlace(io, id), journalPool, entry, summary));
   }
 
   /** What is wrong with an image that is there; empty when nothing is. */

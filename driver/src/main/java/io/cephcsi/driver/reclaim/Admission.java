@@ -1,17 +1,13 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
+import io.cephcsi.driver.cluster.RenewedLock;
 import io.cephcsi.driver.operation.Operation;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,10 +23,6 @@ public final class Admission {
   private static final Duration HOLDS = Duration.ofSeconds(30);
   private static final Duration POLL = Duration.ofMillis(500);
 
-  /** Several, so that a cluster that hangs does not keep the places of another from renewal. */
-  private static final ScheduledExecutorService RENEWALS =
-      Executors.newScheduledThreadPool(4, Admission::thread);
-
   private final int places;
   private final Duration holds;
 
@@ -44,12 +36,6 @@ public final class Admission {
   Admission(int places, Duration holds) {
     this.places = places;
     this.holds = holds;
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "reclaim-place");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /**
@@ -85,10 +71,9 @@ public final class Admission {
     String cookie = UUID.randomUUID().toString();
     boolean waited = false;
     while (!operation.isCancelled()) {
-      long asked = System.nanoTime();
-      Optional<ObjectLock> lock = anyFree(board, cookie, what);
+      Optional<RenewedLock> lock = RenewedLock.take(holds, () -> anyFree(board, cookie, what));
       if (lock.isPresent()) {
-        return Optional.of(new Place(board, lock.get(), holds, asked));
+        return Optional.of(new Place(board, lock.get()));
       }
       if (!waited) {
         waited = true;
@@ -113,61 +98,29 @@ public final class Admission {
   /** A place, held until it is closed or lost; without a bound, a place that is never lost. */
   static final class Place implements AutoCloseable {
     private final @Nullable PlaceBoard board;
-    private final @Nullable ObjectLock lock;
-    private final @Nullable ScheduledFuture<?> renewal;
-    private final long holdsNanos;
-    private volatile long renewedNanos;
-    private volatile boolean lost;
+    private final @Nullable RenewedLock lock;
 
     private Place() {
       board = null;
       lock = null;
-      renewal = null;
-      holdsNanos = 0;
     }
 
-    /**
-     * @param asked when the lock was asked for, at the latest, by {@link System#nanoTime()}
-     */
-    private Place(PlaceBoard board, ObjectLock lock, Duration holds, long asked) {
+    private Place(PlaceBoard board, RenewedLock lock) {
       this.board = board;
       this.lock = lock;
-      this.holdsNanos = holds.toNanos();
-      this.renewedNanos = asked;
-      long third = holds.toMillis() / 3;
-      this.renewal =
-          RENEWALS.scheduleWithFixedDelay(() -> renew(lock), third, third, TimeUnit.MILLISECONDS);
-    }
-
-    private void renew(ObjectLock held) {
-      long began = System.nanoTime();
-      try {
-        if (held.renew()) {
-          renewedNanos = began;
-        } else {
-          lost = true;
-        }
-      } catch (CephException | IllegalStateException e) {
-        LOG.warn("{} cannot be renewed: {}", held, e.getMessage());
-      }
     }
 
     /** Whether somebody else may have the place by now; does not block. */
     boolean isLost() {
-      return lost || (lock != null && System.nanoTime() - renewedNanos > holdsNanos);
+      return lock != null && lock.isLost();
     }
 
     @Override
     public void close() {
-      if (renewal != null) {
-        renewal.cancel(false);
-      }
       try (PlaceBoard closed = board) {
         if (lock != null) {
-          lock.release();
+          lock.close();
         }
-      } catch (CephException e) {
-        LOG.warn("{}; the place is free after {} s", e.getMessage(), holdsNanos / 1_000_000_000L);
       }
     }
   }

@@ -23,9 +23,27 @@ record Hindrance(String reason, String detail) {
    */
   static Optional<Hindrance> of(RbdImage image) {
     List<Watcher> users = image.watchers();
-    return users.isEmpty()
-        ? ofState(image)
-        : Optional.of(new Hindrance(IN_USE, "in use by " + users.get(0).address()));
+    if (!users.isEmpty()) {
+      return Optional.of(new Hindrance(IN_USE, "in use by " + users.get(0).address()));
+    }
+    Optional<Hindrance> state = ofState(image);
+    return state.isPresent() ? state : ofLock(image);
+  }
+
+  /**
+   * Looks for somebody who has the lock without watching: he may be cut off from the cluster, and
+   * would lose what he has not written yet if he were shut out for the sake of a reclaim.
+   */
+  static Optional<Hindrance> ofLock(RbdImage image) {
+    return ReclaimLock.stranger(image)
+        .map(
+            owner ->
+                new Hindrance(
+                    IN_USE,
+                    "in use: "
+                        + owner
+                        + " holds its lock and does not answer; if that client is gone for good, open"
+                        + " the image once, or remove the lock (rbd lock list, rbd lock remove)"));
   }
 
   /** Looks at what an image takes part in, whoever has it open. */

@@ -4,10 +4,9 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The writing part of a reclaim, under the image's managed lock: trim, then sparsify. Used by one
@@ -19,32 +18,35 @@ import org.slf4j.LoggerFactory;
  * seen, and not taken again: what was planned under it is not true any more.
  */
 final class ReclaimWork {
-  private static final Logger LOG = LoggerFactory.getLogger(ReclaimWork.class);
-
   private final RbdImage image;
   private final long ourClientId;
+  private final ReclaimLock lock;
   private final ReclaimPlan plan;
   private final Operation operation;
   private final ClusterLoad load;
   private final BooleanSupplier mustStop;
+  private boolean writing; // whether anything that changes the image was sent
   private TrimReport trim;
   private volatile String stopped = ""; // set on threads of librbd, too
 
   /**
    * @param image the open image
    * @param ourClientId the id of the connection that it was opened by
+   * @param lock the image's
    * @param load holds the work back
    * @param mustStop asked often; must not block
    */
   ReclaimWork(
       RbdImage image,
       long ourClientId,
+      ReclaimLock lock,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
       BooleanSupplier mustStop) {
     this.image = image;
     this.ourClientId = ourClientId;
+    this.lock = lock;
     this.plan = plan;
     this.operation = operation;
     this.load = load;
@@ -71,6 +73,11 @@ final class ReclaimWork {
         stopped = "somebody opened the image";
         return;
       }
+      Optional<Hindrance> held = Hindrance.ofLock(image);
+      if (held.isPresent()) {
+        stopped = held.get().detail();
+        return;
+      }
       locked = lock();
       try (UseWatch watch = UseWatch.start(image, ourClientId, locked)) {
         run(locked, watch);
@@ -79,9 +86,14 @@ final class ReclaimWork {
       stopped = "the cluster has shut this client out";
     } catch (CephException.Canceled | CephException.Busy e) {
       stopped = stopped.isEmpty() ? "the image is wanted by somebody else" : stopped;
+    } catch (CephException.TimedOut e) {
+      if (writing) {
+        lock.fence();
+      }
+      throw e;
     } finally {
       if (locked) {
-        release();
+        lock.release();
       }
     }
   }
@@ -103,7 +115,7 @@ final class ReclaimWork {
     } else if (watch.somebodyCame()) {
       stopped = "somebody opened the image";
     } else if (operation.isCancelled()) {
-      stopped = "the driver stops";
+      stopped = operation.whyCancelled();
     } else if (mustStop.getAsBoolean()) {
       stopped = "the place among the cluster's reclaims was lost";
     }
@@ -119,17 +131,9 @@ final class ReclaimWork {
       able = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
     }
     if (able) {
-      image.lock().acquire();
+      lock.acquire();
     }
     return able;
-  }
-
-  private void release() {
-    try {
-      image.lock().release();
-    } catch (CephException e) {
-      LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
-    }
   }
 
   private void trim(boolean locked, Pace pace, BooleanSupplier stop) {
@@ -148,6 +152,7 @@ final class ReclaimWork {
       trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);
       return;
     }
+    writing = true;
     int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
     long bytes = OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
     trim = TrimReport.done(trim.fileSystem(), bytes);
@@ -155,6 +160,7 @@ final class ReclaimWork {
 
   private void sparsify(Pace pace, BooleanSupplier stop) {
     operation.phase("sparsify");
+    writing = true;
     WorkedObjects worked = WorkedObjects.of(image, pace);
     image.sparsify(
         SparseSize.of(plan, image),

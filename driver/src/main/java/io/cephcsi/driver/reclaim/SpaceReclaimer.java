@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.bindings.rbd.UsageQuery;
@@ -116,10 +117,10 @@ public final class SpaceReclaimer {
       load.hold(operation::isCancelled);
       Optional<Admission.Place> place = admission.enter(io, target.name(), operation);
       if (place.isEmpty()) {
-        return skipped(new Hindrance("cancelled", "the driver stops"), usage(image, plan));
+        return skipped(new Hindrance("cancelled", operation.whyCancelled()), usage(image, plan));
       }
       try (Admission.Place held = place.get()) {
-        return reclaim(target, plan, operation, load, held);
+        return reclaim(target, plan, operation, load, held, io.cluster());
       }
     }
   }
@@ -148,7 +149,8 @@ public final class SpaceReclaimer {
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
-      Admission.Place place) {
+      Admission.Place place,
+      RadosCluster another) {
     operation.phase("measure");
     OptionalLong before;
     ReclaimWork work;
@@ -159,7 +161,10 @@ public final class SpaceReclaimer {
       if (hindrance.isPresent()) {
         return skipped(hindrance.get(), before);
       }
-      work = new ReclaimWork(open.image(), open.clientId(), plan, operation, load, place::isLost);
+      ReclaimLock lock = new ReclaimLock(open.image(), another);
+      work =
+          new ReclaimWork(
+              open.image(), open.clientId(), lock, plan, operation, load, place::isLost);
       work.run();
     }
     operation.phase("measure");

@@ -5,12 +5,13 @@ import java.util.Set;
 /**
  * What the addition of references came to.
  *
- * @param created whether there was no tracker before
  * @param added the keys that were absent: what an undo has to remove, and no others
+ * @param masked the keys that are masked, and stay so
  */
-public record Addition(boolean created, Set<String> added) {
+public record Addition(Set<String> added, Set<String> masked) {
   /** Copies the keys. */
   public Addition {
     added = Set.copyOf(added);
+    masked = Set.copyOf(masked);
   }
 }

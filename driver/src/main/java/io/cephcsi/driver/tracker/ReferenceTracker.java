@@ -60,7 +60,7 @@ public final class ReferenceTracker {
    *
    * @param snapshotId the CSI snapshot id
    * @param keys at least one
-   * @return what was added: what an undo of the caller may remove
+   * @return what was added, which an undo of the caller may remove, and what is masked
    * @throws TrackerFormatException when the tracker is of another version or damaged
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when too many processes write at once
    */
@@ -81,8 +81,21 @@ public final class ReferenceTracker {
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when too many processes write at once
    */
   public Removal remove(String snapshotId, String key) {
+    return remove(snapshotId, key, () -> {});
+  }
+
+  /**
+   * As {@link #remove(String, String)}, for who has to remember what the masked reference said: it
+   * goes with the tracker.
+   *
+   * @param beforeLast what to do before the write that comes to {@link Removal#LAST}; more than
+   *     once when others write meanwhile, who may then keep the snapshot. What it throws is thrown,
+   *     and nothing is changed then
+   */
+  public Removal remove(String snapshotId, String key, Runnable beforeLast) {
     requireKey(key);
-    return lane(snapshotId).apply(new TrackerChange.Remove(key, ReferenceState.ABSENT));
+    return lane(snapshotId)
+        .apply(new TrackerChange.Remove(snapshotId, key, ReferenceState.ABSENT, beforeLast));
   }
 
   /**
@@ -94,7 +107,8 @@ public final class ReferenceTracker {
    */
   public Removal mask(String snapshotId, String key) {
     requireKey(key);
-    return lane(snapshotId).apply(new TrackerChange.Remove(key, ReferenceState.MASK));
+    return lane(snapshotId)
+        .apply(new TrackerChange.Remove(snapshotId, key, ReferenceState.MASK, () -> {}));
   }
 
   /**
@@ -106,6 +120,18 @@ public final class ReferenceTracker {
    */
   public Optional<TrackerState> read(String snapshotId) {
     return store.readAll(TrackerCodec.name(snapshotId));
+  }
+
+  /**
+   * Reads a tracker with some of its references, as of one moment; one round trip.
+   *
+   * @param snapshotId the CSI snapshot id
+   * @param keys the references
+   * @return empty when there is none
+   * @throws TrackerFormatException when the tracker is of another version or damaged
+   */
+  public Optional<TrackerState> read(String snapshotId, Collection<String> keys) {
+    return store.read(TrackerCodec.name(snapshotId), keys);
   }
 
   /** The ids of all snapshots that have a tracker, sorted; reads the names of all objects. */

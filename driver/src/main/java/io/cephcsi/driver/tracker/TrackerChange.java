@@ -1,6 +1,7 @@
 package io.cephcsi.driver.tracker;
 
 import static io.cephcsi.driver.tracker.ReferenceState.ABSENT;
+import static io.cephcsi.driver.tracker.ReferenceState.MASK;
 import static io.cephcsi.driver.tracker.ReferenceState.NORMAL;
 
 import java.util.HashSet;
@@ -25,15 +26,19 @@ sealed interface TrackerChange<R> {
   record Add(Set<String> keys) implements TrackerChange<Addition> {
     @Override
     public Addition apply(TrackerModel model) {
-      boolean creates = !model.exists();
       Set<String> added = new HashSet<>();
+      Set<String> masked = new HashSet<>();
       for (String key : keys) {
-        if (model.state(key, ABSENT) == ABSENT) {
-          model.set(key, ABSENT, NORMAL);
-          added.add(key);
+        switch (model.state(key, ABSENT)) {
+          case ABSENT -> {
+            model.set(key, ABSENT, NORMAL);
+            added.add(key);
+          }
+          case MASK -> masked.add(key);
+          case NORMAL -> {} // as it shall be
         }
       }
-      return new Addition(creates, added);
+      return new Addition(added, masked);
     }
 
     @Override
@@ -45,9 +50,12 @@ sealed interface TrackerChange<R> {
   /**
    * Takes a reference away.
    *
+   * @param ownKey the snapshot's own reference
    * @param to what remains of the key: ABSENT or MASK
+   * @param beforeLast what to do before the write that comes to LAST
    */
-  record Remove(String key, ReferenceState to) implements TrackerChange<Removal> {
+  record Remove(String ownKey, String key, ReferenceState to, Runnable beforeLast)
+      implements TrackerChange<Removal> {
     @Override
     public Set<String> keys() {
       return Set.of(key);
@@ -62,7 +70,15 @@ sealed interface TrackerChange<R> {
       if (from != to) {
         model.set(key, from, to);
       }
-      return model.exists() ? Removal.REMAINING : Removal.LAST;
+      if (model.exists()) {
+        return Removal.REMAINING;
+      }
+      // All keys are known here: the last reference is only taken of a tracker that was read whole.
+      if (model.state(ownKey, ABSENT) != MASK) {
+        return Removal.LAST_UNMASKED;
+      }
+      beforeLast.run();
+      return Removal.LAST;
     }
 
     @Override

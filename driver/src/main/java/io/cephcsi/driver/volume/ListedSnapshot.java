@@ -1,6 +1,7 @@
 package io.cephcsi.driver.volume;
 
 import java.time.Instant;
+import java.util.Optional;
 
 /**
  * A snapshot as lists show it; it is ready to use.
@@ -9,5 +10,12 @@ import java.time.Instant;
  * @param source the volume that it was taken of, which may be gone
  * @param size of the volume then, in bytes
  * @param createdAt when
+ * @param group the identifier of the group that it was taken with
  */
-public record ListedSnapshot(VolumeId id, VolumeId source, long size, Instant createdAt) {}
+public record ListedSnapshot(
+    VolumeId id, VolumeId source, long size, Instant createdAt, Optional<String> group) {
+  /** One that was taken alone. */
+  public ListedSnapshot(VolumeId id, VolumeId source, long size, Instant createdAt) {
+    this(id, source, size, createdAt, Optional.empty());
+  }
+}

@@ -104,6 +104,64 @@ class CephFsVolumesIT {
   }
 
   @Test
+  void aSnapshotWhoseAnswerWasLostIsFoundThoughItsVolumeIsDeletedByNow() {
+    Volume volume = driver.create(newName(), 16 * MIB);
+    String name = newName();
+    Snapshot lost = driver.snapshot(name, volume.getVolumeId());
+    STATE.removeObject("rt-backingsnapshot-" + lost.getSnapshotId()); // as if it died before that
+    driver.delete(volume.getVolumeId());
+    assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(lost);
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(newName(), volume.getVolumeId()));
+    driver.deleteSnapshot(lost.getSnapshotId());
+  }
+
+  @Test
+  void ofASnapshotThatWasNotTakenBeforeItsVolumeWasDeletedNothingIsLeft() {
+    Volume volume = driver.create(newName(), 16 * MIB);
+    String name = newName();
+    String id = driver.snapshot(name, volume.getVolumeId()).getSnapshotId();
+    STATE.removeObject("rt-backingsnapshot-" + id);
+    STATE.removeSnapshot(volume.getVolumeContextMap().get("subvolumeName"), "csi-snap-" + uuid(id));
+    driver.delete(volume.getVolumeId());
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
+  }
+
+  @Test
+  void aFinishedCopyDoesNotFollowTheSizeOfItsSource() {
+    Volume source = driver.create(newName(), 16 * MIB);
+    CreateVolumeRequest request =
+        driver
+            .cloneRequest(newName(), 16 * MIB, source.getVolumeId())
+            .setCapacityRange(
+                CapacityRange.newBuilder().setRequiredBytes(16 * MIB).setLimitBytes(24 * MIB))
+            .build();
+    Volume copy = await(request);
+    assertThat(copy.getCapacityBytes()).isEqualTo(16 * MIB);
+    expand(source.getVolumeId(), 32 * MIB);
+    assertThat(driver.controller().createVolume(request).getVolume()).isEqualTo(copy);
+    CreateVolumeRequest unlimited =
+        driver.cloneRequest(request.getName(), 0, source.getVolumeId()).build();
+    assertThat(driver.controller().createVolume(unlimited).getVolume()).isEqualTo(copy);
+    assertStatus(
+        Code.OUT_OF_RANGE,
+        () -> driver.controller().createVolume(request.toBuilder().setName(newName()).build()));
+    driver.delete(copy.getVolumeId());
+    driver.delete(source.getVolumeId());
+  }
+
+  private static long expand(String volumeId, long size) {
+    return driver
+        .controller()
+        .controllerExpandVolume(
+            ControllerExpandVolumeRequest.newBuilder()
+                .setVolumeId(volumeId)
+                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(size))
+                .putAllSecrets(driver.secrets())
+                .build())
+        .getCapacityBytes();
+  }
+
+  @Test
   void growthIsSeenAndShrinkingIsNot() {
     Volume volume = driver.create(newName(), 16 * MIB);
     for (long size : new long[] {32 * MIB, 32 * MIB, 8 * MIB}) {
@@ -168,6 +226,7 @@ class CephFsVolumesIT {
     assertStatus(Code.ABORTED, () -> driver.controller().createVolume(request));
     String id = STATE.volumeId(request.getName());
     Awaitility.await()
+        .atMost(Duration.ofMinutes(1))
         .ignoreExceptionsMatching(
             e -> e instanceof StatusRuntimeException s && s.getStatus().getCode() == Code.ABORTED)
         .untilAsserted(() -> driver.delete(id));

@@ -6,13 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
-import io.cephcsi.driver.cluster.ClusterConfig;
-import io.cephcsi.driver.cluster.ConnectionPool;
-import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.tracker.InterferingStore;
+import io.cephcsi.driver.tracker.RadosTrackerStore;
+import io.cephcsi.driver.tracker.ReferenceTracker;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
@@ -20,43 +21,26 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.junit.jupiter.api.AfterAll;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What goes wrong elsewhere when the manager fails in the middle of a call: it does not here. */
-class PeerDefectsIT {
-  private static final long MIB = 1L << 20;
-  private static final TestCluster CLUSTER = TestCluster.shared();
-  private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
-  private static TestDriver driver;
-  private static ConnectionPool connections;
-
+class PeerDefectsIT extends ManagerCase {
   private final OperationRegistry operations = new OperationRegistry(Duration.ofSeconds(30));
   private final List<String> sent = new CopyOnWriteArrayList<>();
   private Volume source = Volume.getDefaultInstance();
   private Snapshot snapshot = Snapshot.getDefaultInstance();
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
-    connections = new ConnectionPool(Duration.ofSeconds(15), Duration.ofSeconds(30));
-  }
-
-  @AfterAll
-  static void stop() {
-    connections.close();
-    driver.close();
-  }
 
   @BeforeEach
   void makeSource() {
@@ -81,26 +65,19 @@ class PeerDefectsIT {
 
   /** Makes a volume with a manager that fails one kind of command. */
   private CreatedVolume make(String name, boolean onlyRead, String failing, Errno errno) {
-    ClusterConfig config =
-        new ClusterConfig(TestDriver.CLUSTER_ID, List.of(CLUSTER.monitors()), "", "csi", "csi");
-    try (Lease lease = connections.lease(config, Credentials.fromSecrets(driver.secrets()));
+    try (Lease lease = lease();
         SnapshotPaths paths = new SnapshotPaths()) {
-      OpenFileSystem files = OpenFileSystem.named(lease, CLUSTER.fileSystem(), "default");
-      ManagerCommands commands =
-          json -> {
-            sent.add(json);
-            if (json.contains("\"" + failing + "\"")) {
-              throw ReturnCode.exception(-errno.number(), "rados_mgr_command", failing, "a test");
-            }
-            return lease.cluster().mgrCommand(json).text();
-          };
       OpenFileSystem weak =
-          new OpenFileSystem(
+          open(
               lease,
-              files.info(),
-              files.metadata(),
-              new SubvolumeAdmin(commands, CLUSTER.fileSystem(), "csi"),
-              "default");
+              json -> {
+                sent.add(json);
+                if (json.contains("\"" + failing + "\"")) {
+                  throw ReturnCode.exception(
+                      -errno.number(), "rados_mgr_command", failing, "a test");
+                }
+                return lease.cluster().mgrCommand(json).text();
+              });
       CephFsRequest request =
           new CephFsRequest(
               name,
@@ -111,6 +88,95 @@ class PeerDefectsIT {
                       VolumeId.parse(snapshot.getSnapshotId()).orElseThrow())),
               onlyRead);
       return new CephFsVolumeMaker(weak, request, paths, new Trackers(), operations).make();
+    }
+  }
+
+  /** What a manager says that has just taken over. */
+  private static CephException unknownFileSystem() {
+    String said = "Volume '" + CLUSTER.fileSystem() + "' not found";
+    return ReturnCode.exception(-Errno.ENOENT.number(), "rados_mgr_command", "a fail-over", said);
+  }
+
+  private static void assertReason(VolumeException.Reason reason, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+
+  @Test
+  void aManagerThatForgetsTheFileSystemAfterASnapshotLeavesItToTheRetry(@TempDir Path folder)
+      throws IOException {
+    String name = newName();
+    VolumeId id = VolumeId.parse(source.getVolumeId()).orElseThrow();
+    ClusterDirectory clusters = new ClusterDirectory(TestDriver.clustersFile(CLUSTER, folder));
+    try (Lease lease = lease();
+        CephFsVolumes volumes = new CephFsVolumes(clusters, connections, operations, "default")) {
+      OpenFileSystem weak =
+          open(
+              lease,
+              json -> {
+                String answer = lease.cluster().mgrCommand(json).text();
+                if (json.contains("\"fs subvolume snapshot create\"")) {
+                  throw unknownFileSystem();
+                }
+                return answer;
+              });
+      OpenVolume open = new OpenVolume(id, weak, weak.volumes().byUuid(id.uuid()).orElseThrow());
+      assertReason(
+          VolumeException.Reason.UNAVAILABLE,
+          () -> new CephFsSnapshots(volumes, operations).create(name, open, "csi-snap-"));
+    }
+    List<String> taken = STATE.snapshots(source.getVolumeContextMap().get("subvolumeName"));
+    assertThat(taken).hasSize(2);
+    Snapshot made = driver.snapshot(name, source.getVolumeId());
+    assertThat(taken)
+        .contains("csi-snap-" + VolumeId.parse(made.getSnapshotId()).orElseThrow().uuid());
+    driver.deleteSnapshot(made.getSnapshotId());
+  }
+
+  @Test
+  void aManagerThatForgetsTheFileSystemAfterASubvolumeLeavesItToTheRetry() {
+    String name = newName();
+    try (Lease lease = lease();
+        SnapshotPaths paths = new SnapshotPaths()) {
+      OpenFileSystem weak =
+          open(
+              lease,
+              json -> {
+                sent.add(json);
+                if (json.contains("\"fs subvolume info\"")) {
+                  throw unknownFileSystem();
+                }
+                return lease.cluster().mgrCommand(json).text();
+              });
+      CephFsRequest request =
+          new CephFsRequest(
+              name,
+              CephFsParameters.parse(driver.parameters()),
+              CapacityRange.ANY,
+              Optional.empty(),
+              false);
+      assertReason(
+          VolumeException.Reason.UNAVAILABLE,
+          () -> new CephFsVolumeMaker(weak, request, paths, new Trackers(), operations).make());
+    }
+    assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
+    assertThat(STATE.subvolumes()).hasSize(2);
+    String made = driver.create(name, 0).getVolumeId();
+    assertThat(STATE.subvolumes()).hasSize(2);
+    driver.delete(made);
+  }
+
+  @Test
+  void aReferenceThatComesAfterTheSnapshotIsGoneIsTakenBack() {
+    try (Lease lease = lease()) {
+      OpenFileSystem files = open(lease, json -> lease.cluster().mgrCommand(json).text());
+      InterferingStore store = new InterferingStore(new RadosTrackerStore(files.metadata()));
+      BackingSnapshot backing =
+          new BackingSnapshot(files, new ReferenceTracker(store), snapshot.getSnapshotId());
+      store.beforeNextCall(() -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+      assertReason(VolumeException.Reason.NOT_FOUND, () -> backing.referTo("csi-vol-late"));
+      assertThat(STATE.journal()).doesNotContainKey(tracker());
     }
   }
 
@@ -132,6 +198,20 @@ class PeerDefectsIT {
   }
 
   @Test
+  void aCopyThatTheManagerRefusesForNowIsBegunByTheRetry() {
+    String name = newName();
+    assertReason(
+        VolumeException.Reason.ABORTED,
+        () -> make(name, false, "fs subvolume snapshot clone", Errno.EAGAIN));
+    Volume copy =
+        org.awaitility.Awaitility.await()
+            .atMost(Duration.ofMinutes(1))
+            .ignoreExceptions()
+            .until(() -> driver.restore(name, 0, snapshot.getSnapshotId()), v -> v != null);
+    driver.delete(copy.getVolumeId());
+  }
+
+  @Test
   void anErrorOfTheCloneStatusStartsNoSecondClone() {
     String name = newName();
     assertThatThrownBy(() -> make(name, false, "no such command", Errno.EIO))
@@ -146,6 +226,7 @@ class PeerDefectsIT {
     assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
     Volume copy =
         org.awaitility.Awaitility.await()
+            .atMost(Duration.ofMinutes(1))
             .ignoreExceptions()
             .until(() -> driver.restore(name, 0, snapshot.getSnapshotId()), v -> v != null);
     driver.delete(copy.getVolumeId());

@@ -1,11 +1,13 @@
 package io.cephcsi.driver.cephfs;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.Golden;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.tracker.Removal;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -13,7 +15,6 @@ import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +23,6 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -227,12 +227,8 @@ class ShallowVolumesIT {
   }
 
   private static Volume await(CreateVolumeRequest request) {
-    return Awaitility.await()
-        .atMost(Duration.ofMinutes(1))
-        .ignoreExceptionsMatching(
-            e -> e instanceof StatusRuntimeException s && s.getStatus().getCode() == Code.ABORTED)
-        .until(
-            () -> driver.controller().createVolume(request).getVolume(), volume -> volume != null);
+    return untilNotAborted(
+        Duration.ofMinutes(1), () -> driver.controller().createVolume(request).getVolume());
   }
 
   @Test
@@ -278,6 +274,17 @@ class ShallowVolumesIT {
   }
 
   @Test
+  void aNameIsNotAnsweredForAnotherSnapshotThatDoesNotExist() {
+    String name = newName();
+    Volume shallow = driver.show(name, snapshot.getSnapshotId());
+    String missing =
+        snapshot.getSnapshotId().replace(uuid(snapshot.getSnapshotId()), new UUID(7, 7).toString());
+    assertStatus(Code.NOT_FOUND, missing, () -> driver.show(name, missing));
+    assertThat(driver.show(name, snapshot.getSnapshotId())).isEqualTo(shallow);
+    driver.delete(shallow.getVolumeId());
+  }
+
+  @Test
   void withoutBackingSnapshotACopyIsMade() {
     Volume copy =
         await(
@@ -309,12 +316,47 @@ class ShallowVolumesIT {
   }
 
   @Test
+  void fromAShallowVolumeWhoseSnapshotHasNoTrackerTheUsersSnapshotStays() {
+    Volume first = driver.show(newName(), snapshot.getSnapshotId());
+    STATE.removeObject(tracker());
+    Volume second = create(fromVolume(newName(), first));
+    assertThat(shown(second)).isEqualTo("content");
+    assertThat(STATE.journal().get(tracker()))
+        .containsOnlyKeys(snapshot.getSnapshotId(), subvolume(second));
+    driver.delete(first.getVolumeId());
+    driver.delete(second.getVolumeId());
+    assertThat(STATE.snapshots(subvolume(source))).containsExactly(backing());
+  }
+
+  @Test
+  void theLastVolumeLeavesASnapshotWhoseOwnReferenceAnotherProgramTookAway() {
+    Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
+    assertThat(STATE.tracker().remove(snapshot.getSnapshotId(), snapshot.getSnapshotId()))
+        .isEqualTo(Removal.REMAINING);
+    driver.delete(shallow.getVolumeId());
+    assertThat(STATE.snapshots(subvolume(source))).containsExactly(backing());
+  }
+
+  @Test
   void aVolumeWhoseSnapshotVanishedIsDeleted() {
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     STATE.removeSnapshot(subvolume(source), backing());
     String other = newName();
     assertStatus(Code.NOT_FOUND, () -> driver.show(other, snapshot.getSnapshotId()));
     driver.delete(shallow.getVolumeId());
+  }
+
+  @Test
+  void aShallowVolumeWhoseDeletionDiedGivesItsNameToAnother() {
+    String name = newName();
+    String first = driver.show(name, snapshot.getSnapshotId()).getVolumeId();
+    STATE.markDeleting(first);
+    Volume second = driver.show(name, snapshot.getSnapshotId());
+    assertThat(second.getVolumeId()).isNotEqualTo(first);
+    driver.delete(first);
+    assertThat(STATE.journal().get(tracker()))
+        .containsOnlyKeys(snapshot.getSnapshotId(), subvolume(second));
+    driver.delete(second.getVolumeId());
   }
 
   @Test
@@ -327,6 +369,26 @@ class ShallowVolumesIT {
     Snapshot second = driver.snapshot(name, source.getVolumeId());
     assertThat(second.getSnapshotId()).isNotEqualTo(first.getSnapshotId());
     driver.delete(shallow.getVolumeId());
+    driver.deleteSnapshot(second.getSnapshotId());
+  }
+
+  /** What ceph-csi masks, it has deleted for its user, and nothing else says so. */
+  @Test
+  void aSnapshotThatCephCsiDeletedIsNotHandedOutAgainThoughItIsShown() {
+    String name = newName();
+    Snapshot first = driver.snapshot(name, source.getVolumeId());
+    String id = first.getSnapshotId();
+    String shown = newName();
+    Volume shallow = driver.show(shown, id);
+    assertThat(STATE.tracker().mask(id, id)).isEqualTo(Removal.REMAINING);
+    assertThat(driver.show(shown, id)).isEqualTo(shallow);
+    assertStatus(Code.NOT_FOUND, () -> driver.show(newName(), id));
+    assertStatus(Code.NOT_FOUND, () -> driver.restore(newName(), 0, id));
+    Snapshot second = driver.snapshot(name, source.getVolumeId());
+    assertThat(second.getSnapshotId()).isNotEqualTo(id);
+    driver.delete(shallow.getVolumeId());
+    assertThat(STATE.snapshots(subvolume(source)))
+        .containsExactlyInAnyOrder(backing(), "csi-snap-" + uuid(second.getSnapshotId()));
     driver.deleteSnapshot(second.getSnapshotId());
   }
 

@@ -149,6 +149,13 @@ class SubvolumeAdminTest {
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining("does not know file system");
     assertThatThrownBy(() -> admin.remove("a")).isInstanceOf(VolumeException.class);
+    assertThatThrownBy(() -> admin.createSnapshot("a", "s")).isInstanceOf(VolumeException.class);
+    assertThatThrownBy(() -> admin.create("a", 1, Optional.empty()))
+        .isInstanceOf(VolumeException.class);
+    assertThatThrownBy(() -> admin.path("a")).isInstanceOf(VolumeException.class);
+    assertThatThrownBy(() -> admin.clone("a", "s", "b", Optional.empty()))
+        .isInstanceOf(VolumeException.class);
+    assertThatThrownBy(() -> admin.grow("a", 1)).isInstanceOf(VolumeException.class);
   }
 
   @Test

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,18 +35,24 @@ class ClusterDirectoryTest {
         file,
         """
         [{"clusterID": "c1", "monitors": ["10.0.0.1:6789", "10.0.0.2:6789"],
-          "rbd": {"radosNamespace": "ns", "mirrorDaemonCount": 2},
-          "cephFS": {"radosNamespace": "fsns", "subvolumeGroup": "group"},
-          "readAffinity": {"enabled": true}},
+          "rbd": {"radosNamespace": "ns", "mirrorDaemonCount": 2, "netNamespaceFilePath": "/r"},
+          "cephFS": {"radosNamespace": "fsns", "subvolumeGroup": "group",
+                     "netNamespaceFilePath": "/c", "kernelMountOptions": "ms_mode=crc",
+                     "fuseMountOptions": "debug"},
+          "readAffinity": {"enabled": true, "crushLocationLabels": ["rack", "host"]}},
          {"clusterID": "c2", "monitors": ["[v2:10.0.0.3:3300,v1:10.0.0.3:6789]"],
-          "rbd": {}, "cephFS": {"subvolumeGroup": ""}}]
+          "rbd": {}, "cephFS": {"subvolumeGroup": ""},
+          "readAffinity": {"enabled": "false", "crushLocationLabels": ["rack"]}}]
         """);
     ClusterConfig c1 = directory.require("c1");
     assertThat(c1.monitors()).containsExactly("10.0.0.1:6789", "10.0.0.2:6789");
     assertThat(c1.rbdNamespace()).isEqualTo("ns");
     assertThat(c1.cephFsNamespace()).isEqualTo("fsns");
     assertThat(c1.subvolumeGroup()).isEqualTo("group");
+    assertThat(c1.node())
+        .isEqualTo(new NodeSide("ms_mode=crc", "debug", "/r", "/c", List.of("rack", "host")));
     ClusterConfig c2 = directory.require("c2");
+    assertThat(c2.node()).isEqualTo(NodeSide.NOTHING);
     assertThat(c2.rbdNamespace()).isEmpty();
     assertThat(c2.cephFsNamespace()).isEqualTo("csi");
     assertThat(c2.subvolumeGroup()).isEqualTo("csi");

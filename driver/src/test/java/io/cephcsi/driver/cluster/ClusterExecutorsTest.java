@@ -28,12 +28,15 @@ class ClusterExecutorsTest {
             """)) {
       Set<Executor> all = new HashSet<>();
       for (String cluster : new String[] {"a", "b", "a", "b"}) {
-        all.add(executors.calls(cluster));
+        all.add(executors.calls(Storage.RBD, cluster));
+        all.add(executors.calls(Storage.CEPHFS, cluster));
         all.add(executors.longWork(cluster));
-        all.add(executors.reads(cluster));
+        all.add(executors.reads(Storage.RBD, cluster));
+        all.add(executors.reads(Storage.CEPHFS, cluster));
       }
-      all.add(executors.lists());
-      assertThat(all).hasSize(7);
+      all.add(executors.lists(Storage.RBD));
+      all.add(executors.lists(Storage.CEPHFS));
+      assertThat(all).hasSize(12);
     }
   }
 
@@ -43,19 +46,19 @@ class ClusterExecutorsTest {
         executors("[{\"clusterID\": \"a\", \"monitors\": [\"m\"]}]")) {
       Set<Executor> all = new HashSet<>();
       for (int i = 0; i < 1000; i++) {
-        all.add(executors.calls("nobody-" + i));
+        all.add(executors.calls(Storage.RBD, "nobody-" + i));
       }
-      assertThat(all).hasSize(1).doesNotContain(executors.calls("a"));
+      assertThat(all).hasSize(1).doesNotContain(executors.calls(Storage.RBD, "a"));
     }
   }
 
   @Test
   void aClusterThatIsConfiguredLaterGetsItsOwn() throws IOException {
     try (ClusterExecutors executors = executors("[]")) {
-      Executor before = executors.calls("later");
+      Executor before = executors.calls(Storage.RBD, "later");
       Files.writeString(
           folder.resolve("config.json"), "[{\"clusterID\": \"later\", \"monitors\": [\"m\"]}]");
-      assertThat(executors.calls("later")).isNotSameAs(before);
+      assertThat(executors.calls(Storage.RBD, "later")).isNotSameAs(before);
     }
   }
 }

@@ -4,20 +4,28 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.Watch;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -29,10 +37,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.slf4j.LoggerFactory;
 
 class ConnectionPoolIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final Duration TIMEOUT = Duration.ofSeconds(15);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String WRONG_KEY = "AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg==";
 
   private final ConnectionPool pool = new ConnectionPool(TIMEOUT, TIMEOUT);
@@ -52,6 +62,10 @@ class ConnectionPoolIT {
 
   private static Credentials admin() {
     return new Credentials("admin", CLUSTER.key("admin"));
+  }
+
+  private static Credentials rbdUser() {
+    return new Credentials(CLUSTER.rbdUser(), CLUSTER.key(CLUSTER.rbdUser()));
   }
 
   @Test
@@ -103,6 +117,22 @@ class ConnectionPoolIT {
   }
 
   @Test
+  void aDiscardedConnectionIsClosedWithTheLastOfItsLeases() {
+    Lease first = pool.lease(config(), admin());
+    RadosCluster connection = first.cluster();
+    Lease second = first.share();
+    first.discard();
+    first.close();
+    assertThatThrownBy(first::share).isInstanceOf(IllegalStateException.class);
+    assertThat(second.cluster().fsid()).isNotBlank();
+    Lease third = second.share(); // of a connection that nobody else gets any more
+    second.close();
+    assertThat(connection.fsid()).isNotBlank();
+    third.close();
+    awaitClosed(connection);
+  }
+
+  @Test
   void anIdleConnectionIsClosedAndOneInUseIsNot() {
     try (ConnectionPool shortLived = new ConnectionPool(TIMEOUT, TIMEOUT, Duration.ofMillis(200))) {
       Lease used = shortLived.lease(config(), admin());
@@ -111,17 +141,103 @@ class ConnectionPoolIT {
       assertThat(connection.fsid()).as("leased: stays open").isNotBlank();
       used.close();
       used.close();
-      assertThatThrownBy(connection::fsid).isInstanceOf(IllegalStateException.class);
+      awaitClosed(connection);
 
       RadosCluster idle;
       try (Lease lease = shortLived.lease(config(), admin())) {
         idle = lease.cluster();
         assertThat(idle).isNotSameAs(connection);
       }
-      Awaitility.await()
-          .untilAsserted(
-              () -> assertThatThrownBy(idle::fsid).isInstanceOf(IllegalStateException.class));
+      awaitClosed(idle);
     }
+  }
+
+  @Test
+  void aConnectionWithACallThatHangsHoldsUpTheCloseOfNoOther() throws Exception {
+    CountDownLatch asked = new CountDownLatch(1);
+    CountDownLatch answer = new CountDownLatch(1);
+    String object = "hangs-" + UUID.randomUUID();
+    ExecutorService executor = Executors.newSingleThreadExecutor();
+    try (ConnectionPool shortLived = new ConnectionPool(TIMEOUT, TIMEOUT, Duration.ofMillis(200));
+        RadosCluster other = CLUSTER.connect();
+        IoContext io = other.openPool(CLUSTER.pool())) {
+      io.writeFull(object, new byte[0]);
+      try (Watch watch = io.watch(object, 0, payload -> answerAfter(asked, answer))) {
+        try {
+          Future<Integer> call;
+          try (Lease lease = shortLived.lease(config(), admin())) {
+            IoContext pool = lease.rbdPool(CLUSTER.pool());
+            call = executor.submit(() -> pool.notifyWatchers(object, new byte[0], 300_000));
+            assertThat(asked.await(60, TimeUnit.SECONDS)).isTrue();
+          }
+          Awaitility.await().atMost(PATIENCE).until(() -> shortLived.size() == 0);
+          RadosCluster idle;
+          try (Lease lease = shortLived.lease(config(), rbdUser())) {
+            idle = lease.cluster();
+          }
+          awaitClosed(idle);
+          assertThat(call).isNotDone();
+          watch.verify();
+          answer.countDown();
+          assertThat(call.get(60, TimeUnit.SECONDS)).isEqualTo(1);
+        } finally {
+          answer.countDown();
+        }
+      }
+      io.remove(object);
+    } finally {
+      executor.shutdownNow();
+    }
+  }
+
+  private static void answerAfter(CountDownLatch asked, CountDownLatch answer) {
+    asked.countDown();
+    try {
+      answer.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void awaitClosed(RadosCluster connection) {
+    Awaitility.await()
+        .atMost(PATIENCE)
+        .untilAsserted(
+            () -> assertThatThrownBy(connection::fsid).isInstanceOf(IllegalStateException.class));
+  }
+
+  @Test
+  void aConnectionIsClosedOnceHoweverManyRetireIt() {
+    Logger logger = (Logger) LoggerFactory.getLogger(ConnectionPool.class.getPackageName());
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    log.start();
+    logger.addAppender(log);
+    try {
+      for (int i = 0; i < 30; i++) {
+        ConnectionPool closing = new ConnectionPool(TIMEOUT, TIMEOUT);
+        RadosCluster connection;
+        try (Lease lease = closing.lease(config(), admin())) {
+          connection = lease.cluster();
+          assertThat(lease.rbdPool(CLUSTER.pool()).poolId()).isPositive();
+        }
+        closing.close();
+        awaitClosed(connection);
+      }
+    } finally {
+      logger.detachAppender(log);
+    }
+    assertThat(log.list).isEmpty();
+  }
+
+  @Test
+  void aPoolThatIsClosedConnectsNoMore() {
+    pool.lease(config(), admin()).close();
+    pool.close();
+    assertThatThrownBy(() -> pool.lease(config(), admin()).close())
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+        .hasMessageContaining("stopping");
+    assertThat(pool.size()).isZero();
   }
 
   @Test
@@ -169,6 +285,21 @@ class ConnectionPoolIT {
     }
   }
 
+  /** Librados that can read it is denied by the cluster, as the key is not that of the user. */
+  @Test
+  void aKeyOfATypeThatLibradosCannotReadIsCalledSo() {
+    ByteBuffer key = ByteBuffer.allocate(44).order(ByteOrder.LITTLE_ENDIAN);
+    key.putShort((short) 2).putLong(0).putShort((short) 32);
+    Credentials newer = new Credentials("admin", Base64.getEncoder().encodeToString(key.array()));
+    VolumeException failure =
+        catchThrowableOfType(VolumeException.class, () -> pool.lease(config(), newer).close());
+    assertThat(failure.reason()).isEqualTo(Reason.UNAUTHENTICATED);
+    assertThat(failure).hasMessageNotContaining(newer.key());
+    assertThat(failure.getMessage().contains("aes256k"))
+        .as(failure.getMessage())
+        .isEqualTo(!failure.getMessage().contains("EACCES"));
+  }
+
   @Test
   void credentialsThatBecomeRightWorkAtOnce() {
     String user = "late-" + UUID.randomUUID();
@@ -185,7 +316,7 @@ class ConnectionPoolIT {
   @Test
   void aClusterThatDoesNotAnswerIsUnavailableInTime() {
     try (ConnectionPool impatient =
-        new ConnectionPool(Duration.ofSeconds(1), Duration.ofSeconds(1))) {
+        new ConnectionPool(Duration.ofSeconds(5), Duration.ofSeconds(5))) {
       ClusterConfig nobody = new ClusterConfig("silent", List.of("127.0.0.1:1"), "", "csi", "csi");
       for (int i = 0; i < 2; i++) { // the second is told what the first found
         assertThat(
@@ -212,9 +343,7 @@ class ConnectionPoolIT {
     first.close(); // closing twice is closing once
     assertThat(connection.fsid()).isNotBlank();
     second.close();
-    Awaitility.await()
-        .untilAsserted(
-            () -> assertThatThrownBy(connection::fsid).isInstanceOf(IllegalStateException.class));
+    awaitClosed(connection);
   }
 
   @Test
@@ -271,9 +400,9 @@ class ConnectionPoolIT {
     String stem = "many-" + UUID.randomUUID() + "-";
     List<String> users = Stream.iterate(0, i -> i + 1).limit(100).map(i -> stem + i).toList();
     importUsers(users, key);
-    pool.lease(config(), admin()).close(); // whatever stays for the process is there now
-    pool.close();
-    Awaitility.await().until(() -> pool.size() == 0);
+    try (ConnectionPool first = new ConnectionPool(TIMEOUT, TIMEOUT)) {
+      first.lease(config(), admin()).close(); // whatever stays for the process is there now
+    }
     long before = settledSockets();
     for (String user : users) {
       try (Lease lease = pool.lease(config(), new Credentials(user, key))) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -35,6 +36,17 @@ class CredentialsTest {
     String longer = "A".repeat(60);
     assertThat(Credentials.fromSecrets(Map.of("userID", "csi", "userKey", longer)).key())
         .isEqualTo(longer);
+  }
+
+  @Test
+  void theTypeOfAKeyIsInItsFirstBytes() {
+    byte[] newer = new byte[44];
+    newer[0] = 2;
+    assertThat(new Credentials("csi", Base64.getEncoder().encodeToString(newer)).isAes256k())
+        .isTrue();
+    for (String other : List.of(KEY, "Ag", "no key at all", "AgF" + "A".repeat(57))) {
+      assertThat(new Credentials("csi", other).isAes256k()).as(other).isFalse();
+    }
   }
 
   @Test

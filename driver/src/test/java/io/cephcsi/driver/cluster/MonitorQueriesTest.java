@@ -81,4 +81,24 @@ class MonitorQueriesTest {
     assertThat(MonitorQueries.decodeDangers(json("{'status': 'HEALTH_OK', 'checks': {}}")))
         .isEmpty();
   }
+
+  @Test
+  void theOldestDaemonDecidesWhatAClusterCan() throws JsonProcessingException {
+    JsonNode answer =
+        json(
+            """
+            {'mon': {'ceph version 20.2.4 (b5f) tentacle (stable)': 3},
+             'mgr': {'ceph version 20.2.4 (b5f) tentacle (stable)': 2},
+             'mds': {'ceph version 18.2.7 (6b0) reef (stable)': 1,
+                     'ceph version 20.2.4 (b5f) tentacle (stable)': 2},
+             'overall': {'ceph version 16.2.15 (618) pacific (stable)': 9}}
+            """);
+    assertThat(MonitorQueries.decodeOldestRelease(answer, Set.of("mgr"))).hasValue(20);
+    assertThat(MonitorQueries.decodeOldestRelease(answer, Set.of("mgr", "mds"))).hasValue(18);
+    assertThat(MonitorQueries.decodeOldestRelease(answer, Set.of("mgr", "rgw"))).isEmpty();
+    assertThat(
+            MonitorQueries.decodeOldestRelease(
+                json("{'mgr': {'ceph version Development (no_version)': 1}}"), Set.of("mgr")))
+        .isEmpty();
+  }
 }

@@ -1,26 +1,21 @@
 package io.cephcsi.driver.crash;
 
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.tracker.Removal;
 import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
-import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.UUID;
 import java.util.function.Consumer;
-import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
@@ -29,26 +24,9 @@ import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
  * another driver repeats the call and deletes everything. {@code CEPH_CSI_TEST_CAMPAIGN=full} tries
  * every one, before and after it; else a sample.
  */
-class CephFsCrashIT {
-  private static final long MIB = 1L << 20;
-  private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+class CephFsCrashIT extends CephFsCrashCase {
   private static final int SAMPLE = 8; // a killed client of the MDS holds up the manager for 30 s
   private static final int MAX_WRITES = 40;
-  private static final TestCluster CLUSTER = TestCluster.shared();
-  private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
-  private static Path agent;
-  private static TestDriver driver;
-
-  @BeforeAll
-  static void pack() throws IOException {
-    agent = FaultyDriver.packAgent();
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   /** What every attempt finds: a volume, a snapshot of it, and a volume that shows that. */
   private record Scene(String name, Volume source, Snapshot snapshot, Volume shallow) {
@@ -114,12 +92,8 @@ class CephFsCrashIT {
   }
 
   private static Volume await(CreateVolumeRequest request) {
-    return Awaitility.await()
-        .atMost(Duration.ofMinutes(2))
-        .ignoreExceptionsMatching(
-            e -> e instanceof StatusRuntimeException s && s.getStatus().getCode() == Code.ABORTED)
-        .until(
-            () -> driver.controller().createVolume(request).getVolume(), volume -> volume != null);
+    return untilNotAborted(
+        Duration.ofMinutes(2), () -> driver.controller().createVolume(request).getVolume());
   }
 
   private static void createVolume(
@@ -230,6 +204,22 @@ class CephFsCrashIT {
         0,
         (scene, controller) -> {
           driver.deleteSnapshot(scene.snapshot().getSnapshotId());
+          deleteVolume(controller, scene.shallow());
+        },
+        scene -> {
+          driver.delete(scene.shallow().getVolumeId());
+          assertThat(scene.isShown()).isFalse();
+        });
+  }
+
+  @Test
+  @EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_CAMPAIGN", matches = "full") // a minute
+  void deleteTheLastReferenceOfASnapshotThatCephCsiDeleted() throws InterruptedException {
+    survives(
+        0,
+        (scene, controller) -> {
+          String snapshot = scene.snapshot().getSnapshotId();
+          assertThat(STATE.tracker().mask(snapshot, snapshot)).isEqualTo(Removal.REMAINING);
           deleteVolume(controller, scene.shallow());
         },
         scene -> {

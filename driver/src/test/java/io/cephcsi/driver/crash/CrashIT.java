@@ -20,12 +20,10 @@ import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
-import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -33,9 +31,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -43,28 +41,12 @@ import org.junit.jupiter.api.Test;
  * repeats the call and deletes everything. {@code CEPH_CSI_TEST_CAMPAIGN=full} tries every write,
  * before and after it; else a sample.
  */
-class CrashIT {
+class CrashIT extends CrashCase {
   private static final long MIB = 1L << 20;
-  private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
-  private static final int SAMPLE = 6;
+  private static final int SAMPLE = 12;
   private static final int MAX_WRITES = 60;
-  private static final TestCluster CLUSTER = TestCluster.shared();
-  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final PoolState OTHER = new PoolState(CLUSTER, CLUSTER.otherPool());
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-  private static Path agent;
-
-  @BeforeAll
-  static void pack() throws IOException {
-    agent = FaultyDriver.packAgent();
-    // A process that was halted counts as a user of its images until its watch expires.
-    CLUSTER.ceph("config", "set", "osd", "osd_client_watch_timeout", "10");
-  }
-
-  @AfterAll
-  static void usualTimeout() {
-    CLUSTER.ceph("config", "rm", "osd", "osd_client_watch_timeout");
-  }
 
   /** What every attempt finds: a volume with content, a snapshot of it, and clones of both. */
   private record Scene(
@@ -104,7 +86,7 @@ class CrashIT {
     /** A process that was halted counts as a user of its images until its watch expires. */
     private static void whenUnused(Runnable delete) {
       Awaitility.await()
-          .atMost(Duration.ofSeconds(60))
+          .atMost(PoolState.MANAGER_TIME)
           .ignoreExceptionsMatching(
               e ->
                   e instanceof StatusRuntimeException status
@@ -129,6 +111,7 @@ class CrashIT {
    * @param threads the prefix of the names of the threads whose writes are counted
    * @param offset of the sample, so that all calls together try many writes
    * @param prepare makes what the call needs besides
+   * @param between what happens after the process was halted, before the call is repeated
    * @param call the call
    * @param undo checks what the call made, and deletes it
    */
@@ -137,10 +120,36 @@ class CrashIT {
       String threads,
       int offset,
       Consumer<Scene> prepare,
+      Consumer<Scene> between,
       Call call,
       Consumer<Scene> undo) {
     Attempts(boolean clones, String threads, int offset, Call call, Consumer<Scene> undo) {
       this(clones, threads, offset, scene -> {}, call, undo);
+    }
+
+    Attempts(
+        boolean clones,
+        String threads,
+        int offset,
+        Consumer<Scene> prepare,
+        Call call,
+        Consumer<Scene> undo) {
+      this(clones, threads, offset, prepare, scene -> {}, call, undo);
+    }
+
+    Attempts between(Consumer<Scene> work) {
+      return new Attempts(clones, threads, offset, prepare, work, call, undo);
+    }
+
+    /** As {@link #survive}; the sample is these writes. */
+    void surviveAt(int... writes) throws InterruptedException {
+      if (FULL) {
+        survive();
+        return;
+      }
+      for (int write : writes) {
+        assertThat(attempt("after," + write + "," + threads)).as("write %d", write).isTrue();
+      }
     }
 
     void survive() throws InterruptedException {
@@ -181,12 +190,13 @@ class CrashIT {
       }
       try (TestDriver restarted = TestDriver.startWithCredentials(CLUSTER, "default")) {
         Scene again = withDriver(scene, restarted);
+        between.accept(again);
         Object answer = call.send(again, restarted.controller());
         assertThat(call.send(again, restarted.controller())).as(fault).isEqualTo(answer);
         undo.accept(again);
         again.deleteAll();
         Awaitility.await(fault)
-            .atMost(Duration.ofSeconds(100))
+            .atMost(PoolState.MANAGER_TIME)
             .pollInterval(Duration.ofMillis(300))
             .untilAsserted(
                 () -> {
@@ -660,5 +670,290 @@ class CrashIT {
                 deleteSnapshot(scene, controller, taken.getOrDefault(scene.name(), "")),
             CrashIT::nothing)
         .survive();
+  }
+
+  // What happens between the halt and the repetition
+
+  private static long size(String image) {
+    return POOL.info(image).path("size").asLong();
+  }
+
+  private static void expandSource(Scene scene, long bytes) {
+    assertThat(
+            scene
+                .driver()
+                .controller()
+                .controllerExpandVolume(
+                    ControllerExpandVolumeRequest.newBuilder()
+                        .setVolumeId(scene.volume().getVolumeId())
+                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
+                        .putAllSecrets(scene.driver().secrets())
+                        .build())
+                .getCapacityBytes())
+        .isEqualTo(bytes);
+  }
+
+  private static String image(Snapshot snapshot) {
+    String id = snapshot.getSnapshotId();
+    return "csi-snap-" + id.substring(id.length() - 36);
+  }
+
+  private static Instant time(Snapshot snapshot) {
+    return Instant.ofEpochSecond(
+        snapshot.getCreationTime().getSeconds(), snapshot.getCreationTime().getNanos());
+  }
+
+  /** A snapshot shows what was written before the time that it says of itself, and no more. */
+  @Test
+  void createSnapshotOfAVolumeThatIsWrittenMeanwhile() throws InterruptedException {
+    Map<String, Instant> written = new HashMap<>();
+    new Attempts(
+            false,
+            "calls",
+            2,
+            (scene, controller) ->
+                controller.createSnapshot(
+                    scene
+                        .driver()
+                        .snapshotRequest(scene.name(), scene.volume().getVolumeId())
+                        .build()),
+            scene -> {
+              Snapshot snapshot =
+                  scene.driver().snapshot(scene.name(), scene.volume().getVolumeId());
+              String image = image(snapshot);
+              if (time(snapshot).isAfter(written.get(scene.name()))) {
+                int now = CONTENT.checksum("rbd/" + TestDriver.image(scene.volume()));
+                assertThat(CONTENT.checksum("rbd/" + image + "@" + image)).isEqualTo(now);
+              } else {
+                scene.hasContent(image + "@" + image);
+              }
+              scene.driver().deleteSnapshot(snapshot.getSnapshotId());
+            })
+        .between(
+            scene -> {
+              CONTENT.write("rbd/" + TestDriver.image(scene.volume()), 6);
+              written.put(scene.name(), Instant.now());
+            })
+        .surviveAt(3);
+  }
+
+  /** A clone is as large as the answer says, whenever its source grew. */
+  @Test
+  void createVolumeFromAVolumeThatGrowsMeanwhile() throws InterruptedException {
+    new Attempts(
+            false,
+            "calls",
+            2,
+            (scene, controller) ->
+                controller.createVolume(
+                    scene
+                        .driver()
+                        .cloneRequest(scene.name(), 0, scene.volume().getVolumeId())
+                        .build()),
+            scene -> {
+              Volume copy = scene.driver().copy(scene.name(), 0, scene.volume().getVolumeId());
+              assertThat(size(TestDriver.image(copy))).isEqualTo(copy.getCapacityBytes());
+              scene.driver().delete(copy.getVolumeId());
+            })
+        .between(scene -> expandSource(scene, 32 * MIB))
+        .surviveAt(3);
+  }
+
+  /** A repetition that asks for something else gets that, and nothing is left of the first. */
+  @Test
+  void createVolumeWithoutSourceAndLargerAfterItWasToBeAClone() throws InterruptedException {
+    Map<String, Boolean> repeated = new HashMap<>();
+    new Attempts(
+            false,
+            "calls",
+            0,
+            (scene, controller) ->
+                repeated.containsKey(scene.name())
+                    ? codeOr(
+                        Code.ALREADY_EXISTS,
+                        () -> scene.driver().create(scene.name(), 32 * MIB).getCapacityBytes())
+                    : controller.createVolume(
+                        scene
+                            .driver()
+                            .cloneRequest(scene.name(), 0, scene.volume().getVolumeId())
+                            .build()),
+            scene -> deleteByName(scene, 32 * MIB))
+        .between(scene -> repeated.put(scene.name(), true))
+        .surviveAt(7);
+  }
+
+  /** The answer, or the code of the error, if it is this one. */
+  private static Object codeOr(Code expected, Supplier<Object> call) {
+    try {
+      return call.get();
+    } catch (StatusRuntimeException e) {
+      if (e.getStatus().getCode() != expected) {
+        throw e;
+      }
+      return expected;
+    }
+  }
+
+  /** Deletes the volume of the name, if the halted call made it, or that of the repetition. */
+  private static void deleteByName(Scene scene, long bytes) {
+    Object answer = codeOr(Code.ALREADY_EXISTS, () -> scene.driver().create(scene.name(), bytes));
+    Volume volume =
+        answer instanceof Volume made
+            ? made
+            : scene.driver().copy(scene.name(), 0, scene.volume().getVolumeId());
+    assertThat(size(TestDriver.image(volume))).isEqualTo(volume.getCapacityBytes());
+    scene.driver().delete(volume.getVolumeId());
+  }
+
+  @Test
+  void createVolumeOfAnotherSize() throws InterruptedException {
+    Map<String, Boolean> repeated = new HashMap<>();
+    new Attempts(
+            false,
+            "calls",
+            0,
+            (scene, controller) ->
+                repeated.containsKey(scene.name())
+                    ? codeOr(
+                        Code.ALREADY_EXISTS,
+                        () -> scene.driver().create(scene.name(), 32 * MIB).getCapacityBytes())
+                    : controller.createVolume(
+                        scene.driver().createRequest(scene.name(), 16 * MIB).build()),
+            scene -> {
+              Object answer =
+                  codeOr(Code.ALREADY_EXISTS, () -> scene.driver().create(scene.name(), 32 * MIB));
+              Volume volume =
+                  answer instanceof Volume made
+                      ? made
+                      : scene.driver().create(scene.name(), 16 * MIB);
+              assertThat(size(TestDriver.image(volume))).isEqualTo(volume.getCapacityBytes());
+              scene.driver().delete(volume.getVolumeId());
+            })
+        .between(scene -> repeated.put(scene.name(), true))
+        .surviveAt(5);
+  }
+
+  @Test
+  void createSnapshotOfAVolumeThatIsDeletedMeanwhile() throws InterruptedException {
+    ofDeleted(1, Map.of(), 5);
+  }
+
+  @Test
+  void createNativeSnapshotOfAVolumeThatIsDeletedMeanwhile() throws InterruptedException {
+    ofDeleted(0, Map.of("snapshotMode", "native"), 3);
+  }
+
+  private static void ofDeleted(int offset, Map<String, String> parameters, int... writes)
+      throws InterruptedException {
+    new Attempts(
+            false,
+            "calls",
+            offset,
+            (scene, controller) ->
+                codeOr(
+                    Code.NOT_FOUND,
+                    () ->
+                        controller.createSnapshot(
+                            scene
+                                .driver()
+                                .snapshotRequest(scene.name(), scene.volume().getVolumeId())
+                                .putAllParameters(parameters)
+                                .build())),
+            scene -> {
+              Object answer =
+                  codeOr(
+                      Code.NOT_FOUND,
+                      () -> scene.driver().snapshot(scene.name(), scene.volume().getVolumeId()));
+              if (answer instanceof Snapshot snapshot) {
+                Volume restored = scene.driver().restore(scene.name(), 0, snapshot.getSnapshotId());
+                scene.hasContent(TestDriver.image(restored));
+                scene.driver().delete(restored.getVolumeId());
+                scene.driver().deleteSnapshot(snapshot.getSnapshotId());
+              }
+            })
+        .between(
+            scene -> Scene.whenUnused(() -> scene.driver().delete(scene.volume().getVolumeId())))
+        .surviveAt(writes);
+  }
+
+  /** The name gets a new volume, which the deletion of the old one does not touch. */
+  @Test
+  void createVolumeOfTheNameOfOneWhoseDeletionWasHalted() throws InterruptedException {
+    Map<String, Volume> old = new HashMap<>();
+    Map<String, Volume> fresh = new HashMap<>();
+    new Attempts(
+            false,
+            "calls",
+            0,
+            scene -> old.put(scene.name(), scene.driver().create(scene.name(), 16 * MIB)),
+            (scene, controller) -> deleteVolume(scene, controller, old.get(scene.name())),
+            scene -> {
+              Volume volume = scene.driver().create(scene.name(), 16 * MIB);
+              if (!fresh.get(scene.name()).equals(old.get(scene.name()))) {
+                assertThat(volume).isEqualTo(fresh.get(scene.name()));
+              }
+              publishAndTakeBack(scene, volume);
+              scene.driver().delete(volume.getVolumeId());
+            })
+        .between(
+            scene -> {
+              Volume volume = scene.driver().create(scene.name(), 16 * MIB);
+              publishAndTakeBack(scene, volume);
+              fresh.put(scene.name(), volume);
+            })
+        .surviveAt(1, 4);
+  }
+
+  private static void publishAndTakeBack(Scene scene, Volume volume) {
+    ControllerPublishVolumeRequest publish =
+        publish(scene).toBuilder().setVolumeId(volume.getVolumeId()).build();
+    assertThat(scene.driver().controller().controllerPublishVolume(publish)).isNotNull();
+    ControllerUnpublishVolumeRequest unpublish =
+        unpublish(scene).toBuilder().setVolumeId(volume.getVolumeId()).build();
+    assertThat(scene.driver().controller().controllerUnpublishVolume(unpublish)).isNotNull();
+  }
+
+  @Test
+  void createSnapshotOfTheNameOfOneWhoseDeletionWasHalted() throws InterruptedException {
+    renewed(1, Map.of(), 3);
+  }
+
+  @Test
+  void createNativeSnapshotOfTheNameOfOneWhoseDeletionWasHalted() throws InterruptedException {
+    renewed(0, Map.of("snapshotMode", "native"), 1);
+  }
+
+  private static void renewed(int offset, Map<String, String> parameters, int... writes)
+      throws InterruptedException {
+    Map<String, Snapshot> old = new HashMap<>();
+    Map<String, Snapshot> fresh = new HashMap<>();
+    Function<Scene, Snapshot> take =
+        scene ->
+            scene
+                .driver()
+                .controller()
+                .createSnapshot(
+                    scene
+                        .driver()
+                        .snapshotRequest(scene.name(), scene.volume().getVolumeId())
+                        .putAllParameters(parameters)
+                        .build())
+                .getSnapshot();
+    new Attempts(
+            false,
+            "calls",
+            offset,
+            scene -> old.put(scene.name(), take.apply(scene)),
+            (scene, controller) ->
+                deleteSnapshot(scene, controller, old.get(scene.name()).getSnapshotId()),
+            scene -> {
+              Snapshot snapshot = take.apply(scene);
+              if (!fresh.get(scene.name()).equals(old.get(scene.name()))) {
+                assertThat(snapshot).isEqualTo(fresh.get(scene.name()));
+              }
+              scene.driver().deleteSnapshot(snapshot.getSnapshotId());
+            })
+        .between(scene -> fresh.put(scene.name(), take.apply(scene)))
+        .surviveAt(writes);
   }
 }

@@ -48,11 +48,11 @@ class NothingIsLeftIT {
       // One connection serves all calls; librados may hold a session or two more to the cluster.
       assertThat(ProcessState.sockets()).isLessThanOrEqualTo(connected + 6);
       assertThat(ProcessState.descriptors()).isLessThanOrEqualTo(descriptors + 12);
+      assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "csi.volumes." + instance)).isBlank();
+      Awaitility.await()
+          .atMost(Duration.ofMinutes(10))
+          .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).isBlank());
     }
-    assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "csi.volumes." + instance)).isBlank();
-    Awaitility.await()
-        .atMost(Duration.ofMinutes(2))
-        .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).isBlank());
     assertThat(ProcessState.sockets()).isLessThanOrEqualTo(sockets);
     assertThat(ProcessState.cephThreads()).isLessThanOrEqualTo(threads);
   }

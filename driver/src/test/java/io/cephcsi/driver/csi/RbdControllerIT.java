@@ -3,6 +3,7 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CapacityRange;
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.Test;
 class RbdControllerIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static TestDriver driver;
   private String name;
 
@@ -83,6 +85,7 @@ class RbdControllerIT {
         .doesNotContain(name);
     assertThat(CLUSTER.rados("-p", "rbd", "ls")).doesNotContain(id.uuid().toString());
     Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).doesNotContain(image));
   }
 
@@ -102,6 +105,30 @@ class RbdControllerIT {
                         .createRequest(name, 0)
                         .setCapacityRange(CapacityRange.newBuilder().setLimitBytes(MIB))
                         .build()));
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void anImageThatSomebodyPutInTheFirstOnesPlaceIsTheVolumes() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String image = "rbd/" + TestDriver.image(volume);
+    CLUSTER.rbd("mv", image, image + "-old");
+    assertStatus(Code.FAILED_PRECONDITION, () -> driver.create(name, 64 * MIB));
+    CLUSTER.rbd("cp", image + "-old", image, "--no-progress");
+    assertStatus(Code.ABORTED, () -> driver.create(name, 64 * MIB));
+    CLUSTER.rbd("rm", image + "-old", "--no-progress");
+
+    assertThat(driver.snapshot(name, volume.getVolumeId()).getSizeBytes()).isEqualTo(64 * MIB);
+    driver.deleteSnapshot(driver.snapshot(name, volume.getVolumeId()).getSnapshotId());
+    assertThat(driver.create(name, 64 * MIB)).isEqualTo(volume);
+    String id = PoolState.json(CLUSTER.rbd("info", image, "--format", "json")).path("id").asText();
+    String object = "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
+    assertThat(CLUSTER.rados("-p", "rbd", "getomapval", object, "csi.imageid", "-")).contains(id);
+
+    CLUSTER.rbd("trash", "mv", image);
+    assertStatus(Code.FAILED_PRECONDITION, "trash", () -> driver.create(name, 64 * MIB));
+    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+    assertThat(driver.create(name, 64 * MIB)).isEqualTo(volume);
     driver.delete(volume.getVolumeId());
   }
 
@@ -144,6 +171,7 @@ class RbdControllerIT {
     driver.delete(volume.getVolumeId());
     assertThat(CLUSTER.rbd("ls", "rbd/ns1")).doesNotContain(TestDriver.image(volume));
     Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd/ns1")).isBlank());
   }
 
@@ -324,6 +352,26 @@ class RbdControllerIT {
                         .createRequest(name, MIB)
                         .putSecrets("userKey", "no key at all")
                         .build()));
+  }
+
+  @Test
+  void anImageThatLostItsNameIsDeletedUnlessItIsInUse() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String image = TestDriver.image(volume);
+    String header = "rbd_header." + POOL.info(image).path("id").asText();
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd");
+        var open = new io.cephcsi.bindings.rbd.RbdPool(io).open(image)) {
+      open.write(0, new byte[] {1});
+      CLUSTER.rados("-p", "rbd", "rm", "rbd_id." + image);
+      assertStatus(Code.FAILED_PRECONDITION, "in use", () -> driver.delete(volume.getVolumeId()));
+    }
+    assertThat(POOL.objects()).contains(header);
+    driver.delete(volume.getVolumeId());
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.objects()).doesNotContain(header));
+    assertThat(CLUSTER.rbd("ls", "rbd")).doesNotContain(image);
   }
 
   @Test

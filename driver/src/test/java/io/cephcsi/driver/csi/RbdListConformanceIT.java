@@ -151,6 +151,34 @@ class RbdListConformanceIT extends ListRules {
     }
 
     @Test
+    void aNameThatAttemptsLeftInAPoolThatIsNoLongerAllowedIsFree() {
+      String name = newName();
+      Volume left = make(name, "b");
+      String uuid = VolumeId.parse(left.getVolumeId()).orElseThrow().uuid().toString();
+      CreateVolumeRequest onlyInA =
+          request(name)
+              .setAccessibilityRequirements(
+                  TopologyRequirement.newBuilder().addRequisite(zone("a")))
+              .build();
+      assertStatus(Code.ALREADY_EXISTS, () -> controller().createVolume(onlyInA));
+
+      String object = "csi.volume." + uuid;
+      CLUSTER.rados("-p", CLUSTER.otherPool(), "rmomapkey", object, "csi.imageid");
+      for (int i = 0; i < 2; i++) { // also when an attempt has taken it over
+        assertStatus(Code.ALREADY_EXISTS, () -> controller().createVolume(onlyInA));
+        assertThat(CLUSTER.rbd("ls", CLUSTER.otherPool())).contains(uuid);
+      }
+      CLUSTER.rados(
+          "-p", CLUSTER.otherPool(), "setomapval", object, "csi.java.maker", "an attempt of ours");
+      Volume volume = controller().createVolume(onlyInA).getVolume();
+      made.add(volume);
+      assertThat(volume.getVolumeContextMap()).containsEntry("pool", CLUSTER.pool());
+      assertThat(CLUSTER.rbd("ls", CLUSTER.otherPool())).doesNotContain(uuid);
+      assertThat(CLUSTER.rados("-p", CLUSTER.otherPool(), "ls")).doesNotContain(object);
+      driver.delete(volume.getVolumeId());
+    }
+
+    @Test
     void thePreferredPoolGetsTheImageAndARetryKeepsIt() {
       String name = newName();
       Volume volume = make(name, "b", "a");

@@ -1,21 +1,33 @@
 package io.cephcsi.driver.csi;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeResponse;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -104,6 +116,7 @@ class UnreachableClusterIT {
 
   private void answersInTimeAndWorksAgain(Runnable away, Runnable back) {
     Volume volume = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
+    String name = "pvc-" + UUID.randomUUID();
     away.run();
     try {
       for (ThrowingCallable call : callsOf(volume)) {
@@ -124,9 +137,12 @@ class UnreachableClusterIT {
         .atMost(Duration.ofSeconds(90))
         .pollInterval(Duration.ofSeconds(1))
         .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
-        .untilAsserted(() -> driver.delete(volume.getVolumeId()));
-    Volume another = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
-    driver.delete(another.getVolumeId());
+        .untilAsserted(
+            () -> {
+              driver.delete(volume.getVolumeId());
+              Volume another = driver.create(name, 64 * MIB);
+              driver.delete(another.getVolumeId());
+            });
   }
 
   @Test
@@ -137,6 +153,57 @@ class UnreachableClusterIT {
   @Test
   void aClusterThatIsDownGetsAnAnswerInTimeAndGoesOnWithoutARestart() {
     answersInTimeAndWorksAgain(cluster::stop, cluster::restart);
+  }
+
+  /** librados waits for a manager without end. */
+  @Test
+  void aManagerThatHangsGetsAnAnswerInTimeAndTakesNoCapabilityAway() {
+    try (TestDriver files = TestDriver.startCephFs(cluster, "hang", OPERATION_TIMEOUT, true)) {
+      String name = "pvc-" + UUID.randomUUID();
+      String id =
+          Awaitility.await() // a test before may have had the manager stopped
+              .atMost(Duration.ofSeconds(90))
+              .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+              .until(() -> files.create(name, MIB), volume -> volume != null)
+              .getVolumeId();
+      ControllerGetCapabilitiesResponse capabilities = capabilities(files);
+      cluster.pause("mgr.x");
+      try {
+        List<CompletableFuture<StatusRuntimeException>> calls = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+          calls.add(
+              CompletableFuture.supplyAsync(
+                  () -> catchThrowableOfType(StatusRuntimeException.class, () -> look(files, id)),
+                  task -> new Thread(task, "caller").start()));
+        }
+        assertThat(calls)
+            .extracting(CompletableFuture::join)
+            .allSatisfy(e -> assertThat(e.getStatus().getCode()).isEqualTo(Code.DEADLINE_EXCEEDED))
+            .anySatisfy(e -> assertThat(e).hasMessageContaining("has no result after"));
+        assertThat(capabilities(files)).isEqualTo(capabilities);
+      } finally {
+        cluster.resume("mgr.x");
+      }
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(90))
+          .pollInterval(Duration.ofSeconds(1))
+          .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+          .untilAsserted(() -> files.delete(id));
+    }
+  }
+
+  private static ControllerGetVolumeResponse look(TestDriver driver, String id) {
+    return driver
+        .controller()
+        .withDeadlineAfter(2 * IN_TIME.toSeconds(), TimeUnit.SECONDS)
+        .controllerGetVolume(ControllerGetVolumeRequest.newBuilder().setVolumeId(id).build());
+  }
+
+  private static ControllerGetCapabilitiesResponse capabilities(TestDriver driver) {
+    return driver
+        .controller()
+        .withDeadlineAfter(IN_TIME.toSeconds(), TimeUnit.SECONDS)
+        .controllerGetCapabilities(ControllerGetCapabilitiesRequest.getDefaultInstance());
   }
 
   @Test
@@ -161,6 +228,55 @@ class UnreachableClusterIT {
       early.delete(volume.getVolumeId());
     } finally {
       cluster.resume();
+    }
+  }
+
+  /** An OSD that hangs while the trash of its pool is looked through, for longer than the test. */
+  @Test
+  void theTrashOfOneClusterIsEmptiedWhileAnotherHangs() throws IOException {
+    TestCluster other = TestCluster.shared();
+    Map<String, String> secrets = TestDriver.secrets(other, DriverConfig.Type.RBD);
+    cluster.pause("osd.0");
+    try (TestDriver patient = TestDriver.start(cluster, "patient", Duration.ofMinutes(10))) {
+      Files.writeString(
+          patient.folder().resolve("config.json"),
+          """
+          [{"clusterID": "%s", "monitors": ["%s"]}, {"clusterID": "other", "monitors": ["%s"]}]
+          """
+              .formatted(TestDriver.CLUSTER_ID, cluster.monitors(), other.monitors()));
+      CreateVolumeRequest hangs = patient.createRequest("pvc-hangs", 64 * MIB).build();
+      assertThatThrownBy(
+              () ->
+                  patient.controller().withDeadlineAfter(10, TimeUnit.SECONDS).createVolume(hangs))
+          .isInstanceOf(StatusRuntimeException.class);
+      Volume volume =
+          patient
+              .controller()
+              .createVolume(
+                  patient
+                      .createRequest("pvc-" + UUID.randomUUID(), 64 * MIB)
+                      .putParameters("clusterID", "other")
+                      .putAllSecrets(secrets)
+                      .build())
+              .getVolume();
+      DeleteVolumeResponse deleted =
+          patient
+              .controller()
+              .deleteVolume(
+                  DeleteVolumeRequest.newBuilder()
+                      .setVolumeId(volume.getVolumeId())
+                      .putAllSecrets(secrets)
+                      .build());
+      assertThat(deleted).isNotNull();
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .untilAsserted(
+              () ->
+                  assertThat(other.rbd("trash", "ls", other.pool()))
+                      .doesNotContain(TestDriver.image(volume)));
+      cluster.resume("osd.0"); // so that the driver need not wait for it
+    } finally {
+      cluster.resume("osd.0");
     }
   }
 }

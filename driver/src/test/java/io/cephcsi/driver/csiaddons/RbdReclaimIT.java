@@ -207,13 +207,21 @@ class RbdReclaimIT {
     assertThat(reclaim(Map.of()).getPostUsage().getUsageBytes()).isEqualTo(128L * MIB);
   }
 
+  private void awaitBegin() {
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .pollInterval(Duration.ofMillis(20))
+        .until(() -> CLUSTER.rbd("status", "rbd/" + image()).contains("watcher="));
+  }
+
   @Test
   void aSecondCallIsAbortedWithThePercentAndTheFirstGoesOn() throws Exception {
     fill();
     // A slow reclaim: little at once, and slowed to a known rate.
     CompletableFuture<ControllerReclaimSpaceResponse> first =
         CompletableFuture.supplyAsync(
-            () -> reclaim(Map.of("reclaim.maxBytesPerSecond", Long.toString(64L * MIB))));
+            () -> reclaim(Map.of("reclaim.maxBytesPerSecond", Long.toString(16L * MIB))));
+    awaitBegin();
     Awaitility.await()
         .pollInterval(Duration.ofMillis(20))
         .untilAsserted(
@@ -264,16 +272,27 @@ class RbdReclaimIT {
     fill();
     CompletableFuture<ControllerReclaimSpaceResponse> reclaiming =
         CompletableFuture.supplyAsync(
-            () -> reclaim(Map.of("reclaim.maxBytesPerSecond", Long.toString(32L * MIB))));
-    Awaitility.await()
-        .pollInterval(Duration.ofMillis(20))
-        .until(() -> CLUSTER.rbd("status", "rbd/" + image()).contains("watcher="));
+            () -> reclaim(Map.of("reclaim.maxBytesPerSecond", Long.toString(MIB))));
+    awaitBegin();
     try (RbdImage newcomer = pool.open(image())) {
-      ControllerReclaimSpaceResponse answer = reclaiming.get(10, TimeUnit.SECONDS);
+      ControllerReclaimSpaceResponse answer = reclaiming.get(60, TimeUnit.SECONDS);
       assertThat(answer.getPostUsage().getUsageBytes()).isGreaterThan(128L * MIB);
       newcomer.write(0, new byte[] {7});
       assertThat(newcomer.read(0, 1)).containsExactly(7);
     }
+  }
+
+  @Test
+  void givesWayToAnyOtherCallOnTheVolume() throws Exception {
+    fill();
+    CompletableFuture<ControllerReclaimSpaceResponse> reclaiming =
+        CompletableFuture.supplyAsync(
+            () -> reclaim(Map.of("reclaim.maxBytesPerSecond", Long.toString(MIB))));
+    awaitBegin();
+    assertStatus(Code.ABORTED, "ControllerReclaimSpace", () -> driver.delete(volume.getVolumeId()));
+    ControllerReclaimSpaceResponse answer = reclaiming.get(60, TimeUnit.SECONDS);
+    assertThat(answer.getPostUsage().getUsageBytes()).isGreaterThan(128L * MIB);
+    driver.delete(volume.getVolumeId());
   }
 
   @Test
@@ -321,6 +340,12 @@ class RbdReclaimIT {
                 .getCapabilities(GetCapabilitiesRequest.getDefaultInstance())
                 .getCapabilitiesList())
         .extracting(Capability::getTypeCase)
-        .containsExactlyInAnyOrder(Capability.TypeCase.SERVICE, Capability.TypeCase.RECLAIM_SPACE);
+        .filteredOn(type -> type != Capability.TypeCase.VOLUME_GROUP)
+        // each on the controller and on the node
+        .containsExactlyInAnyOrder(
+            Capability.TypeCase.SERVICE,
+            Capability.TypeCase.SERVICE,
+            Capability.TypeCase.RECLAIM_SPACE,
+            Capability.TypeCase.RECLAIM_SPACE);
   }
 }

@@ -349,7 +349,7 @@ class GoldenInterchangeIT {
 
   private static void assertNothingIsLeft(Set<String> before, String call) {
     Awaitility.await()
-        .atMost(Duration.ofSeconds(100))
+        .atMost(PoolState.MANAGER_TIME)
         .pollInterval(Duration.ofMillis(300))
         .untilAsserted(
             () -> {
@@ -393,13 +393,13 @@ class GoldenInterchangeIT {
     Picture expected =
         Picture.golden(DELETED).without(volumes(DELETED).get("pvc-4")).with(Map.of());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(30))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(taken(theirs)).isEqualTo(expected));
 
     driver.delete(restored.getVolumeId());
     driver.delete(copied.getVolumeId());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(100))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(
             () -> assertThat(taken(theirs)).isEqualTo(new Picture(Map.of(), Map.of(), Set.of())));
   }
@@ -469,7 +469,7 @@ class GoldenInterchangeIT {
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(100))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(
             () ->
                 assertThat(

@@ -3,6 +3,7 @@ package io.cephcsi.driver.journal;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -10,12 +11,15 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.testing.Golden;
 import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.testing.TestCluster;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
@@ -346,6 +350,19 @@ class JournalIT {
   }
 
   @Test
+  void aNameWhoseMakerDiedBeforeTheEntryIsFreedByAnAttemptThatIsTakenBack() {
+    JournalEntry whole = reserve(volumes(), "whole");
+    JournalEntry bare = reserve(volumes(), "pvc");
+    omaps.remove("csi.volume." + bare.uuid());
+    assertThat(volumes().byName("pvc")).isEmpty();
+    assertThat(volumes().imagePoolOf("pvc")).hasValue(pool.poolId());
+    undo(begin());
+    assertThat(volumes().byName("whole")).contains(whole);
+    assertThat(omaps.objects()).containsExactly("csi.volume." + whole.uuid(), DIRECTORY);
+    assertThat(omaps.all().get(DIRECTORY)).containsOnlyKeys("csi.volume.whole");
+  }
+
+  @Test
   void whereThereIsNoDirectoryNothingIsFoundAndRemovalSucceeds() {
     assertThat(volumes().byName("pvc")).isEmpty();
     assertThat(volumes().byUuid(UUID.randomUUID())).isEmpty();
@@ -357,6 +374,154 @@ class JournalIT {
     assertThatThrownBy(() -> volumes().setImageId(uuid, "1"))
         .isInstanceOf(CephException.NotFound.class);
     assertThat(omaps.objects()).isEmpty();
+  }
+
+  // Attempts
+
+  private Attempt begin() {
+    return volumes().begin("pvc", JournalIT::volumeName, OWNER);
+  }
+
+  private static void assertAborted(Runnable call) {
+    assertThatThrownBy(call::run)
+        .isInstanceOf(VolumeException.class)
+        .hasFieldOrPropertyWithValue("reason", VolumeException.Reason.ABORTED);
+  }
+
+  private static void undo(Attempt attempt) {
+    attempt.undo(() -> {});
+  }
+
+  @Test
+  void whatALateAttemptMadeGoesOnceTheOneAfterItHasGivenUp() {
+    Attempt late = begin();
+    Attempt next = begin();
+    next.undo(
+        () -> {
+          assertThat(next.mayDiscard()).isTrue();
+          assertThat(late.mayDiscard()).isTrue();
+          assertAborted(() -> late.completeImage("1"));
+          assertAborted(() -> next.completeImage("1"));
+          assertAborted(() -> undo(late));
+          assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
+        });
+    assertThat(late.mayDiscard()).isTrue();
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
+  void whatWasGivenUpStaysMarkedUntilItIsRemoved() {
+    Attempt attempt = begin();
+    assertThatThrownBy(
+            () ->
+                attempt.undo(
+                    () -> {
+                      throw new IllegalStateException("in use");
+                    }))
+        .isInstanceOf(IllegalStateException.class);
+    JournalEntry left = begin().entry();
+    assertThat(left.uuid()).isEqualTo(attempt.entry().uuid());
+    VolumeId id = new VolumeId("cluster", pool.poolId(), left.uuid());
+    AttachmentJournal attachments = new AttachmentJournal("default", pool);
+    String mark = attachments.beginDeletion(id, left);
+    attachments.endDeletion(id, mark);
+    assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
+    volumes().remove(left);
+    assertThat(begin().entry().uuid()).isNotEqualTo(left.uuid());
+  }
+
+  @Test
+  void whatAnotherProgramMayUseIsNotLookedForAgain() {
+    reserve(volumes(), "pvc");
+    begin().undo(() -> fail("it may have been made since"));
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
+  void anAttemptThatWasTakenOverCanNeitherCompleteNorUndo() {
+    Attempt slow = begin();
+    assertThat(slow.mayDiscard()).isTrue();
+    Attempt next = begin();
+    assertThat(next.entry().uuid()).isEqualTo(slow.entry().uuid());
+    assertThat(next.isTakenFromOthers()).isFalse();
+    assertThat(next.mayDiscard()).isTrue();
+    assertThat(slow.mayDiscard()).isFalse();
+    assertAborted(slow::requireMine);
+    assertAborted(() -> slow.recordSource(Optional.of("snapshot")));
+    assertAborted(() -> slow.completeImage("1"));
+    assertAborted(() -> undo(slow));
+
+    next.recordSource(Optional.of("snapshot"));
+    next.recordSource(Optional.empty());
+    next.completeImage("2");
+    assertThat(volumes().byName("pvc").orElseThrow().attributes())
+        .isEqualTo(
+            Map.of(
+                "csi.volname",
+                "pvc",
+                "csi.imagename",
+                next.entry().name(),
+                "csi.volume.owner",
+                "default",
+                "csi.imageid",
+                "2"));
+    assertThat(begin().entry().isMade()).isTrue();
+    assertAborted(() -> next.completeImage("3"));
+    assertAborted(() -> undo(next));
+    assertThat(next.mayBeKept("2")).isTrue();
+    assertThat(next.mayBeKept("3")).isFalse();
+  }
+
+  @Test
+  void anAttemptThatFailsFreesTheName() {
+    Attempt attempt = begin();
+    undo(attempt);
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+    assertThat(attempt.mayDiscard()).isTrue();
+    assertAborted(() -> attempt.completeImage("1"));
+    undo(attempt);
+    assertThat(begin().entry().uuid()).isNotEqualTo(attempt.entry().uuid());
+  }
+
+  @Test
+  void anAttemptNeitherUndoesNorCompletesWhatAnotherProgramRecordedOrIsBeingDeleted() {
+    Attempt attempt = begin();
+    String object = "csi.volume." + attempt.entry().uuid();
+    volumes().set(attempt.entry().uuid(), Map.of("csi.imageid", "theirs"));
+    assertAborted(() -> undo(attempt));
+    assertAborted(() -> attempt.recordSource(Optional.of("snapshot")));
+    omaps.removeKey(object, "csi.imageid");
+    volumes().set(attempt.entry().uuid(), Map.of("csi.java.deleting", "now"));
+    assertAborted(() -> attempt.completeImage("1"));
+    assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
+    omaps.removeKey(object, "csi.java.deleting");
+    undo(attempt);
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
+  void whatAnotherProgramMakesIsTakenOverUnlessItWasQuicker() {
+    JournalEntry theirs = reserve(volumes(), "pvc");
+    Attempt attempt = begin();
+    assertThat(attempt.entry().uuid()).isEqualTo(theirs.uuid());
+    assertThat(attempt.isTakenFromOthers()).isTrue();
+    Attempt second = begin();
+    assertThat(second.isTakenFromOthers()).as("also after an attempt that failed").isTrue();
+    assertAborted(() -> attempt.completeImage("2"));
+    assertThat(attempt.mayBeKept("2")).as("the second may take it for theirs").isTrue();
+    volumes().setImageId(theirs.uuid(), "1");
+    assertThat(second.mayDiscard()).isFalse();
+    assertThat(attempt.mayBeKept("2")).isFalse();
+    assertAborted(() -> second.completeImage("2"));
+    assertThat(volumes().byName("pvc").orElseThrow().imageId()).contains("1");
+  }
+
+  @Test
+  void whatIsBeingDeletedIsNotTakenOver() {
+    Attempt attempt = begin();
+    volumes().set(attempt.entry().uuid(), Map.of("csi.java.deleting", "now"));
+    assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
+    assertThat(attempt.mayDiscard()).isTrue();
   }
 
   private void assertComplete(JournalEntry entry, UUID uuid) {

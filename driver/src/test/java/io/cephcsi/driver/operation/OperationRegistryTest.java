@@ -180,6 +180,45 @@ class OperationRegistryTest {
   }
 
   @Test
+  void whatWaitsForAThreadGivesWayAtOnce() {
+    CompletableFuture<String> reclaim =
+        registry.startKept("a", "Reclaim", "plan", () -> GONE, queue::add, operation -> "done");
+    assertThat(registry.start("a", "Publish", DIRECT, operation -> 1)).isCompletedWithValue(1);
+    assertThat(reclaim)
+        .failsWithin(Duration.ZERO)
+        .withThrowableThat()
+        .havingCause()
+        .isInstanceOf(VolumeException.class)
+        .withMessage("Reclaim of a gave way to Publish before it began");
+    queue.remove().run();
+    assertThat(reclaim("a", "plan", WAITING, "next")).as("nothing").isCompletedWithValue("next");
+
+    registry.startKept("b", "Reclaim", "plan", () -> GONE, queue::add, operation -> "done");
+    registry.share("b", "CreateSnapshot").close();
+    queue.remove().run();
+    assertThat(registry.running()).isEmpty();
+  }
+
+  @Test
+  void whatRunsGivesWayAtItsNextSafePoint() {
+    CompletableFuture<String> reclaim =
+        registry.startKept(
+            "a",
+            "Reclaim",
+            "plan",
+            () -> WAITING,
+            DIRECT,
+            operation -> {
+              assertAborted(() -> reclaim("a", "plan", WAITING, "second"), "Reclaim of a");
+              assertThat(operation.isCancelled()).as("by its own repetition").isFalse();
+              assertAborted(() -> registry.share("a", "CreateSnapshot"), "Reclaim of a");
+              return operation.whyCancelled();
+            });
+    assertThat(reclaim).isCompletedWithValue("CreateSnapshot wants it");
+    assertThat(registry.running()).isEmpty();
+  }
+
+  @Test
   void anExecutorThatIsFullFreesThePlace() {
     Executor full =
         task -> {
@@ -217,6 +256,16 @@ class OperationRegistryTest {
           throw new RejectedExecutionException("full");
         };
     assertReason(Reason.UNAVAILABLE, () -> registry.read("reading a", full, () -> 7));
+  }
+
+  @Test
+  void aReadThatHasNotBegunInTimeIsNotDoneAnyMore() {
+    OperationRegistry hurried = new OperationRegistry(Duration.ofMillis(1));
+    AtomicInteger done = new AtomicInteger();
+    CompletableFuture<Integer> read = hurried.read("reading a", queue::add, done::incrementAndGet);
+    assertThat(read).failsWithin(Duration.ofSeconds(30));
+    queue.remove().run();
+    assertThat(done).hasValue(0);
   }
 
   @Test

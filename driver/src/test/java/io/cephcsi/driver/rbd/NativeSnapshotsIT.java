@@ -64,7 +64,7 @@ class NativeSnapshotsIT {
   @AfterEach
   void nothingIsLeft() {
     Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(PoolState.MANAGER_TIME)
         .pollInterval(Duration.ofMillis(300))
         .untilAsserted(
             () -> {
@@ -190,6 +190,9 @@ class NativeSnapshotsIT {
     assertThat(POOL.images()).as("it is back in the trash").doesNotContain(image);
     driver.deleteSnapshot(first.getSnapshotId());
     driver.delete(restored.getVolumeId());
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).containsExactly(image));
     Thread.sleep(2000); // nothing tells that the driver will not remove it
     assertThat(POOL.trash()).containsExactly(image);
 
@@ -208,10 +211,31 @@ class NativeSnapshotsIT {
       Volume restored = other.restore(name + "-r", 0, snapshot.getSnapshotId());
       hasContent(restored);
       Thread.sleep(2000); // nothing tells that the sweep has been here
-      assertThat(POOL.trash()).containsExactly(TestDriver.image(volume));
+      assertThat(POOL.trash()).contains(TestDriver.image(volume));
       other.delete(restored.getVolumeId());
     }
     driver.deleteSnapshot(snapshot.getSnapshotId());
+  }
+
+  private static void replaceImage(Volume volume) {
+    String image = "rbd/" + TestDriver.image(volume);
+    CLUSTER.rbd("mv", image, image + "-old");
+    CLUSTER.rbd("cp", image + "-old", image, "--no-progress");
+    CLUSTER.rbd("rm", image + "-old", "--no-progress");
+  }
+
+  @Test
+  void ofAVolumeThatHasAnotherImageByNowItIsKeptAndRestored() {
+    replaceImage(volume);
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    assertThat(take(name, volume.getVolumeId())).isEqualTo(snapshot);
+    Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    hasContent(restored);
+    driver.delete(volume.getVolumeId());
+    Volume again = driver.restore(name + "-a", 0, snapshot.getSnapshotId());
+    hasContent(again);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    List.of(restored, again).forEach(made -> driver.delete(made.getVolumeId()));
   }
 
   @Test
@@ -232,6 +256,26 @@ class NativeSnapshotsIT {
     driver.delete(copy.getVolumeId());
     hasContent(second);
     driver.delete(second.getVolumeId());
+  }
+
+  @Test
+  void itsVolumeStaysInTheTrashWhenItWasPutThereByHand() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    String id = POOL.info(image).path("id").asText();
+    CLUSTER.rbd("trash", "mv", "rbd/" + image);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    // What the trash is looked at for comes one after the other.
+    Volume after = driver.create(name + "-after", 16 * MIB);
+    driver.delete(after.getVolumeId());
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(TestDriver.image(after)));
+
+    assertThat(POOL.trash()).containsExactly(image);
+    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+    hasContent(volume);
+    driver.delete(volume.getVolumeId());
   }
 
   @Test

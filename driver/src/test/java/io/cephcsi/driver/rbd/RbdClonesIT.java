@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rbd.ImageHeader;
@@ -19,7 +20,6 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -74,7 +74,7 @@ class RbdClonesIT {
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(source.getVolumeId());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(POOL.trash()).isEmpty());
   }
 
@@ -160,6 +160,52 @@ class RbdClonesIT {
     deleteSourceAndAwaitNothing(restored, copied, empty);
   }
 
+  private static void forgetImage(Volume volume) {
+    UUID uuid = VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
+    CLUSTER.rados("-p", "rbd", "rmomapkey", "csi.volume." + uuid, "csi.imageid");
+  }
+
+  @Test
+  void whatAnotherProgramMadeAndDidNotRecordIsKeptHoweverOftenItIsAskedFor() {
+    Volume theirs = driver.create(name, 64 * MIB);
+    CONTENT.write(rbd(theirs), 3);
+    int content = CONTENT.checksum(rbd(theirs));
+    forgetImage(theirs);
+    for (int i = 0; i < 2; i++) {
+      assertStatus(Code.ALREADY_EXISTS, () -> driver.create(name, 128 * MIB));
+      assertStatus(Code.ALREADY_EXISTS, () -> driver.restore(name, 0, snapshot.getSnapshotId()));
+      assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name, 0, source.getVolumeId()));
+    }
+    assertThat(CLUSTER.rbd("ls", "rbd")).doesNotContain(TestDriver.image(theirs) + "-temp");
+    assertThat(driver.create(name, 64 * MIB)).isEqualTo(theirs);
+    assertThat(CONTENT.checksum(rbd(theirs))).isEqualTo(content);
+
+    Volume clone = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    CONTENT.write(rbd(clone), 4);
+    int written = CONTENT.checksum(rbd(clone));
+    forgetImage(clone);
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd");
+        var open = new RbdPool(io).open(TestDriver.image(clone))) {
+      open.write(64 * MIB - 1, new byte[] {0});
+      for (int i = 0; i < 2; i++) {
+        assertStatus(
+            Code.FAILED_PRECONDITION,
+            "in use",
+            () -> driver.restore(name + "-r", 0, snapshot.getSnapshotId()));
+      }
+    }
+    assertThat(CONTENT.checksum(rbd(clone))).isEqualTo(written);
+    assertThat(driver.restore(name + "-r", 0, snapshot.getSnapshotId())).isEqualTo(clone);
+    assertThat(CONTENT.checksum(rbd(clone))).isEqualTo(CONTENT.checksum(rbd(source)));
+    Volume blank = driver.create(name + "-b", 64 * MIB);
+    forgetImage(blank); // as a clone is that has not got its parent yet
+    assertThat(driver.restore(name + "-b", 0, snapshot.getSnapshotId()).getVolumeId())
+        .isEqualTo(blank.getVolumeId());
+    assertThat(CONTENT.checksum(rbd(blank))).isEqualTo(CONTENT.checksum(rbd(source)));
+    deleteSourceAndAwaitNothing(theirs, clone, blank);
+  }
+
   @Test
   void aMissingSourceIsNotFoundAndLeavesNothing() {
     Volume gone = driver.create(name + "-gone", 64 * MIB);
@@ -206,7 +252,7 @@ class RbdClonesIT {
     deleteSourceAndAwaitNothing(restored, copied);
     PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(other.trash()).isEmpty());
   }
 
@@ -281,14 +327,7 @@ class RbdClonesIT {
       for (int i = 0; i < 5; i++) {
         String step = name + "-" + i;
         String from = last;
-        Volume volume =
-            Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
-                .ignoreExceptionsMatching(
-                    e ->
-                        e instanceof StatusRuntimeException status
-                            && status.getStatus().getCode() == Code.ABORTED)
-                .until(() -> bounded.copy(step, 0, from), v -> true);
+        Volume volume = untilNotAborted(Duration.ofSeconds(60), () -> bounded.copy(step, 0, from));
         assertThat(depth(TestDriver.image(volume))).isLessThanOrEqualTo(4);
         volumes.add(volume);
         last = volume.getVolumeId();
@@ -320,13 +359,8 @@ class RbdClonesIT {
       for (int i = 0; i < 6; i++) {
         String step = name + "-" + i;
         snapshots.add(
-            Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
-                .ignoreExceptionsMatching(
-                    e ->
-                        e instanceof StatusRuntimeException status
-                            && status.getStatus().getCode() == Code.ABORTED)
-                .until(() -> bounded.snapshot(step, source.getVolumeId()), s -> true));
+            untilNotAborted(
+                Duration.ofSeconds(60), () -> bounded.snapshot(step, source.getVolumeId())));
         assertThat(POOL.snapshots(TestDriver.image(source)).size()).isLessThanOrEqualTo(4);
       }
       int content = CONTENT.checksum(rbd(source));
@@ -334,13 +368,13 @@ class RbdClonesIT {
         assertThat(CONTENT.checksum("rbd/" + image(taken) + "@" + image(taken))).isEqualTo(content);
         // An image that is being flattened is in use.
         Awaitility.await()
-            .atMost(Duration.ofSeconds(60))
+            .atMost(PoolState.MANAGER_TIME)
             .ignoreExceptions()
             .untilAsserted(() -> bounded.deleteSnapshot(taken.getSnapshotId()));
       }
       // So is the parent of one.
       Awaitility.await()
-          .atMost(Duration.ofSeconds(60))
+          .atMost(PoolState.MANAGER_TIME)
           .ignoreExceptions()
           .untilAsserted(() -> bounded.delete(source.getVolumeId()));
     }

@@ -14,8 +14,8 @@ import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
-import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -52,7 +52,7 @@ class RbdSnapshotsIT {
 
   private static void awaitNothingOf(String... images) {
     Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(images));
     assertThat(POOL.images()).doesNotContain(images);
   }
@@ -102,6 +102,65 @@ class RbdSnapshotsIT {
   }
 
   @Test
+  void whatAnotherDriverEncryptsIsNotCopied() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    String key = "csi.volume.encryptKMS";
+    for (String object :
+        List.of(
+            "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid(),
+            "csi.snap." + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid())) {
+      CLUSTER.rados("-p", "rbd", "setomapval", object, key, "a-kms");
+    }
+    String why = "encrypted";
+    assertStatus(
+        Code.INVALID_ARGUMENT, why, () -> driver.snapshot(name + "-2", volume.getVolumeId()));
+    assertStatus(
+        Code.INVALID_ARGUMENT, why, () -> driver.copy(name + "-c", 0, volume.getVolumeId()));
+    assertStatus(
+        Code.INVALID_ARGUMENT, why, () -> driver.restore(name + "-r", 0, snapshot.getSnapshotId()));
+    assertThat(POOL.keys("csi.volumes.default")).noneMatch(k -> k.contains(name + "-"));
+    assertThat(POOL.keys("csi.snaps.default")).noneMatch(k -> k.contains(name + "-"));
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  private static void giveUpHalf(Snapshot snapshot) {
+    String object = "csi.snap." + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+    CLUSTER.rados("-p", "rbd", "rmomapkey", object, "csi.imageid");
+    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.maker", "1");
+    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.deleting", "2026-01-01T00:00Z 1");
+  }
+
+  @Test
+  void anAttemptThatDiedWhileItWasTakenBackIsEnded() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot half = driver.snapshot(name, volume.getVolumeId());
+    giveUpHalf(half);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    assertThat(snapshot.getSnapshotId()).isNotEqualTo(half.getSnapshotId());
+    awaitNothingOf(image(half));
+    assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(snapshot);
+
+    giveUpHalf(snapshot);
+    driver.delete(volume.getVolumeId());
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
+    awaitNothingOf(image(snapshot), TestDriver.image(volume));
+    assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
+  }
+
+  @Test
+  void isGivenAgainWhenItsVolumeIsDeletedMeanwhile() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    driver.delete(volume.getVolumeId());
+    assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(snapshot);
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name + "-new", volume.getVolumeId()));
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
+  }
+
+  @Test
   void outlivesItsSource() {
     Volume volume = driver.create(name, 64 * MIB);
     String source = "rbd/" + TestDriver.image(volume);
@@ -145,7 +204,7 @@ class RbdSnapshotsIT {
     driver.delete(restored.getVolumeId());
     awaitNothingOf(TestDriver.image(volume), TestDriver.image(restored));
     Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(other.trash()).doesNotContain(image));
   }
 
@@ -209,6 +268,18 @@ class RbdSnapshotsIT {
           () -> driver.deleteSnapshot(snapshot.getSnapshotId()));
     }
     driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void aSnapshotWhoseImageLostItsNameIsDeleted() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    String header = "rbd_header." + POOL.info(image(snapshot)).path("id").asText();
+    CLUSTER.rados("-p", "rbd", "rm", "rbd_id." + image(snapshot));
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    awaitNothingOf(image(snapshot));
+    assertThat(POOL.objects()).doesNotContain(header);
     driver.delete(volume.getVolumeId());
   }
 

@@ -192,11 +192,11 @@ class AdmissionIT extends ReclaimCase {
 
   @Test
   void aPlaceIsRenewedBeforeItRunsOut() {
-    Admission brief = new Admission(1, Duration.ofSeconds(2));
+    Admission brief = new Admission(1, Duration.ofSeconds(6));
     try (Admission.Place place = enter(brief)) {
       Awaitility.await()
-          .during(Duration.ofSeconds(4))
-          .atMost(Duration.ofSeconds(10))
+          .during(Duration.ofSeconds(10))
+          .atMost(Duration.ofSeconds(40))
           .until(() -> !place.isLost());
     }
   }

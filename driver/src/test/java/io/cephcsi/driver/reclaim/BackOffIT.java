@@ -3,12 +3,14 @@ package io.cephcsi.driver.reclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
@@ -16,7 +18,9 @@ import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -45,13 +49,20 @@ class BackOffIT {
   static void start() {
     assumeThat(TestCluster.canControl()).isTrue();
     ceph = TestCluster.start("backoff", "--osds", "2");
+    // Else an OSD whose partner is frozen serves no read any more, after 8 to 16 seconds.
+    ceph.ceph("config", "set", "osd", "osd_pool_default_read_lease_ratio", "10");
     for (String option : new String[] {"size", "min_size"}) {
       ceph.ceph("osd", "pool", "set", "rbd", option, option.equals("size") ? "2" : "1");
     }
     // What is written waits for osd.1, and nothing is asked of it.
     ceph.ceph("osd", "primary-affinity", "osd.1", "0");
     ceph.ceph("config", "set", "osd", "osd_op_complaint_time", "1");
-    cluster = RadosCluster.connect(ceph.settings().option("rbd_cache", "false").build());
+    cluster =
+        RadosCluster.connect(
+            ceph.settings()
+                .option("rbd_cache", "false")
+                .operationTimeout(Duration.ofMinutes(3))
+                .build());
     io = cluster.openPool("rbd");
     pool = new RbdPool(io);
   }
@@ -126,6 +137,11 @@ class BackOffIT {
   }
 
   private CompletableFuture<ReclaimResult> reclaim(Duration patience, String... parameters) {
+    return reclaim(new TestTarget(ceph, pool, name), patience, parameters);
+  }
+
+  private CompletableFuture<ReclaimResult> reclaim(
+      ReclaimTarget target, Duration patience, String... parameters) {
     SpaceReclaimer reclaimer =
         new SpaceReclaimer(
             new DriverMetrics(),
@@ -137,7 +153,44 @@ class BackOffIT {
         name,
         "reclaim",
         task -> new Thread(task).start(),
-        operation -> reclaimer.reclaim(new TestTarget(ceph, pool, name), plan, operation));
+        operation -> reclaimer.reclaim(target, plan, operation));
+  }
+
+  /** Its operations are given up after 4 seconds. */
+  private record Hurried(TestTarget target) implements ReclaimTarget {
+    @Override
+    public String name() {
+      return target.name();
+    }
+
+    @Override
+    public RbdImage openReadOnly() {
+      return target.openReadOnly();
+    }
+
+    @Override
+    public Optional<TrashEntry> inTrash() {
+      return target.inTrash();
+    }
+
+    @Override
+    public Writable open(Map<String, String> options) {
+      Map<String, String> all = new HashMap<>(options);
+      all.put("rados_osd_op_timeout", "4");
+      return target.open(all);
+    }
+  }
+
+  private void awaitSparsify() {
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .pollInterval(Duration.ofMillis(50))
+        .until(
+            () ->
+                operations.running().stream()
+                    .filter(o -> o.phase().equals("sparsify"))
+                    .mapToDouble(Operation::percent)
+                    .anyMatch(percent -> percent > 0));
   }
 
   private void awaitPhase(String phase) {
@@ -184,15 +237,7 @@ class BackOffIT {
   void stopsBetweenTwoObjectsWhenTheClusterBeginsToRecover() throws Exception {
     CompletableFuture<ReclaimResult> reclaim =
         reclaim(Duration.ofMinutes(5), "reclaim.maxBytesPerSecond", Integer.toString(8 * MIB));
-    Awaitility.await()
-        .atMost(Duration.ofSeconds(60))
-        .pollInterval(Duration.ofMillis(50))
-        .until(
-            () ->
-                operations.running().stream()
-                    .filter(o -> o.phase().equals("sparsify"))
-                    .mapToDouble(Operation::percent)
-                    .anyMatch(percent -> percent > 0));
+    awaitSparsify();
     ceph.stop("osd.1");
     awaitPhase(WAITING);
     assertThat(used()).isPositive();
@@ -227,6 +272,34 @@ class BackOffIT {
       slow.await();
       assertDone(reclaim);
     }
+  }
+
+  /** What was given up may still be carried out, when somebody else has the image. */
+  @Test
+  void whatMayBeOnItsWayIsShutOut() throws Exception {
+    ceph.ceph("osd", "set", "nodown");
+    CompletableFuture<ReclaimResult> reclaim =
+        reclaim(
+            new Hurried(new TestTarget(ceph, pool, name)),
+            Duration.ofSeconds(1),
+            "reclaim.maxBytesPerSecond",
+            Integer.toString(8 * MIB));
+    awaitSparsify();
+    ceph.pause("osd.1");
+    assertThat(reclaim)
+        .failsWithin(Duration.ofMinutes(2))
+        .withThrowableThat()
+        .withRootCauseInstanceOf(CephException.TimedOut.class);
+    ceph.resume("osd.1");
+    try (RbdImage image = pool.openReadOnly(name)) {
+      assertThat(image.lock().holders()).hasSize(1);
+      assertThat(ceph.ceph("osd", "blocklist", "ls"))
+          .contains(image.lock().holders().get(0).replaceFirst("^v\\d:", ""));
+    }
+    awaitCalm();
+    // The object map may still have objects that went away after nobody waited for it any more.
+    assertThat(reclaim(Duration.ofMinutes(5)).get(2, TimeUnit.MINUTES).outcome())
+        .isEqualTo(ReclaimResult.Outcome.DONE);
   }
 
   @Test

@@ -37,13 +37,13 @@ class GiveWayIT extends LitterCase {
 
   @Test
   void aNewcomersDataIsNeverTouched() throws Exception {
-    int rounds = setting("CEPH_CSI_TEST_ROUNDS", full() ? 1000 : 30);
+    long rounds = setting("CEPH_CSI_TEST_ROUNDS", full() ? 1000 : 30);
     FileSystemImage files = files();
     String checksums = files.checksums();
     Random random = new Random(setting("CEPH_CSI_TEST_SEED", 5));
     List<Long> waited = new ArrayList<>();
     int gaveWay = 0;
-    for (int round = 0; round < rounds; round++) {
+    for (long round = 0; round < rounds; round++) {
       List<Long> free = litter();
       CompletableFuture<ReclaimResult> trim = reclaimAside(TRIM);
       long moment = random.nextInt(1_200);
@@ -86,12 +86,13 @@ class GiveWayIT extends LitterCase {
     return "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
   }
 
-  private static int setting(String variable, int otherwise) {
+  /** The variable's number; a seed of ci/test is one of 32 bits without a sign. */
+  private static long setting(String variable, long otherwise) {
     String given = System.getenv(variable);
-    return given == null || given.isEmpty() ? otherwise : Integer.parseInt(given);
+    return given == null || given.isEmpty() ? otherwise : Long.parseLong(given);
   }
 
-  private static void print(int gaveWay, int rounds, List<Long> waited) {
+  private static void print(int gaveWay, long rounds, List<Long> waited) {
     long[] millis = waited.stream().mapToLong(TimeUnit.NANOSECONDS::toMillis).sorted().toArray();
     if (millis.length > 0) {
       System.out.printf(

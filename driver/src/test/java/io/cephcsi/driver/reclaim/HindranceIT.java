@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Map;
@@ -132,6 +133,44 @@ class HindranceIT extends ReclaimCase {
     assertThat(result.before()).isEmpty();
     there.restoreFromTrash(id, "");
     assertReclaimed();
+  }
+
+  /** A client that is cut off for longer than its watch lasts: it will come back and go on. */
+  @Test
+  void theLockOfOneWhoDoesNotWatchIsLetBe() {
+    create(MAPPED);
+    String header = "rbd_header." + there.imageId(name).orElseThrow();
+    ceph.rados(
+        "-p",
+        own,
+        "lock",
+        "get",
+        header,
+        "rbd_lock",
+        "--lock-cookie",
+        "auto 1",
+        "--lock-tag",
+        "internal");
+    String owner;
+    try (RbdImage image = there.openReadOnly(name)) {
+      owner = image.lock().holders().get(0);
+      ReclaimResult result = reclaimThere(Map.of());
+      assertThat(result.outcome()).isEqualTo(Outcome.SKIPPED);
+      assertThat(result.trim().reason()).isEqualTo("in_use");
+      assertThat(result.reason()).contains(owner);
+      assertThat(image.lock().holders()).containsExactly(owner);
+    }
+    assertThat(ceph.ceph("osd", "blocklist", "ls"))
+        .doesNotContain(owner.replaceFirst("^v\\d:", ""));
+    assertThatThrownBy(() -> reclaimThere(Map.of("reclaim.inUse", "fail")))
+        .hasRootCauseInstanceOf(VolumeException.class);
+    // As a reclaimer that died leaves it.
+    ceph.rados("-p", own, "setomapval", header, "metadata_" + ReclaimLock.RECLAIMER, owner);
+    assertReclaimed();
+    try (RbdImage image = there.openReadOnly(name)) {
+      assertThat(image.lock().holders()).isEmpty();
+      assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isEmpty();
+    }
   }
 
   @Test

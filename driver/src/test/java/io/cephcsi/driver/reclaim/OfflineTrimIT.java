@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import org.assertj.core.data.Offset;
 import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -81,7 +82,8 @@ class OfflineTrimIT extends ReclaimCase {
     name = name + "-online";
     pool.create(name, SIZE, options().build());
     copy(online);
-    assertThat(offline).isCloseTo(used(), Percentage.withPercentage(2));
+    // Mounted, it also writes: inode tables, the journal; an object more or less for each of them.
+    assertThat(offline).isCloseTo(used(), Offset.offset(16L * MIB));
   }
 
   @ParameterizedTest

@@ -15,7 +15,7 @@ import org.awaitility.Awaitility;
 /** What pools have allocated on the OSDs: holes inside of objects, which no diff shows. */
 final class OsdSpace {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final Duration REPORTS = Duration.ofSeconds(12); // OSDs and the manager: 5 s each
+  private static final Duration REPORTS = Duration.ofSeconds(20); // OSDs and the manager: 5 s each
 
   private OsdSpace() {}
 
@@ -43,7 +43,7 @@ final class OsdSpace {
     AtomicReference<Map<String, Long>> last = new AtomicReference<>(Map.of());
     AtomicLong since = new AtomicLong(System.nanoTime());
     Awaitility.await()
-        .atMost(Duration.ofSeconds(120))
+        .atMost(Duration.ofSeconds(240))
         .pollInterval(Duration.ofSeconds(1))
         .until(
             () -> {

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +18,12 @@ import java.util.TreeSet;
 
 /** What is in a pool, asked through the command line, the independent client. */
 public final class PoolState {
+  /**
+   * How long what the manager removes may take: what fails it tries again after 30 s, after another
+   * 65 s, and after another 95 s.
+   */
+  public static final Duration MANAGER_TIME = Duration.ofMinutes(5);
+
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final TestCluster cluster;
@@ -66,7 +73,8 @@ public final class PoolState {
     cluster.rados("-p", pool, "ls").lines().forEach(objects::add);
     objects.removeIf(
         name ->
-            name.matches("rbd_(directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
+            name.matches(
+                    "rbd_(directory|group_directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
                 || name.matches("csi\\.(volumes|snaps|groups|java\\.nodes)\\..*")
                 || name.equals("ceph-csi-java.reclaims"));
     return objects;

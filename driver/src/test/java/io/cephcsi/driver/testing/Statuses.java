@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
 
 /** Assertions on the status of calls. */
 public final class Statuses {
@@ -32,5 +35,16 @@ public final class Statuses {
         .isEqualTo(code);
     assertThat(failure.getStatus().getDescription()).isNotBlank().doesNotContain("\tat ");
     description.accept(failure.getStatus().getDescription());
+  }
+
+  /** Repeats a call as long as it is ABORTED, but not for longer than a time. */
+  public static <T> T untilNotAborted(Duration atMost, Supplier<T> call) {
+    return Awaitility.await()
+        .atMost(atMost)
+        .ignoreExceptionsMatching(
+            e ->
+                e instanceof StatusRuntimeException failure
+                    && failure.getStatus().getCode() == Status.Code.ABORTED)
+        .until(call::get, answer -> true);
   }
 }

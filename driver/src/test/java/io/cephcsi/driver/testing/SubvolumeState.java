@@ -10,6 +10,9 @@ import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.tracker.ReferenceTracker;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.testing.TestCluster;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -29,6 +32,7 @@ public final class SubvolumeState {
   private static final String METADATA = "cephfs.metadata";
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MOST_KEYS = 10_000;
+  private static final int UUID_LENGTH = 36;
 
   private final TestCluster ceph;
   private final RadosCluster cluster;
@@ -58,6 +62,19 @@ public final class SubvolumeState {
     } catch (JsonProcessingException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /** The first release whose MDS can quiesce. */
+  public static final int FIRST_TO_QUIESCE = 19;
+
+  /** The release of the MDS. */
+  public int release() {
+    return Integer.parseInt(
+        PoolState.json(ceph.ceph("versions", "--format", "json"))
+            .path("mds")
+            .fieldNames()
+            .next()
+            .replaceFirst("^ceph version (\\d+)\\..*", "$1"));
   }
 
   /** The names of all subvolumes that the driver made. */
@@ -111,7 +128,8 @@ public final class SubvolumeState {
         || (object.matches("csi\\.(volumes|snaps|groups)\\..*") && !object.endsWith(".default"));
   }
 
-  private Map<String, String> omap(String object) {
+  /** The omap of an object of the journal, as text. */
+  public Map<String, String> omap(String object) {
     Map<String, String> values = new TreeMap<>();
     try (ReadOperation read = new ReadOperation()) {
       var page = read.omapGetVals("", "", MOST_KEYS);
@@ -121,9 +139,23 @@ public final class SubvolumeState {
     return values;
   }
 
+  /** Marks a volume as a driver does that dies while it deletes it. */
+  public void markDeleting(String volumeId) {
+    String object = "csi.volume." + volumeId.substring(volumeId.length() - UUID_LENGTH);
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapSet("csi.java.deleting", "2026-01-01T00:00:00Z x".getBytes(UTF_8));
+      metadata.operate(object, write);
+    }
+  }
+
   /** Removes an object of the journal or a tracker. */
   public void removeObject(String object) {
     metadata.remove(object);
+  }
+
+  /** The trackers, as another program on the same file system changes them. */
+  public ReferenceTracker tracker() {
+    return new Trackers().in(metadata);
   }
 
   /** The names in the journal, its objects without directories and nodes, and subvolumes. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.testing;
 
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
+import io.cephcsi.driver.app.NodeSettings;
 import io.cephcsi.driver.grpc.SocketChannels;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.CloneLimits;
@@ -44,6 +45,7 @@ public final class TestDriver implements AutoCloseable {
   private final TestCluster cluster;
   private final String instanceId;
   private final Path folder;
+  private final DriverConfig config;
   private final DriverProcess process;
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
@@ -53,13 +55,15 @@ public final class TestDriver implements AutoCloseable {
       TestCluster cluster,
       String instanceId,
       Path folder,
-      DriverProcess process,
-      Path socket) {
+      DriverConfig config,
+      Path socket)
+      throws IOException {
     this.type = type;
     this.cluster = cluster;
     this.instanceId = instanceId;
     this.folder = folder;
-    this.process = process;
+    this.config = config;
+    this.process = DriverProcess.start(config);
     this.channel = channels.open(socket);
   }
 
@@ -97,17 +101,16 @@ public final class TestDriver implements AutoCloseable {
               Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser())),
               attach);
       Duration timeout = Duration.ofSeconds(15);
-      DriverProcess process =
-          DriverProcess.start(
-              new DriverConfig(
-                  clustersFile(cluster, folder),
-                  MetricsEndpoint.NONE,
-                  timeout,
-                  timeout,
-                  timeout,
-                  2,
-                  List.of(controller)));
-      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, process, socket);
+      DriverConfig config =
+          new DriverConfig(
+              clustersFile(cluster, folder),
+              MetricsEndpoint.NONE,
+              timeout,
+              timeout,
+              timeout,
+              2,
+              List.of(controller));
+      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, config, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -121,10 +124,15 @@ public final class TestDriver implements AutoCloseable {
   /** Starts a driver of CephFS. */
   public static TestDriver startCephFs(
       TestCluster cluster, String instanceId, boolean credentials) {
+    return startCephFs(cluster, instanceId, Duration.ofSeconds(30), credentials);
+  }
+
+  /** Starts a driver of CephFS with its own timeout for the cluster's operations. */
+  public static TestDriver startCephFs(
+      TestCluster cluster, String instanceId, Duration timeout, boolean credentials) {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
-      Duration timeout = Duration.ofSeconds(30);
       DriverConfig.Driver driver =
           new DriverConfig.Driver(
               DriverConfig.Type.CEPHFS,
@@ -138,21 +146,33 @@ public final class TestDriver implements AutoCloseable {
               credentials
                   ? Optional.of(credentialsFolder(cluster, folder, cluster.cephFsUser()))
                   : Optional.empty(),
-              false);
-      DriverProcess process =
-          DriverProcess.start(
-              new DriverConfig(
-                  clustersFile(cluster, folder),
-                  MetricsEndpoint.NONE,
-                  timeout,
-                  timeout,
-                  timeout,
-                  2,
-                  List.of(driver)));
-      return new TestDriver(DriverConfig.Type.CEPHFS, cluster, instanceId, folder, process, socket);
+              false,
+              nodeSettings(folder));
+      DriverConfig config =
+          new DriverConfig(
+              clustersFile(cluster, folder),
+              MetricsEndpoint.NONE,
+              timeout,
+              timeout,
+              timeout,
+              2,
+              List.of(driver));
+      return new TestDriver(DriverConfig.Type.CEPHFS, cluster, instanceId, folder, config, socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** As {@link #startWithCredentials}, one that does not delete volumes with their group. */
+  public static TestDriver startKeepingVolumes(TestCluster cluster, String instanceId) {
+    return start(
+        cluster,
+        instanceId,
+        Duration.ofSeconds(30),
+        CloneLimits.DEFAULT,
+        ImageLabels.NONE,
+        true,
+        true);
   }
 
   private static TestDriver start(
@@ -162,36 +182,68 @@ public final class TestDriver implements AutoCloseable {
       CloneLimits limits,
       ImageLabels labels,
       boolean credentials) {
+    return start(cluster, instanceId, timeout, limits, labels, credentials, false);
+  }
+
+  private static TestDriver start(
+      TestCluster cluster,
+      String instanceId,
+      Duration timeout,
+      CloneLimits limits,
+      ImageLabels labels,
+      boolean credentials,
+      boolean groupsKeepVolumes) {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
-      DriverProcess process =
-          DriverProcess.start(
-              new DriverConfig(
-                  clustersFile(cluster, folder),
-                  MetricsEndpoint.NONE,
-                  timeout.compareTo(Duration.ofSeconds(15)) < 0 ? timeout : Duration.ofSeconds(15),
-                  timeout,
-                  Duration.ofSeconds(20),
-                  2,
-                  4,
-                  List.of(
-                      new DriverConfig.Driver(
-                          DriverConfig.Type.RBD,
-                          "rbd.csi.ceph.com",
-                          socket,
-                          Optional.empty(),
-                          NODE_ID,
-                          instanceId,
-                          true,
-                          true,
-                          credentials
-                              ? Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser()))
-                              : Optional.empty(),
-                          false)),
-                  limits,
-                  labels));
-      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, process, socket);
+      DriverConfig config =
+          new DriverConfig(
+              clustersFile(cluster, folder),
+              MetricsEndpoint.NONE,
+              timeout.compareTo(Duration.ofSeconds(15)) < 0 ? timeout : Duration.ofSeconds(15),
+              timeout,
+              Duration.ofSeconds(20),
+              2,
+              4,
+              List.of(
+                  new DriverConfig.Driver(
+                      DriverConfig.Type.RBD,
+                      "rbd.csi.ceph.com",
+                      socket,
+                      Optional.empty(),
+                      NODE_ID,
+                      instanceId,
+                      true,
+                      true,
+                      credentials
+                          ? Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser()))
+                          : Optional.empty(),
+                      false,
+                      nodeSettings(folder))),
+              limits,
+              labels,
+              groupsKeepVolumes);
+      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, config, socket);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static NodeSettings nodeSettings(Path folder) {
+    return new NodeSettings(
+        Optional.of(folder.resolve("node")), 7, Map.of("topology.example.com/zone", "z1"), 0);
+  }
+
+  /** A client of the driver's node; close it before the driver. */
+  public NodeClient node() {
+    return new NodeClient(channel, secrets(), folder);
+  }
+
+  /** A driver in the place of this one, which is closed: with its folder and settings. */
+  public TestDriver restarted() {
+    close();
+    try {
+      return new TestDriver(type, cluster, instanceId, folder, config, folder.resolve("csi.sock"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -257,6 +309,11 @@ public final class TestDriver implements AutoCloseable {
   /** The CSI-Addons reclaim service. */
   public ReclaimSpaceControllerGrpc.ReclaimSpaceControllerBlockingStub reclaim() {
     return ReclaimSpaceControllerGrpc.newBlockingStub(channel);
+  }
+
+  /** The CSI-Addons volume groups. */
+  public io.cephcsi.proto.addons.volumegroup.ControllerGrpc.ControllerBlockingStub groups() {
+    return io.cephcsi.proto.addons.volumegroup.ControllerGrpc.newBlockingStub(channel);
   }
 
   /** The channel, for other stubs. */

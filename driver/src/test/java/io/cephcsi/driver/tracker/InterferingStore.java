@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /** A client's way to a store, on which others get ahead and the client dies, as a test plans it. */
-final class InterferingStore implements TrackerStore {
+public final class InterferingStore implements TrackerStore {
   private final TrackerStore store;
   private final Deque<Runnable> beforeCalls = new ArrayDeque<>();
   private Fate fate = Fate.LIVES;
@@ -25,12 +25,13 @@ final class InterferingStore implements TrackerStore {
     private static final long serialVersionUID = 1L;
   }
 
-  InterferingStore(TrackerStore store) {
+  /** A client of a store. */
+  public InterferingStore(TrackerStore store) {
     this.store = store;
   }
 
   /** Has something done before one of the next calls; each call takes one. */
-  void beforeNextCall(Runnable interference) {
+  public void beforeNextCall(Runnable interference) {
     beforeCalls.add(interference);
   }
 

@@ -77,10 +77,11 @@ class ReferenceTrackerTest {
   @Test
   void addingMakesTheTrackerAndTellsWhatIsNew() {
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a")))
-        .isEqualTo(new Addition(true, Set.of(SNAPSHOT, "a")));
+        .isEqualTo(new Addition(Set.of(SNAPSHOT, "a"), Set.of()));
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "b")))
-        .isEqualTo(new Addition(false, Set.of("b")));
-    assertThat(tracker.add(SNAPSHOT, List.of("a", "b"))).isEqualTo(new Addition(false, Set.of()));
+        .isEqualTo(new Addition(Set.of("b"), Set.of()));
+    assertThat(tracker.add(SNAPSHOT, List.of("a", "b")))
+        .isEqualTo(new Addition(Set.of(), Set.of()));
     assertThat(state().count()).isEqualTo(3);
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL, "a", NORMAL, "b", NORMAL));
   }
@@ -90,7 +91,7 @@ class ReferenceTrackerTest {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
     tracker.mask(SNAPSHOT, SNAPSHOT);
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "b")))
-        .isEqualTo(new Addition(false, Set.of("b")));
+        .isEqualTo(new Addition(Set.of("b"), Set.of(SNAPSHOT)));
     assertThat(state().count()).isEqualTo(2);
     assertThat(state().reference(SNAPSHOT)).isEqualTo(MASK);
   }
@@ -100,7 +101,8 @@ class ReferenceTrackerTest {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT));
     assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
     assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
-    assertThat(tracker.add(SNAPSHOT, List.of("late"))).isEqualTo(new Addition(false, Set.of()));
+    assertThat(tracker.add(SNAPSHOT, List.of("late")))
+        .isEqualTo(new Addition(Set.of(), Set.of("late")));
     assertThat(state().count()).isEqualTo(1);
     assertThat(tracker.remove(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL));
@@ -125,6 +127,16 @@ class ReferenceTrackerTest {
     assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(Removal.MISSING);
     assertThat(memory.raw(OBJECT)).isEmpty();
     assertThat(tracker.read(SNAPSHOT)).isEmpty();
+  }
+
+  @Test
+  void theLastReferenceOfASnapshotWhoseOwnWasNeverMaskedIsToldApart() {
+    tracker.add(SNAPSHOT, List.of("a"));
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED);
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    tracker.remove(SNAPSHOT, SNAPSHOT); // as ceph-csi may, with that of a volume
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED);
+    assertThat(memory.raw(OBJECT)).isEmpty();
   }
 
   @Test
@@ -209,7 +221,7 @@ class ReferenceTrackerTest {
     other.mask(SNAPSHOT, SNAPSHOT);
     other.remove(SNAPSHOT, "a");
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT)))
-        .isEqualTo(new Addition(true, Set.of(SNAPSHOT)));
+        .isEqualTo(new Addition(Set.of(SNAPSHOT), Set.of()));
     assertThat(memory.raw(OBJECT)).isPresent();
   }
 
@@ -219,7 +231,7 @@ class ReferenceTrackerTest {
   void whoLosesTheRaceToMakeTheTrackerJoinsIt() {
     interfere(() -> {}, () -> other.add(SNAPSHOT, List.of(SNAPSHOT, "b")));
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a")))
-        .isEqualTo(new Addition(false, Set.of("a")));
+        .isEqualTo(new Addition(Set.of("a"), Set.of()));
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL, "a", NORMAL, "b", NORMAL));
   }
 
@@ -264,7 +276,8 @@ class ReferenceTrackerTest {
   @Test
   void onlyOneOfTwoTakesTheLastReference() {
     tracker.add(SNAPSHOT, List.of("a"));
-    interfere(() -> {}, () -> assertThat(other.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST));
+    interfere(
+        () -> {}, () -> assertThat(other.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED));
     assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.MISSING);
   }
 
@@ -326,6 +339,33 @@ class ReferenceTrackerTest {
       assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL));
       assertThat(state().count()).isEqualTo(1);
     }
+  }
+
+  @Test
+  void whatTheMaskSaidIsKeptBeforeItGoesWithTheTracker() {
+    List<String> kept = new ArrayList<>();
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a", "b"));
+    tracker.mask(SNAPSHOT, SNAPSHOT);
+    assertThat(tracker.remove(SNAPSHOT, "a", () -> kept.add("a"))).isEqualTo(Removal.REMAINING);
+    assertThat(kept).isEmpty();
+    store.atNextWrite(Fate.DIES_AFTER);
+    assertThatThrownBy(() -> tracker.remove(SNAPSHOT, "b", () -> kept.add("b")))
+        .isInstanceOf(Died.class);
+    assertThat(kept).containsExactly("b");
+    assertThat(tracker.remove(SNAPSHOT, "b", () -> kept.add("b"))).isEqualTo(Removal.MISSING);
+
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    tracker.mask(SNAPSHOT, SNAPSHOT);
+    assertThatThrownBy(
+            () ->
+                tracker.remove(
+                    SNAPSHOT,
+                    "a",
+                    () -> {
+                      throw new Died();
+                    }))
+        .isInstanceOf(Died.class);
+    assertThat(state().reference("a")).isEqualTo(NORMAL);
   }
 
   @Test

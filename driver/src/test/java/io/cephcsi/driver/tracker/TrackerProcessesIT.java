@@ -120,7 +120,7 @@ class TrackerProcessesIT {
             .start();
     try {
       if (!toTheEnd) {
-        while (process.isAlive() && Files.size(log) == 0) {
+        while (process.isAlive() && !Files.readString(log).contains("\ndone ")) {
           Thread.sleep(10);
         }
         Thread.sleep(random.nextInt(1500));

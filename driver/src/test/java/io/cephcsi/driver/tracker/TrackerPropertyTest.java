@@ -137,11 +137,12 @@ class TrackerPropertyTest {
     /** Applies a call to the model and tells what its caller must be told. */
     private Object expected(Call call) {
       if (call.kind() == Kind.ADD) {
-        boolean created = model.isEmpty();
         Set<String> added = new HashSet<>(call.keys());
         added.removeAll(model.keySet());
+        Set<String> masked = new HashSet<>(call.keys());
+        masked.removeIf(key -> model.get(key) != MASK);
         added.forEach(key -> model.put(key, NORMAL));
-        return new Addition(created, added);
+        return new Addition(added, masked);
       }
       if (model.isEmpty()) {
         return Removal.MISSING;
@@ -154,8 +155,9 @@ class TrackerPropertyTest {
       if (model.containsValue(NORMAL)) {
         return Removal.REMAINING;
       }
+      boolean masked = model.get(SNAPSHOT) == MASK;
       model.clear();
-      return Removal.LAST;
+      return masked ? Removal.LAST : Removal.LAST_UNMASKED;
     }
 
     private void check(Call call) {

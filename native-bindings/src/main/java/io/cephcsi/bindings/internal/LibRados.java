@@ -145,22 +145,19 @@ public final class LibRados {
   public static native void rados_write_op_cmpxattr(
       long writeOp, long name, byte comparisonOperator, long value, long valueLen);
 
-  public static native void rados_write_op_omap_set2(
-      long writeOp, long keys, long vals, long keyLens, long valLens, long num);
+  public static native void rados_write_op_cmpext(
+      long writeOp, long cmpBuf, long cmpLen, long off, long prval);
+
+  public static native void rados_write_op_omap_set(
+      long writeOp, long keys, long vals, long lens, long num);
 
   public static native void rados_write_op_omap_rm_keys2(
       long writeOp, long keys, long keyLens, long keysLen);
 
   public static native void rados_write_op_omap_clear(long writeOp);
 
-  public static native void rados_write_op_omap_cmp2(
-      long writeOp,
-      long key,
-      byte comparisonOperator,
-      long val,
-      long keyLen,
-      long valLen,
-      long prval);
+  public static native void rados_write_op_omap_cmp(
+      long writeOp, long key, byte comparisonOperator, long val, long valLen, long prval);
 
   public static native void rados_write_op_exec(
       long writeOp, long cls, long method, long inBuf, long inLen, long prval);

@@ -100,6 +100,19 @@ public abstract class NativeHandle implements AutoCloseable {
     return pointer;
   }
 
+  /**
+   * The native pointer for a call that is not counted: a close by another thread would not wait for
+   * it. For objects that one thread builds before anybody else knows them.
+   *
+   * @throws IllegalStateException after {@link #close()}
+   */
+  protected final long ownPointer() {
+    if (isClosed()) {
+      throw new IllegalStateException(name + " is closed");
+    }
+    return pointer;
+  }
+
   /** Ends a call that {@link #enter()} began. */
   public final void exit() {
     long after = (long) STATE.getAndAdd(this, -1L) - 1;

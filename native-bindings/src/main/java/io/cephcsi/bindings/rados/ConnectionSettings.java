@@ -10,8 +10,8 @@ import java.util.Optional;
  * How to reach a cluster and as whom. Immutable; {@link #toString()} does not show the key.
  *
  * <p>Waits for the cluster are bounded: an operation by {@code operationTimeout}, connecting by
- * {@code connectTimeout}. librados offers no bound for commands to the manager and for the newest
- * OSD map; the methods that may wait for these say so.
+ * {@code connectTimeout}. librados offers no bound for commands to the manager, for the newest OSD
+ * map and for the answers to a notification; the methods that may wait for these say so.
  */
 public final class ConnectionSettings {
   private final String userId;

@@ -19,6 +19,7 @@ import java.util.List;
  * context, not to the thread: who uses it needs a context of their own.
  */
 public final class IoContext extends NativeHandle {
+  private static final int MAX_ERRNO = 4095;
   private static final int MAX_VALUE_BYTES = 64 << 20;
 
   private final RadosCluster cluster;
@@ -419,20 +420,33 @@ public final class IoContext extends NativeHandle {
    * context meanwhile; {@link #lastVersion()} is not touched.
    */
   public long operateVersioned(String object, ReadOperation operation) {
+    try (PendingRead read = operateAsync(object, operation)) {
+      return read.await();
+    }
+  }
+
+  /**
+   * Starts a compound read and returns at once ({@code rados_aio_read_op_operate}). The operation
+   * is closed with what is returned, not before.
+   */
+  public PendingRead operateAsync(String object, ReadOperation operation) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       long op = operation.enterOnce();
-      try (Completion completion =
-          Completion.create(
-              this, "rados_aio_read_op_operate", describe(object), operation.assertsVersion())) {
+      boolean begun = false;
+      try {
+        Completion completion =
+            Completion.create(
+                this, "rados_aio_read_op_operate", describe(object), operation.assertsVersion());
         completion.start(
             pointer ->
                 LibRados.rados_aio_read_op_operate(op, io, pointer, arena.cString(object), 0));
-        long version = completion.await();
-        operation.completed(0, describe(object));
-        return version;
+        begun = true;
+        return new PendingRead(operation, completion, describe(object));
       } finally {
-        operation.exit();
+        if (!begun) {
+          operation.exit();
+        }
       }
     } finally {
       exit();
@@ -450,7 +464,10 @@ public final class IoContext extends NativeHandle {
   }
 
   /**
-   * Notifies the watchers of an object and waits for their answers ({@code rados_notify2}).
+   * Notifies the watchers of an object and waits for their answers ({@code rados_notify2}). It is
+   * the OSD that ends this wait: the operation's timeout applies until the OSD has taken the
+   * notification, and from then on none. One that freezes in between is waited for until it goes on
+   * or another takes its place.
    *
    * @param timeoutMillis how long to wait for watchers
    * @return how many watchers answered in time
@@ -504,6 +521,8 @@ public final class IoContext extends NativeHandle {
     if (versionAsserted && (errno == Errno.ERANGE || errno == Errno.EOVERFLOW)) {
       return new StaleVersionException(operation, object, code);
     }
-    return ReturnCode.exception(code, operation, object, "");
+    // What WriteOperation.compareData finds different comes as the place, below all error numbers.
+    int meant = code <= -MAX_ERRNO ? -Errno.ECANCELED.number() : code;
+    return ReturnCode.exception(meant, operation, object, "");
   }
 }

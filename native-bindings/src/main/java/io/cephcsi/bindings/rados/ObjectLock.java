@@ -6,28 +6,49 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeMemory;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
  * An exclusive advisory lock on an object, which the cluster drops by itself when it is not renewed
- * in time ({@code rados_lock_exclusive}). Safe for several threads; every call blocks.
+ * in time. Taken and given back by the calls of the object class {@code lock} that {@code
+ * rados_lock_exclusive} and {@code rados_unlock} make, so that the object can be marked in the same
+ * write. Safe for several threads; every call blocks.
+ *
+ * <pre>
+ *   lock     v1,1 (string name · u8 type · string cookie · string tag · string description ·
+ *                  u32 seconds · u32 nanoseconds · u8 flags)
+ *   unlock   v1,1 (string name · string cookie)
+ * </pre>
  */
 public final class ObjectLock {
-  private static final byte MUST_RENEW = 2;
+  private static final String CLASS = "lock";
+  private static final int EXCLUSIVE = 1;
+  private static final int MUST_RENEW = 2;
 
   private final IoContext io;
   private final String object;
   private final String name;
   private final String cookie;
   private final Duration duration;
+  private final Optional<String> mark;
 
-  private ObjectLock(IoContext io, String object, String name, String cookie, Duration duration) {
+  private ObjectLock(
+      IoContext io,
+      String object,
+      String name,
+      String cookie,
+      Duration duration,
+      Optional<String> mark) {
     this.io = io;
     this.object = object;
     this.name = name;
     this.cookie = cookie;
     this.duration = duration;
+    this.mark = mark;
   }
 
   /**
@@ -47,30 +68,105 @@ public final class ObjectLock {
       String cookie,
       String description,
       Duration duration) {
-    ObjectLock lock = new ObjectLock(io, object, name, cookie, duration);
-    int code = lock.lock(description, (byte) 0);
-    if (code == -Errno.EBUSY.number() || code == -Errno.EEXIST.number()) {
-      return Optional.empty();
+    ObjectLock lock = new ObjectLock(io, object, name, cookie, duration, Optional.empty());
+    try (WriteOperation write = new WriteOperation()) {
+      return lock.acquire(write, description);
     }
-    check(code, "rados_lock_exclusive", lock.toString());
-    return Optional.of(lock);
   }
 
-  private int lock(String description, byte flags) {
+  /**
+   * As {@link #tryAcquire}, and in the same write marks the object with an extended attribute,
+   * which unlike the lock stays until {@link #release()}: it tells of a holder that died, or that
+   * was stopped and may go on.
+   *
+   * @param mark the attribute's name, of this holder alone
+   * @param value what it says
+   */
+  public static Optional<ObjectLock> tryAcquireMarked(
+      IoContext io,
+      String object,
+      String name,
+      String cookie,
+      String description,
+      Duration duration,
+      String mark,
+      byte[] value) {
+    ObjectLock lock = new ObjectLock(io, object, name, cookie, duration, Optional.of(mark));
+    try (WriteOperation write = new WriteOperation()) {
+      return lock.acquire(write.setXattr(mark, value), description);
+    }
+  }
+
+  /**
+   * Who holds a lock, of whatever kind ({@code rados_list_lockers}); one round trip.
+   *
+   * @return their addresses, in the form that blocklisting takes
+   * @throws CephException.NotFound if there is no such object
+   */
+  public static List<String> holders(IoContext io, String object, String name) {
     long pointer = io.enter();
     try (NativeArena arena = NativeArena.open()) {
-      long timeval = arena.longs(new long[] {duration.toSeconds(), 0});
-      return LibRados.rados_lock_exclusive(
-          pointer,
-          arena.cString(object),
-          arena.cString(name),
-          arena.cString(cookie),
-          arena.cString(description),
-          timeval,
-          flags);
+      for (int size = 512; ; size *= 4) {
+        long[] texts = new long[4]; // tag, clients, cookies, addresses
+        long[] lengths = new long[texts.length];
+        for (int i = 0; i < texts.length; i++) {
+          texts[i] = arena.allocate(size);
+          lengths[i] = arena.cell(size);
+        }
+        long count =
+            LibRados.rados_list_lockers(
+                pointer,
+                arena.cString(object),
+                arena.cString(name),
+                arena.cell(0),
+                texts[0],
+                lengths[0],
+                texts[1],
+                lengths[1],
+                texts[2],
+                lengths[2],
+                texts[3],
+                lengths[3]);
+        if (count == -Errno.ERANGE.number() && size < 1 << 20) {
+          continue;
+        }
+        check((int) count, "rados_list_lockers", io.describe(object) + " lock " + name);
+        List<String> holders = new ArrayList<>();
+        long at = texts[3];
+        for (long i = 0; i < count; i++) {
+          String address = NativeMemory.cString(at);
+          holders.add(address);
+          at += address.length() + 1; // in ASCII
+        }
+        return holders;
+      }
     } finally {
       io.exit();
     }
+  }
+
+  private Optional<ObjectLock> acquire(WriteOperation write, String description) {
+    try {
+      lock(write, description, 0);
+      return Optional.of(this);
+    } catch (CephException.Busy | CephException.AlreadyExists e) {
+      return Optional.empty();
+    }
+  }
+
+  private void lock(WriteOperation write, String description, int flags) {
+    ClassCall content =
+        ClassCall.content()
+            .string(name)
+            .u8(EXCLUSIVE)
+            .string(cookie)
+            .string("") // tag
+            .string(description)
+            .u32(Math.toIntExact(duration.toSeconds()))
+            .u32(0)
+            .u8(flags);
+    ClassCall.of(CLASS, "lock").structure(1, 1, content).addTo(write);
+    io.operate(object, write);
   }
 
   /**
@@ -79,27 +175,31 @@ public final class ObjectLock {
    * @return false when the lock is lost: it was not renewed in time, or somebody broke it
    */
   public boolean renew() {
-    int code = lock("", MUST_RENEW);
-    if (code == -Errno.ENOENT.number() || code == -Errno.EBUSY.number()) {
+    try (WriteOperation write = new WriteOperation()) {
+      lock(write, "", MUST_RENEW);
+      return true;
+    } catch (CephException.NotFound | CephException.Busy e) {
       return false;
     }
-    check(code, "rados_lock_exclusive", toString());
-    return true;
   }
 
-  /** Gives the lock back ({@code rados_unlock}); one that is lost is no error. */
+  /** Gives the lock back and removes its mark; a lock that is lost is no error. */
   public void release() {
-    long pointer = io.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      check(
-          LibRados.rados_unlock(
-              pointer, arena.cString(object), arena.cString(name), arena.cString(cookie)),
-          "rados_unlock",
-          toString());
+    ClassCall content = ClassCall.content().string(name).string(cookie);
+    try (WriteOperation write = new WriteOperation()) {
+      ClassCall.of(CLASS, "unlock").structure(1, 1, content).addTo(write);
+      mark.ifPresent(write::removeXattr);
+      io.operate(object, write);
     } catch (CephException.NotFound e) {
-      // it ran out
-    } finally {
-      io.exit();
+      mark.ifPresent(this::removeMark); // the lock ran out
+    }
+  }
+
+  private void removeMark(String attribute) {
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(object, write.assertExists().removeXattr(attribute));
+    } catch (CephException.NotFound e) {
+      // the object is gone
     }
   }
 

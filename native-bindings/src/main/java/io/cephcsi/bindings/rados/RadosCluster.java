@@ -31,7 +31,8 @@ public final class RadosCluster extends NativeHandle {
    * Connects ({@code rados_create}, {@code rados_conf_set}, {@code rados_connect}).
    *
    * @throws io.cephcsi.bindings.error.CephException.Denied if the key is wrong or the user unknown:
-   *     EACCES for both, they cannot be told apart. Text that is no key at all is EINVAL
+   *     EACCES for both, they cannot be told apart. Text that is no key at all is EINVAL, from Ceph
+   *     20 on EACCES
    * @throws io.cephcsi.bindings.error.CephException.TimedOut if no monitor answers in time
    */
   public static RadosCluster connect(ConnectionSettings settings) {
@@ -310,7 +311,8 @@ public final class RadosCluster extends NativeHandle {
 
   /**
    * Blocklists a client: its operations fail with ESHUTDOWN from now on ({@code
-   * rados_blocklist_add}).
+   * rados_blocklist_add}). Waits for the map that says so: on no object on which this client
+   * operates afterwards can the other one still do anything.
    *
    * @param address an address as {@link #addresses()} or a watcher shows it
    * @param expires after how long it is lifted

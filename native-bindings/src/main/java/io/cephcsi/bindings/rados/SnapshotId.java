@@ -74,15 +74,24 @@ public final class SnapshotId implements AutoCloseable {
   }
 
   private void release() {
+    try {
+      remove(io, await());
+    } catch (CephException e) {
+      return; // there is none, or it stays unused
+    }
+  }
+
+  /**
+   * Lets the OSDs drop what they keep for a snapshot that nothing refers to any more ({@code
+   * rados_ioctx_selfmanaged_snap_remove}).
+   */
+  public static void remove(IoContext io, long id) {
     long pointer = io.enter();
     try {
-      long id = await();
       check(
           LibRados.rados_ioctx_selfmanaged_snap_remove(pointer, id),
           "rados_ioctx_selfmanaged_snap_remove",
           io.toString());
-    } catch (CephException e) {
-      return; // there is none, or it stays unused
     } finally {
       io.exit();
     }

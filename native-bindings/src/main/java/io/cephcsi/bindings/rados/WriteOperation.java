@@ -50,13 +50,8 @@ public final class WriteOperation extends NativeHandle {
 
   /** Fails the operation with ENOENT unless the object exists. */
   public WriteOperation assertExists() {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_assert_exists(op);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_assert_exists(ownPointer());
+    return this;
   }
 
   /**
@@ -64,14 +59,9 @@ public final class WriteOperation extends NativeHandle {
    * {@link IoContext#lastVersion()} gave it.
    */
   public WriteOperation assertVersion(long version) {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_assert_version(op, version);
-      versionAsserted = true;
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_assert_version(ownPointer(), version);
+    versionAsserted = true;
+    return this;
   }
 
   /** Creates the object, or fails the operation with EEXIST. */
@@ -85,149 +75,128 @@ public final class WriteOperation extends NativeHandle {
   }
 
   private WriteOperation create(int exclusive) {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_create(op, exclusive, 0);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_create(ownPointer(), exclusive, 0);
+    return this;
   }
 
   /** Writes at an offset in bytes. */
   public WriteOperation write(long offset, byte[] data) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_write(op, arena.bytes(data), data.length, offset);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Replaces the object's data. */
   public WriteOperation writeFull(byte[] data) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_write_full(op, arena.bytes(data), data.length);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Cuts or extends the object to a size in bytes. */
   public WriteOperation truncate(long size) {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_truncate(op, size);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_truncate(ownPointer(), size);
+    return this;
   }
 
   /** Removes the object. */
   public WriteOperation remove() {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_remove(op);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_remove(ownPointer());
+    return this;
   }
 
   /** Sets an extended attribute. */
   public WriteOperation setXattr(String name, byte[] value) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_setxattr(op, arena.cString(name), arena.bytes(value), value.length);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Removes an extended attribute. */
   public WriteOperation removeXattr(String name) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_rmxattr(op, arena.cString(name));
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Fails the operation with ECANCELED unless the attribute has this value. */
   public WriteOperation compareXattr(String name, byte[] value) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_cmpxattr(
           op, arena.cString(name), LibRados.CMP_EQ, arena.bytes(value), value.length);
       return this;
-    } finally {
-      exit();
+    }
+  }
+
+  /**
+   * Fails the operation with ECANCELED unless the object has this data at an offset ({@code
+   * rados_write_op_cmpext}), and with ENOENT if there is no object.
+   *
+   * @param offset in bytes
+   */
+  public WriteOperation compareData(long offset, byte[] data) {
+    long op = ownPointer();
+    try (NativeArena arena = NativeArena.open()) {
+      LibRados.rados_write_op_cmpext(op, arena.bytes(data), data.length, offset, 0);
+      return this;
     }
   }
 
   /** Sets one omap key. */
   public WriteOperation omapSet(String key, byte[] value) {
-    return omapSet(Map.of(key, value));
+    long op = ownPointer();
+    try (NativeArena arena = NativeArena.open()) {
+      long keys = arena.cell(arena.cString(key));
+      long values = arena.cell(arena.bytes(value));
+      LibRados.rados_write_op_omap_set(op, keys, values, arena.cell(value.length), 1);
+      return this;
+    }
   }
 
   /** Sets omap keys; others stay. */
   public WriteOperation omapSet(Map<String, byte[]> entries) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       int count = entries.size();
       long[] keys = new long[count];
       long[] values = new long[count];
-      long[] keyLengths = new long[count];
-      long[] valueLengths = new long[count];
+      long[] lengths = new long[count];
       int i = 0;
       for (Map.Entry<String, byte[]> entry : entries.entrySet()) {
         keys[i] = arena.cString(entry.getKey());
-        keyLengths[i] = NativeArena.utf8Length(entry.getKey());
         values[i] = arena.bytes(entry.getValue());
-        valueLengths[i] = entry.getValue().length;
+        lengths[i] = entry.getValue().length;
         i++;
       }
-      LibRados.rados_write_op_omap_set2(
-          op,
-          arena.longs(keys),
-          arena.longs(values),
-          arena.longs(keyLengths),
-          arena.longs(valueLengths),
-          count);
+      LibRados.rados_write_op_omap_set(
+          op, arena.longs(keys), arena.longs(values), arena.longs(lengths), count);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Removes omap keys; keys that are absent do not matter. */
   public WriteOperation omapRemove(Collection<String> keys) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       OmapKeys names = OmapKeys.of(arena, keys);
       LibRados.rados_write_op_omap_rm_keys2(op, names.pointers(), names.lengths(), keys.size());
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Removes all omap keys. */
   public WriteOperation omapClear() {
-    long op = enter();
-    try {
-      LibRados.rados_write_op_omap_clear(op);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_write_op_omap_clear(ownPointer());
+    return this;
   }
 
   /**
@@ -236,25 +205,17 @@ public final class WriteOperation extends NativeHandle {
    * this step at the latest.
    */
   public WriteOperation omapCompare(String key, byte[] value) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
-      LibRados.rados_write_op_omap_cmp2(
-          op,
-          arena.cString(key),
-          LibRados.CMP_EQ,
-          arena.bytes(value),
-          NativeArena.utf8Length(key),
-          value.length,
-          0);
+      LibRados.rados_write_op_omap_cmp(
+          op, arena.cString(key), LibRados.CMP_EQ, arena.bytes(value), value.length, 0);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /** Calls a method of an object class that writes. */
   public WriteOperation exec(String objectClass, String method, byte[] input) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_write_op_exec(
           op,
@@ -264,8 +225,6 @@ public final class WriteOperation extends NativeHandle {
           input.length,
           0);
       return this;
-    } finally {
-      exit();
     }
   }
 }

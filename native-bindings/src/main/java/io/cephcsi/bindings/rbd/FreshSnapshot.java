@@ -1,12 +1,12 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.SnapshotId;
 import io.cephcsi.bindings.rados.WriteOperation;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 
 /**
  * A snapshot to be taken of an image that is only just being made, which nobody else knows. Its id
@@ -23,8 +23,6 @@ import java.nio.ByteOrder;
  * <p>Used by one thread. Closing gives an id back that was not used.
  */
 public final class FreshSnapshot implements AutoCloseable {
-  private static final long HEAD = -2;
-  private static final byte[] NOTHING = {};
   // Operations say that it is a clone, or has clones or snapshots in the trash.
   private static final long SIMPLE =
       ImageFeature.LAYERING.mask()
@@ -45,8 +43,8 @@ public final class FreshSnapshot implements AutoCloseable {
   }
 
   /**
-   * Takes the snapshot, if the image has no lock, object map, journal or data pool; two round
-   * trips.
+   * Takes the snapshot, if the image has no lock, object map, journal or data pool, and no snapshot
+   * whose id is newer; two round trips.
    *
    * @param imageId an image that nobody has open
    * @param name of the snapshot
@@ -55,34 +53,61 @@ public final class FreshSnapshot implements AutoCloseable {
    */
   public boolean take(String imageId, String name) {
     String header = "rbd_header." + imageId;
-    if (!isSimple(header)) {
+    if (!isSimple(io, header)) {
       return false;
     }
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
-      ClassCall.of("snapshot_add")
+      RbdClass.call("snapshot_add")
           .string(name)
           .u64(id.await())
           .structure(1, 1, ClassCall.content().u32(0))
           .addTo(write);
-      id.take(); // also when the answer is lost: what is given back must not be in use
       io.operate(header, write);
+    } catch (CephException e) {
+      if (e.errno() == Errno.ESTALE) {
+        return false;
+      }
+      id.take(); // the answer may be lost: what is given back must not be in use
+      throw e;
     }
+    id.take();
     return true;
   }
 
-  private boolean isSimple(String header) {
-    try (ReadOperation read = new ReadOperation()) {
-      var features =
-          read.exec(ClassCall.CLASS, "get_features", ClassCall.content().u64(HEAD).u8(1).input());
-      var dataPool = read.exec(ClassCall.CLASS, "get_data_pool", NOTHING);
-      io.operate(header, read);
-      return (number(features.get()) & ~SIMPLE) == 0 && number(dataPool.get()) == -1;
+  /**
+   * Removes a snapshot that librbd cannot remove: its image cannot be opened, because the snapshot
+   * that the image was cloned from is gone. Only of an image that has no lock, object map, journal
+   * or data pool; three round trips.
+   *
+   * @param imageId an image that nobody can have open
+   * @return false, and nothing was done, if the image is not so simple
+   * @throws CephException.NotFound if it has no such snapshot
+   * @throws CephException.Busy if the snapshot is protected, or clones need it
+   */
+  public static boolean remove(RbdPool pool, String imageId, long snapshotId) {
+    IoContext io = pool.io();
+    String header = "rbd_header." + imageId;
+    if (!isSimple(io, header)) {
+      return false;
     }
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      RbdClass.call("snapshot_remove").u64(snapshotId).addTo(write);
+      io.operate(header, write);
+    }
+    SnapshotId.remove(io, snapshotId);
+    return true;
   }
 
-  private static long number(byte[] encoded) {
-    return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN).getLong();
+  private static boolean isSimple(IoContext io, String header) {
+    try (ReadOperation read = new ReadOperation()) {
+      var features = RbdClass.features().addTo(read);
+      var dataPool = RbdClass.call("get_data_pool").addTo(read);
+      io.operate(header, read);
+      return (ClassCall.output(features.get()).getLong() & ~SIMPLE) == 0
+          && ClassCall.output(dataPool.get()).getLong() == -1;
+    }
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.cephcsi.bindings.rbd;
 
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
@@ -56,9 +57,9 @@ public final class HeaderMetadata {
     }
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
-      removed.forEach(key -> ClassCall.of("metadata_remove").string(key).addTo(write));
+      removed.forEach(key -> RbdClass.call("metadata_remove").string(key).addTo(write));
       if (!set.isEmpty()) {
-        ClassCall call = ClassCall.of("metadata_set").u32(set.size());
+        ClassCall call = RbdClass.call("metadata_set").u32(set.size());
         set.forEach((key, value) -> call.string(key).string(value));
         call.addTo(write);
       }

@@ -3,9 +3,11 @@ package io.cephcsi.bindings.rbd;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.Completion;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapPage;
+import io.cephcsi.bindings.rados.PendingRead;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
@@ -17,9 +19,9 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Makes an empty image by the same calls of the object class {@code rbd} as {@code rbd_create4}, in
- * the same order. librbd builds all of Ceph's settings anew for every image that it makes, which
- * costs several times the CPU of the calls themselves.
+ * Makes an empty image by the same calls of the object class {@code rbd} as {@code rbd_create4}.
+ * librbd builds all of Ceph's settings anew for every image that it makes, which costs several
+ * times the CPU of the calls themselves.
  *
  * <pre>
  *   rbd_info             read: the pool was validated by librbd before, and overrides no setting
@@ -29,8 +31,9 @@ import java.util.Set;
  *   rbd_object_map.ID    object_map_resize  u64 objects · u8 0
  * </pre>
  *
- * <p>Four round trips, the last two objects being written together. What dies in between leaves
- * what librbd would leave: a name in the directory, with or without the rest, that {@link
+ * <p>Three round trips: the two objects of the name are written together, and then, so that there
+ * never is an image without a name, the two of the image. What dies in between leaves what librbd
+ * would leave: a name, with or without the rest, that {@link RbdPool#forgetName} or {@link
  * RbdPool#remove} sweeps away.
  *
  * <p>Only plain images: what has a data pool, stripes, a journal, or settings of its own in the
@@ -66,32 +69,39 @@ final class ImageCreation {
     this.id = HexFormat.of().formatHex(random);
   }
 
+  /** Whether such an image is a plain one, as far as can be said without asking the cluster. */
+  static boolean isPlain(RadosCluster cluster, ImageOptions options) {
+    return options.features().filter(ImageCreation::arePlain).isPresent()
+        && options.dataPool().isEmpty()
+        && options.stripeUnit().isEmpty()
+        && options.stripeCount().isEmpty()
+        && options.cloneFormat().isEmpty()
+        && !hasDefaults(cluster);
+  }
+
   /**
-   * Makes an image if it is a plain one.
+   * Asks the pool about itself, whether librbd can be done without; does not wait for the answer.
+   */
+  static Question ask(IoContext io) {
+    return new Question(io);
+  }
+
+  /**
+   * Makes a plain image.
    *
-   * @return its id; empty, and nothing was done, if librbd must make it
+   * @return its id; empty, and nothing was done, if librbd must make it for its size
    * @throws CephException.AlreadyExists if the name is taken
    */
   static Optional<String> create(IoContext io, String name, long sizeBytes, ImageOptions options) {
-    Optional<Set<ImageFeature>> features = options.features().filter(ImageCreation::arePlain);
-    if (features.isEmpty()
-        || options.dataPool().isPresent()
-        || options.stripeUnit().isPresent()
-        || options.stripeCount().isPresent()
-        || options.cloneFormat().isPresent()
-        || sizeBytes < 0) {
-      return Optional.empty();
-    }
     int order = options.order().orElseGet(() -> number(io.cluster(), "rbd_default_order"));
-    if (order < MIN_ORDER
+    if (sizeBytes < 0
+        || order < MIN_ORDER
         || order > MAX_ORDER
-        || objects(sizeBytes, order) > MAX_MAPPED_OBJECTS
-        || hasDefaults(io.cluster())
-        || !isValidated(io)) {
+        || objects(sizeBytes, order) > MAX_MAPPED_OBJECTS) {
       return Optional.empty();
     }
     ImageCreation creation = new ImageCreation(io, name);
-    creation.make(sizeBytes, order, ImageFeature.mask(features.get()));
+    creation.make(sizeBytes, order, ImageFeature.mask(options.features().orElseThrow()));
     return Optional.of(creation.id);
   }
 
@@ -120,37 +130,65 @@ final class ImageCreation {
     }
   }
 
-  /** One round trip. */
-  private static boolean isValidated(IoContext io) {
-    try (ReadOperation read = new ReadOperation()) {
-      var state = read.read(0, VALIDATED.length + 1);
-      var overrides = read.omapGetVals("", OVERRIDE, 1);
-      io.operate(INFO, read);
-      OmapPage page = overrides.get();
-      return Arrays.equals(state.get(), VALIDATED) && page.values().isEmpty();
-    } catch (CephException.NotFound e) {
-      return false;
+  /** Whether librbd validated a pool before, and the pool overrides no setting; one round trip. */
+  static final class Question implements AutoCloseable {
+    private final ReadOperation.Result<byte[]> state;
+    private final ReadOperation.Result<OmapPage> overrides;
+    private final PendingRead pending;
+
+    private Question(IoContext io) {
+      ReadOperation read = new ReadOperation();
+      try {
+        state = read.read(0, VALIDATED.length + 1);
+        overrides = read.omapGetVals("", OVERRIDE, 1);
+        pending = io.operateAsync(INFO, read);
+      } catch (RuntimeException e) {
+        read.close();
+        throw e;
+      }
+    }
+
+    /** Waits for the answer; the first time. */
+    boolean isValidated() {
+      try {
+        pending.await();
+      } catch (CephException.NotFound e) {
+        return false;
+      }
+      return Arrays.equals(state.get(), VALIDATED) && overrides.get().values().isEmpty();
+    }
+
+    @Override
+    public void close() {
+      pending.close();
     }
   }
 
   private void make(long sizeBytes, int order, long features) {
-    write(DIRECTORY, directoryCall("dir_add_image"), false);
-    try {
-      write("rbd_id." + name, ClassCall.of("set_id").string(id), true);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e; // nobody knows how far it came
-    } catch (CephException e) {
-      forget(e);
-      throw e;
-    }
+    giveName();
     try {
       writeHeaderAndMap(sizeBytes, order, features);
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e;
+      throw e; // nobody knows how far it came
     } catch (CephException e) {
       remove("rbd_object_map." + id, e);
       remove("rbd_header." + id, e);
-      remove("rbd_id." + name, e);
+      forget(e);
+      throw e;
+    }
+  }
+
+  /** Both objects that lead from the name to the id, before there is anything of this id. */
+  private void giveName() {
+    try (WriteOperation write = new WriteOperation()) {
+      RbdClass.call("dir_add_image").string(name).string(id).addTo(write);
+      try (Completion listed = io.operateAsync(DIRECTORY, write)) {
+        write("rbd_id." + name, RbdClass.call("set_id").string(id), true);
+        listed.await();
+      }
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // nobody knows how far it came
+    } catch (CephException e) {
       forget(e);
       throw e;
     }
@@ -158,7 +196,7 @@ final class ImageCreation {
 
   private void writeHeaderAndMap(long sizeBytes, int order, long features) {
     ClassCall header =
-        ClassCall.of("create")
+        RbdClass.call("create")
             .u64(sizeBytes)
             .u8(order)
             .u64(features)
@@ -168,7 +206,7 @@ final class ImageCreation {
       write("rbd_header." + id, header, true);
       return;
     }
-    ClassCall map = ClassCall.of("object_map_resize").u64(objects(sizeBytes, order)).u8(0);
+    ClassCall map = RbdClass.call("object_map_resize").u64(objects(sizeBytes, order)).u8(0);
     try (WriteOperation write = new WriteOperation()) {
       map.addTo(write);
       try (Completion mapped = io.operateAsync("rbd_object_map." + id, write)) {
@@ -176,10 +214,6 @@ final class ImageCreation {
         mapped.await();
       }
     }
-  }
-
-  private ClassCall directoryCall(String method) {
-    return ClassCall.of(method).string(name).string(id);
   }
 
   private void write(String object, ClassCall call, boolean exclusive) {
@@ -192,10 +226,10 @@ final class ImageCreation {
     }
   }
 
-  /** Takes the name out of the directory again. */
+  /** Takes the name away again. */
   private void forget(CephException because) {
     try {
-      write(DIRECTORY, directoryCall("dir_remove_image"), false);
+      NameRemoval.remove(io, name, id);
     } catch (CephException e) {
       because.addSuppressed(e);
     }

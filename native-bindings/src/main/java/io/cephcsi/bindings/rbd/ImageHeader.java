@@ -1,10 +1,10 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -23,6 +23,8 @@ import java.util.Optional;
  *   get_snapcontext  in  -                                  out  u64 newest · u32 n · n × u64
  *   snapshot_get     in  u64 snapshot                       out  v · u64 id · v (u32 kind ...) ·
  *                                                                string name · u64 size · u32 s · u32 ns
+ *   image_group_get  in  -                                  out  v · i64 pool · string group (empty:
+ *                                                                none)
  *   children_list    in  u64 snapshot                       out  u32 n · n × v (i64 pool · string
  *                                                                image · string namespace)
  *   v: u8 version · u8 oldest reader · u32 bytes that follow      string: u32 bytes · bytes
@@ -31,11 +33,10 @@ import java.util.Optional;
  * @param size in bytes
  * @param parent the image that it was cloned from
  * @param snapshotIds all its snapshots, of all kinds, newest first
+ * @param group the group that it is in
  */
-public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snapshotIds) {
-  private static final String CLASS = "rbd";
-  private static final byte[] NOTHING = {};
-  private static final byte[] HEAD = number(-2);
+public record ImageHeader(
+    long size, Optional<ImageLink> parent, List<Long> snapshotIds, Optional<GroupLink> group) {
   private static final int STEPS = 64;
 
   /** Copies the ids. */
@@ -47,10 +48,6 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     return "rbd_header." + imageId;
   }
 
-  private static byte[] number(long value) {
-    return ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(value).array();
-  }
-
   /**
    * Reads a header; one round trip.
    *
@@ -58,13 +55,17 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
    */
   public static Optional<ImageHeader> read(IoContext io, String imageId) {
     try (ReadOperation read = new ReadOperation()) {
-      var size = read.exec(CLASS, "get_size", HEAD);
-      var parent = read.exec(CLASS, "parent_get", NOTHING);
-      var snapshots = read.exec(CLASS, "get_snapcontext", NOTHING);
+      var size = RbdClass.ofHead("get_size").addTo(read);
+      var parent = RbdClass.call("parent_get").addTo(read);
+      var snapshots = RbdClass.call("get_snapcontext").addTo(read);
+      var group = RbdClass.call("image_group_get").addTo(read);
       io.operate(object(imageId), read);
       return Optional.of(
           new ImageHeader(
-              buffer(size.get()).getLong(1), parent(parent.get()), snapshotIds(snapshots.get())));
+              ClassCall.output(size.get()).getLong(1),
+              parent(parent.get()),
+              snapshotIds(snapshots.get()),
+              group(group.get())));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -80,7 +81,8 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_directory", read);
-      return Optional.ofNullable(values.get().get(key)).map(value -> string(buffer(value)));
+      return Optional.ofNullable(values.get().get(key))
+          .map(value -> string(ClassCall.output(value)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -97,19 +99,27 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_directory", read);
-      return Optional.ofNullable(values.get().get(key)).map(value -> string(buffer(value)));
+      return Optional.ofNullable(values.get().get(key))
+          .map(value -> string(ClassCall.output(value)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
   }
 
   private static Optional<ImageLink> parent(byte[] encoded) {
-    ImageLink link = link(buffer(encoded));
+    ImageLink link = link(ClassCall.output(encoded));
     return link.poolId() < 0 ? Optional.empty() : Optional.of(link);
   }
 
+  private static Optional<GroupLink> group(byte[] encoded) {
+    ByteBuffer in = ClassCall.output(encoded);
+    structure(in);
+    GroupLink link = new GroupLink(in.getLong(), string(in));
+    return link.groupId().isEmpty() ? Optional.empty() : Optional.of(link);
+  }
+
   private static List<Long> snapshotIds(byte[] encoded) {
-    ByteBuffer in = buffer(encoded);
+    ByteBuffer in = ClassCall.output(encoded);
     in.getLong();
     int count = in.getInt();
     List<Long> ids = new ArrayList<>(count);
@@ -131,10 +141,10 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
       try (ReadOperation read = new ReadOperation()) {
         List<ReadOperation.Result<byte[]>> results = new ArrayList<>();
         for (long id : ids.subList(from, Math.min(ids.size(), from + STEPS))) {
-          results.add(read.exec(CLASS, "snapshot_get", number(id)));
+          results.add(RbdClass.call("snapshot_get").u64(id).addTo(read));
         }
         io.operate(object(imageId), read);
-        results.forEach(result -> snapshots.add(snapshot(buffer(result.get()))));
+        results.forEach(result -> snapshots.add(snapshot(ClassCall.output(result.get()))));
       }
     }
     return snapshots;
@@ -157,13 +167,13 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
   public static List<ImageLink> children(IoContext io, String imageId, long snapshotId) {
     byte[] encoded;
     try (ReadOperation read = new ReadOperation()) {
-      var result = read.exec(CLASS, "children_list", number(snapshotId));
+      var result = RbdClass.call("children_list").u64(snapshotId).addTo(read);
       io.operate(object(imageId), read);
       encoded = result.get();
     } catch (CephException.NotFound e) {
       return List.of();
     }
-    ByteBuffer in = buffer(encoded);
+    ByteBuffer in = ClassCall.output(encoded);
     int count = in.getInt();
     List<ImageLink> children = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
@@ -193,9 +203,5 @@ public record ImageHeader(long size, Optional<ImageLink> parent, List<Long> snap
     byte[] bytes = new byte[in.getInt()];
     in.get(bytes);
     return new String(bytes, StandardCharsets.UTF_8);
-  }
-
-  private static ByteBuffer buffer(byte[] encoded) {
-    return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN);
   }
 }

@@ -169,7 +169,13 @@ public final class ImageSnapshots {
                 id));
   }
 
-  /** Removes a snapshot of any kind ({@code rbd_snap_remove_by_id}). */
+  /**
+   * Removes a snapshot of any kind ({@code rbd_snap_remove_by_id}). One of a user that clones of
+   * format 2 need moves to {@link SnapshotNamespace#TRASH} instead.
+   *
+   * @throws CephException.NotFound if there is none of this id
+   * @throws CephException.Busy if it is protected, or in the trash namespace and clones need it
+   */
   public void removeById(long id) {
     call("rbd_snap_remove_by_id", id, (p, arena) -> LibRbd.rbd_snap_remove_by_id(p, id));
   }

@@ -1,10 +1,9 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -28,10 +27,8 @@ import java.util.TreeSet;
  * @param flags what is wrong with its indexes
  */
 public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag> flags) {
-  private static final String CLASS = "rbd";
   private static final String TRASH = "rbd_trash";
   private static final String TRASH_KEY = "id_";
-  private static final long HEAD = -2;
 
   /**
    * Reads the summary of an image; one round trip.
@@ -39,12 +36,10 @@ public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag>
    * @return empty if there is no image of this id
    */
   public static Optional<ImageSummary> read(IoContext io, String imageId) {
-    byte[] head = buffer(Long.BYTES).putLong(HEAD).array();
-    byte[] headReadOnly = buffer(Long.BYTES + 1).putLong(HEAD).put((byte) 1).array();
     try (ReadOperation read = new ReadOperation()) {
-      var size = read.exec(CLASS, "get_size", head);
-      var features = read.exec(CLASS, "get_features", headReadOnly);
-      var flags = read.exec(CLASS, "get_flags", head);
+      var size = RbdClass.ofHead("get_size").addTo(read);
+      var features = RbdClass.features().addTo(read);
+      var flags = RbdClass.ofHead("get_flags").addTo(read);
       io.operate("rbd_header." + imageId, read);
       return Optional.of(
           new ImageSummary(
@@ -79,11 +74,7 @@ public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag>
     return found;
   }
 
-  private static ByteBuffer buffer(int size) {
-    return ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
-  }
-
   private static long number(byte[] encoded, int at) {
-    return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN).getLong(at);
+    return ClassCall.output(encoded).getLong(at);
   }
 }

@@ -46,6 +46,13 @@ final class MapDiff {
     }
   }
 
+  /** Whether an object was written or removed since the start. */
+  boolean isUpdated(long object) {
+    int word = (int) (object / 32);
+    return word < updated.length
+        && (updated[word] & 1L << (Long.SIZE - 2 - 2 * (int) (object % 32))) != 0;
+  }
+
   /** The bytes of the objects that were written since the start and still exist. */
   long writtenBytes(ImageLayout layout) {
     long objects = 0;

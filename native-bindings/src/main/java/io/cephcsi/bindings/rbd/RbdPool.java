@@ -72,25 +72,21 @@ public final class RbdPool {
   }
 
   /**
-   * Creates an image as {@link #create} does, with the calls that librbd would make where the image
-   * is a plain one: without a data pool, stripes or a journal, in a pool that librbd has validated
-   * before. That takes about a third of librbd's CPU.
+   * Creates an image as {@link PreparedCreation} does.
    *
    * @param sizeBytes its size; nothing is allocated for it
    * @return the id of the image
    * @throws CephException.AlreadyExists if the name is taken
    */
   public String createPlain(String name, long sizeBytes, ImageOptions options) {
-    Optional<String> made = ImageCreation.create(io, name, sizeBytes, options);
-    if (made.isPresent()) {
-      return made.get();
+    try (PreparedCreation creation = prepareCreation(options)) {
+      return creation.create(name, sizeBytes).id();
     }
-    create(name, sizeBytes, options);
-    return imageId(name)
-        .orElseThrow(
-            () ->
-                ReturnCode.exception(
-                    -Errno.ENOENT.number(), "rbd_id", describe(name), "removed meanwhile"));
+  }
+
+  /** Prepares the creation of images; does not block. */
+  public PreparedCreation prepareCreation(ImageOptions options) {
+    return new PreparedCreation(this, options);
   }
 
   /**
@@ -124,6 +120,21 @@ public final class RbdPool {
             }
           });
     }
+  }
+
+  /**
+   * Clones a snapshot of any kind of an image of this pool by their ids, with the features layering
+   * and deep-flatten, as {@link #cloneImage} does with format 2: such as a part of a group's
+   * snapshot.
+   *
+   * @param parentPool the pool of the image, of the same connection
+   * @param imageId the image's id; it may be in the trash
+   * @return the id of the clone
+   * @throws CephException.NotFound if there is no such image or snapshot
+   * @throws CephException.AlreadyExists if the clone's name is taken
+   */
+  public String cloneById(RbdPool parentPool, String imageId, long snapshotId, String clone) {
+    return new SnapshotClone(parentPool, imageId, snapshotId).make(this, clone);
   }
 
   /**
@@ -254,21 +265,50 @@ public final class RbdPool {
   /**
    * Moves an image that nobody has open to the trash, without deferment; one that is neither
    * mirrored nor journaled, grouped or migrated without opening it, which takes a tenth of what
-   * {@code rbd_trash_move} costs.
+   * {@code rbd_trash_move} costs, and leaves the name to another image that has it by now. librbd,
+   * which moves what is left, only knows names: it is asked only if the name leads to the image.
    *
    * @param id the image's id
    * @throws CephException.NotFound if the image has no header
-   * @throws CephException.Busy as of {@link #moveToTrash(String, Duration)}
+   * @throws CephException.Busy as of {@link #moveToTrash(String, Duration)}, and if librbd is
+   *     needed and the image has lost its name
    */
   public void moveToTrash(String name, String id) {
-    if (!TrashMove.move(io, name, id)) {
+    if (TrashMove.move(io, name, id)) {
+      return;
+    }
+    if (imageId(name).equals(Optional.of(id))) {
       moveToTrash(name, Duration.ZERO);
+    } else if (trashEntry(id).isEmpty()) {
+      throw ReturnCode.exception(
+          -Errno.EBUSY.number(),
+          "rbd_trash_move",
+          describe(name),
+          "image " + id + " lost its name");
     }
   }
 
   /**
+   * Frees a name that leads to an image without a header, such as one that a process died over
+   * while it was made; three round trips. The object map goes with it, which is written together
+   * with the header. Nothing happens to another image that has the name.
+   *
+   * @param id the id that the name leads to
+   */
+  public void forgetName(String name, String id) {
+    try {
+      io.remove("rbd_object_map." + id);
+    } catch (CephException.NotFound e) {
+      // not that far
+    }
+    NameRemoval.remove(io, name, id);
+  }
+
+  /**
    * Whether somebody has an image open for writing; one round trip if nobody has. Asks as who
-   * changed the header would: every client that watches it looks at it again and answers.
+   * changed the header would: every client that watches it looks at it again and answers. It counts
+   * as watched when no answer comes in time, be it that of a client or of the OSD. An OSD that
+   * freezes meanwhile is waited for, see {@link IoContext#notifyWatchers}.
    *
    * @param id the image's id
    * @throws CephException.NotFound if there is no image of this id
@@ -277,7 +317,7 @@ public final class RbdPool {
     try {
       return io.notifyWatchers("rbd_header." + id, HEADER_UPDATE, ANSWER_MILLIS) > 0;
     } catch (CephException.TimedOut e) {
-      return true; // it is there, and does not answer
+      return true;
     }
   }
 

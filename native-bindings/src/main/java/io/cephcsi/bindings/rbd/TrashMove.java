@@ -1,11 +1,10 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.time.Instant;
 
 /**
@@ -18,16 +17,14 @@ import java.time.Instant;
  *   rbd_mirroring    mirror_image_get   string id          →  ENOENT: not mirrored
  *   rbd_trash        trash_add          string id · v2,1 (u8 source · string name · time deleted ·
  *                                       time deferred until · u8 state)
- *   rbd_directory    dir_remove_image   string name · string id
- *   rbd_id.NAME      removed
+ *   rbd_directory    dir_remove_image   string name · string id  →  ESTALE: another one's name
+ *   rbd_id.NAME      compared with the id, and removed
  * </pre>
  *
  * <p>Five round trips. What dies in between is completed by the next call: the object that leads
- * from the name to the id goes last.
+ * from the name to the id goes last. A name that another image has by now stays with that.
  */
 final class TrashMove {
-  private static final long HEAD = -2;
-  private static final byte[] NOTHING = {};
   private static final long OTHERS_WORK =
       ImageFeature.JOURNALING.mask()
           | ImageFeature.MIGRATING.mask()
@@ -62,19 +59,17 @@ final class TrashMove {
 
   private boolean isPlain() {
     try (ReadOperation read = new ReadOperation()) {
-      var features =
-          read.exec(ClassCall.CLASS, "get_features", ClassCall.content().u64(HEAD).u8(1).input());
-      var group = read.exec(ClassCall.CLASS, "image_group_get", NOTHING);
+      var features = RbdClass.features().addTo(read);
+      var group = RbdClass.call("image_group_get").addTo(read);
       io.operate("rbd_header." + id, read);
-      return (little(features.get()).getLong(0) & OTHERS_WORK) == 0
-          && little(group.get()).getInt(14) == 0; // the length of the group's id
+      return (ClassCall.output(features.get()).getLong(0) & OTHERS_WORK) == 0
+          && ClassCall.output(group.get()).getInt(14) == 0; // the length of the group's id
     }
   }
 
   private boolean isMirrored() {
     try (ReadOperation read = new ReadOperation()) {
-      var image =
-          read.exec(ClassCall.CLASS, "mirror_image_get", ClassCall.content().string(id).input());
+      var image = RbdClass.call("mirror_image_get").string(id).addTo(read);
       io.operate("rbd_mirroring", read);
       return image.get().length > 0;
     } catch (CephException.NotFound e) {
@@ -82,36 +77,23 @@ final class TrashMove {
     }
   }
 
-  private static ByteBuffer little(byte[] encoded) {
-    return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN);
-  }
-
   private void carryOut() {
     Instant now = Instant.now();
     ClassCall entry =
         ClassCall.content().u8(0).string(name).time(now).time(now).u8(0); // by a user; normal
     try {
-      write("rbd_trash", ClassCall.of("trash_add").string(id).structure(2, 1, entry));
+      write("rbd_trash", RbdClass.call("trash_add").string(id).structure(2, 1, entry));
     } catch (CephException.AlreadyExists e) {
       settle(); // the move was begun before, here or by librbd
     }
-    try {
-      write("rbd_directory", ClassCall.of("dir_remove_image").string(name).string(id));
-    } catch (CephException.NotFound e) {
-      // done before
-    }
-    try {
-      io.remove("rbd_id." + name);
-    } catch (CephException.NotFound e) {
-      // done before
-    }
+    NameRemoval.remove(io, name, id);
   }
 
   /** Ends the state in which librbd leaves an entry while it moves an image. */
   private void settle() {
     int normal = 0;
     int moving = 1;
-    write("rbd_trash", ClassCall.of("trash_state_set").string(id).u8(normal).u8(moving));
+    write("rbd_trash", RbdClass.call("trash_state_set").string(id).u8(normal).u8(moving));
   }
 
   private void write(String object, ClassCall call) {

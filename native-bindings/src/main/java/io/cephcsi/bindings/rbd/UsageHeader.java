@@ -1,10 +1,10 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,7 +41,7 @@ record UsageHeader(
   static Optional<UsageHeader> read(IoContext io, String imageId) {
     try (ReadOperation read = new ReadOperation()) {
       ReadOperation.Result<Map<String, byte[]>> values = read.omapGetByKeys(KEYS);
-      ReadOperation.Result<byte[]> context = read.exec("rbd", "get_snapcontext", new byte[0]);
+      ReadOperation.Result<byte[]> context = RbdClass.call("get_snapcontext").addTo(read);
       io.operate(object(imageId), read);
       Optional<List<Snapshot>> snapshots = snapshots(io, imageId, ids(context.get()));
       return snapshots.flatMap(all -> decode(values.get(), all));
@@ -77,16 +77,14 @@ record UsageHeader(
 
   private static long number(Map<String, byte[]> values, String key, long whenAbsent) {
     byte[] value = values.get(key);
-    return value == null || value.length != Long.BYTES ? whenAbsent : little(value).getLong();
-  }
-
-  private static ByteBuffer little(byte[] bytes) {
-    return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    return value == null || value.length != Long.BYTES
+        ? whenAbsent
+        : ClassCall.output(value).getLong();
   }
 
   /** The ids in a SnapContext, which has the newest first. */
   private static long[] ids(byte[] context) {
-    ByteBuffer from = little(context);
+    ByteBuffer from = ClassCall.output(context);
     from.getLong();
     int count = from.getInt();
     long[] ids = new long[count];
@@ -105,10 +103,8 @@ record UsageHeader(
       List<ReadOperation.Result<byte[]>> infos = new ArrayList<>();
       List<ReadOperation.Result<byte[]>> flags = new ArrayList<>();
       for (long id : ids) {
-        byte[] input = new byte[Long.BYTES];
-        little(input).putLong(id);
-        infos.add(read.exec("rbd", "snapshot_get", input));
-        flags.add(read.exec("rbd", "get_flags", input));
+        infos.add(RbdClass.call("snapshot_get").u64(id).addTo(read));
+        flags.add(RbdClass.call("get_flags").u64(id).addTo(read));
       }
       io.operate(object(imageId), read);
       List<Snapshot> snapshots = new ArrayList<>();
@@ -117,7 +113,8 @@ record UsageHeader(
         if (info[1] > SNAPSHOT_VERSION) { // the oldest version that can read it
           return Optional.empty();
         }
-        snapshots.add(snapshot(little(info), little(flags.get(i).get()).getLong()));
+        snapshots.add(
+            snapshot(ClassCall.output(info), ClassCall.output(flags.get(i).get()).getLong()));
       }
       return Optional.of(snapshots);
     }

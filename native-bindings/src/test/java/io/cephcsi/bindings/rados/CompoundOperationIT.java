@@ -146,6 +146,24 @@ class CompoundOperationIT {
   }
 
   @Test
+  void dataIsComparedBeforeTheObjectIsRemoved() {
+    write(new WriteOperation().writeFull(bytes("mine, or not")));
+    for (String other : List.of("mine, too", "x", "mine, or not?")) {
+      assertThatThrownBy(() -> write(new WriteOperation().compareData(0, bytes(other)).remove()))
+          .isInstanceOf(CephException.Canceled.class);
+    }
+    write(new WriteOperation().compareData(6, bytes("or")).remove());
+    assertThatThrownBy(
+            () ->
+                write(
+                    new WriteOperation()
+                        .assertExists()
+                        .compareData(0, bytes("mine"))
+                        .setXattr("x", bytes("1"))))
+        .isInstanceOf(CephException.NotFound.class);
+  }
+
+  @Test
   void creatingTwiceExclusivelyFails() {
     write(new WriteOperation().createExclusive());
     assertThatThrownBy(() -> write(new WriteOperation().createExclusive()))

@@ -81,11 +81,12 @@ class ConnectionIT {
     assertSecret(denied, ceph.key("admin"));
   }
 
+  /** Ceph 20 takes it for a wrong key; before, librados could not read it. */
   @Test
   void whatIsNoKeyIsRefusedAndNotShown() {
     for (String key : List.of("not base64 at all!", "c2hvcnQ=")) {
       CephException refused = failure(ceph.settings().key(key).build());
-      assertThat(refused.errno()).isEqualTo(Errno.EINVAL);
+      assertThat(refused.errno()).isIn(Errno.EINVAL, Errno.EACCES);
       assertSecret(refused, key);
     }
     assertThat(failure(ceph.settings().key("").build())).isInstanceOf(CephException.Denied.class);
@@ -109,7 +110,7 @@ class ConnectionIT {
     process.getOutputStream().close();
     String said = new String(process.getInputStream().readAllBytes(), UTF_8);
     assertThat(process.waitFor()).isZero();
-    assertThat(said.strip()).isEqualTo("EINVAL");
+    assertThat(said.strip()).isIn("EINVAL", "EACCES");
   }
 
   @Test

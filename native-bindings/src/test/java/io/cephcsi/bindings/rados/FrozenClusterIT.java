@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -116,6 +117,53 @@ class FrozenClusterIT {
       ceph.resume();
     }
     assertThat(List.of(watch.isClosed(), io.isClosed(), cluster.isClosed())).containsOnly(true);
+  }
+
+  @Test
+  void aNotificationThatTheOsdHasTakenWaitsUntilTheOsdGoesOn() throws Exception {
+    CountDownLatch asked = new CountDownLatch(1);
+    CountDownLatch answer = new CountDownLatch(1);
+    ExecutorService thread = Executors.newSingleThreadExecutor();
+    try (RadosCluster cluster =
+            RadosCluster.connect(ceph.settings().operationTimeout(TIMEOUT).build());
+        IoContext io = cluster.openPool(ceph.pool());
+        RadosCluster other = ceph.connect();
+        IoContext watched = other.openPool(ceph.pool())) {
+      watched.writeFull("notified", new byte[1]);
+      try (Watch watch = watched.watch("notified", 0, payload -> answerAfter(asked, answer))) {
+        try {
+          Future<Integer> call =
+              thread.submit(() -> io.notifyWatchers("notified", new byte[0], 300_000));
+          assertThat(asked.await(60, TimeUnit.SECONDS)).isTrue();
+          // Behind the OSD's word that it has taken the notification.
+          assertThat(io.read("notified", 0, 1)).hasSize(1);
+          ceph.pause("osd.0");
+          try {
+            answer.countDown();
+            assertThatThrownBy(() -> io.read("notified", 0, 1))
+                .isInstanceOf(CephException.TimedOut.class);
+            assertThat(call).isNotDone();
+          } finally {
+            ceph.resume("osd.0");
+          }
+          assertThat(call.get(60, TimeUnit.SECONDS)).isEqualTo(1);
+          assertThat(watch.isClosed()).isFalse();
+        } finally {
+          answer.countDown();
+        }
+      }
+    } finally {
+      thread.shutdownNow();
+    }
+  }
+
+  private static void answerAfter(CountDownLatch asked, CountDownLatch answer) {
+    asked.countDown();
+    try {
+      answer.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   @Test

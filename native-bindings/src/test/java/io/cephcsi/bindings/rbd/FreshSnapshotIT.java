@@ -109,6 +109,71 @@ class FreshSnapshotIT extends RbdCase {
   }
 
   @Test
+  void isRemovedFromACloneThatCannotBeOpenedAsItsOriginIsGone() {
+    create(MAPPED, 1);
+    String child = name + "-child";
+    long origin;
+    try (RbdImage image = pool.open(name)) {
+      image.snapshots().create("one");
+      origin = image.snapshots().id("one");
+    }
+    ImageOptions options = ImageOptions.builder().features(SIMPLE).cloneFormat(2).build();
+    pool.cloneImage(name, "one", pool, child, options);
+    long own;
+    try (RbdImage image = pool.open(child)) {
+      image.snapshots().create("own");
+      own = image.snapshots().id("own");
+    }
+    String header = "rbd_header." + pool.imageId(name).orElseThrow();
+    for (String key : List.of("snapshot_%016x", "snap_children_%016x")) {
+      ceph.rados("-p", ceph.pool(), "rmomapkey", header, String.format(key, origin));
+    }
+    assertThatThrownBy(() -> pool.open(child)).isInstanceOf(CephException.NotFound.class);
+    String id = pool.imageId(child).orElseThrow();
+
+    assertThatThrownBy(() -> FreshSnapshot.remove(pool, id, own + 1_000_000))
+        .isInstanceOf(CephException.NotFound.class);
+    assertThat(FreshSnapshot.remove(pool, id, own)).isTrue();
+
+    assertThat(ImageHeader.read(io, id).orElseThrow().snapshotIds()).isEmpty();
+    pool.remove(child, Progress.NONE);
+    assertThat(ImageHeader.read(io, id)).isEmpty();
+  }
+
+  @Test
+  void isNotRemovedWhileACloneNeedsItOrTheImageHasALock() {
+    create(SIMPLE, 1);
+    String id = pool.imageId(name).orElseThrow();
+    try (FreshSnapshot snapshot = FreshSnapshot.prepare(pool)) {
+      assertThat(snapshot.take(id, "one")).isTrue();
+    }
+    long one = ImageHeader.read(io, id).orElseThrow().snapshotIds().get(0);
+    String child = name + "-child";
+    pool.cloneImage(
+        name, "one", pool, child, ImageOptions.builder().features(LOCKED).cloneFormat(2).build());
+    assertThatThrownBy(() -> FreshSnapshot.remove(pool, id, one))
+        .isInstanceOf(CephException.Busy.class);
+    assertThat(FreshSnapshot.remove(pool, pool.imageId(child).orElseThrow(), one)).isFalse();
+    pool.remove(child, Progress.NONE);
+  }
+
+  @Test
+  void whatHasANewerSnapshotIsLeftToLibrbd() {
+    create(SIMPLE, 1);
+    String id = pool.imageId(name).orElseThrow();
+    try (FreshSnapshot late = FreshSnapshot.prepare(pool);
+        FreshSnapshot quick = FreshSnapshot.prepare(pool)) {
+      assertThat(quick.take(id, "one")).isTrue();
+      assertThat(late.take(id, "two")).isFalse();
+      try (RbdImage image = pool.open(name)) {
+        image.snapshots().create("two");
+      }
+      assertThat(late.take(id, "three")).isFalse();
+    }
+    assertThat(rbdJson("snap", "ls", spec())).hasSize(2);
+  }
+
+  @Test
   void whatHasALockOrADataPoolIsLeftToLibrbd() {
     create(LOCKED, 1);
     String locked = pool.imageId(name).orElseThrow();

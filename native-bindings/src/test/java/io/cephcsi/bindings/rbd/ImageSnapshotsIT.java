@@ -92,6 +92,26 @@ class ImageSnapshotsIT extends RbdCase {
   }
 
   @Test
+  void oneThatACloneNeedsGoesToTheTrashNamespaceAndVanishesWithTheClone() {
+    create(PLAIN, 1);
+    try (RbdImage image = pool.open(name)) {
+      ImageSnapshots snapshots = image.snapshots();
+      snapshots.create("s");
+      long id = snapshots.id("s");
+      pool.cloneImage(
+          name, "s", pool, name + "-clone", ImageOptions.builder().cloneFormat(2).build());
+      snapshots.removeById(id);
+      assertThat(snapshots.list())
+          .singleElement()
+          .satisfies(left -> assertThat(left.namespace()).isEqualTo(SnapshotNamespace.TRASH));
+      assertThatThrownBy(() -> snapshots.removeById(id)).isInstanceOf(CephException.Busy.class);
+      pool.remove(name + "-clone", Progress.NONE);
+      assertThat(snapshots.list()).isEmpty();
+      assertThatThrownBy(() -> snapshots.removeById(id)).isInstanceOf(CephException.NotFound.class);
+    }
+  }
+
+  @Test
   void anActiveSnapshotIsReadAndCannotBeWritten() {
     create(PLAIN, 2);
     try (RbdImage image = pool.open(name)) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import java.time.Duration;
@@ -14,6 +15,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
@@ -43,7 +45,7 @@ class PlainImageIT extends RbdCase {
     ImageOptions options = ImageOptions.builder().features(features).order(order).build();
     String theirs = name + "-theirs";
     pool.create(theirs, size, options); // which also has the pool validated
-    assertThat(ImageCreation.create(io, name, size, options)).isPresent();
+    assertThat(createIfPlain(size, options)).isPresent();
 
     String mine = pool.imageId(name).orElseThrow();
     String their = pool.imageId(theirs).orElseThrow();
@@ -58,8 +60,11 @@ class PlainImageIT extends RbdCase {
   @Test
   void holdsDataAndCanBeSnapshottedClonedAndRemoved() {
     pool.create(name + "-first", OBJECT, with(MAPPED));
-    String id = pool.createPlain(name, 8L * OBJECT, with(MAPPED));
-    assertThat(pool.imageId(name)).contains(id);
+    try (PreparedCreation creation = pool.prepareCreation(with(MAPPED))) {
+      PreparedCreation.Created created = creation.create(name, 8L * OBJECT);
+      assertThat(created).isEqualTo(new PreparedCreation.Created(created.id(), true));
+      assertThat(pool.imageId(name)).contains(created.id());
+    }
 
     try (RbdImage image = pool.open(name)) {
       fill(image, 2, 3, 7);
@@ -93,7 +98,7 @@ class PlainImageIT extends RbdCase {
     pool.create(name, OBJECT, with(MAPPED));
     String id = pool.imageId(name).orElseThrow();
     try (WriteOperation write = new WriteOperation()) {
-      ClassCall.of("dir_remove_image").string(name).string(id).addTo(write);
+      RbdClass.call("dir_remove_image").string(name).string(id).addTo(write);
       io.operate("rbd_directory", write);
     }
 
@@ -134,34 +139,36 @@ class PlainImageIT extends RbdCase {
         List.of("rbd_id", "rbd_header"));
   }
 
+  private Optional<String> createIfPlain(long sizeBytes, ImageOptions options) {
+    try (PreparedCreation creation = pool.prepareCreation(options)) {
+      return creation.createIfPlain(name, sizeBytes);
+    }
+  }
+
   @Test
   void whatIsNotPlainIsLeftToLibrbd() {
     ImageOptions.Builder mapped = ImageOptions.builder().features(MAPPED);
-    assertThat(ImageCreation.create(io, name, OBJECT, ImageOptions.defaults())).isEmpty();
-    assertThat(ImageCreation.create(io, name, OBJECT, mapped.dataPool("rbd-data").build()))
-        .isEmpty();
+    assertThat(createIfPlain(OBJECT, ImageOptions.defaults())).isEmpty();
+    assertThat(createIfPlain(OBJECT, mapped.dataPool("rbd-data").build())).isEmpty();
     assertThat(
-            ImageCreation.create(
-                io,
-                name,
+            createIfPlain(
                 OBJECT,
                 ImageOptions.builder().features(MAPPED).stripeUnit(4096).stripeCount(2).build()))
         .isEmpty();
     assertThat(
-            ImageCreation.create(
-                io,
-                name,
-                OBJECT,
-                with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING))))
+            createIfPlain(
+                OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING))))
         .isEmpty();
-    assertThat(ImageCreation.create(io, name, OBJECT, with(Set.of(ImageFeature.OBJECT_MAP))))
-        .isEmpty();
-    assertThat(ImageCreation.create(io, name, Long.MAX_VALUE, with(MAPPED))).isEmpty();
+    assertThat(createIfPlain(OBJECT, with(Set.of(ImageFeature.OBJECT_MAP)))).isEmpty();
+    assertThat(createIfPlain(Long.MAX_VALUE, with(MAPPED))).isEmpty();
     assertThat(pool.imageId(name)).isEmpty();
 
-    String id = pool.createPlain(name, OBJECT, mapped.dataPool("rbd-data").build());
-    assertThat(rbdJson("info", spec()).get("data_pool").asText()).isEqualTo("rbd-data");
-    assertThat(rbdJson("info", spec()).get("id").asText()).isEqualTo(id);
+    try (PreparedCreation creation = pool.prepareCreation(mapped.dataPool("rbd-data").build())) {
+      PreparedCreation.Created created = creation.create(name, OBJECT);
+      assertThat(rbdJson("info", spec()).get("data_pool").asText()).isEqualTo("rbd-data");
+      assertThat(rbdJson("info", spec()).get("id").asText()).isEqualTo(created.id());
+      assertThat(created.certain()).as("librbd does not tell the id").isFalse();
+    }
   }
 
   @Test
@@ -170,7 +177,7 @@ class PlainImageIT extends RbdCase {
     ceph.rbd("config", "pool", "set", ceph.pool(), "rbd_default_order", "21");
     try {
       ImageOptions options = ImageOptions.builder().features(MAPPED).build();
-      assertThat(ImageCreation.create(io, name, OBJECT, options)).isEmpty();
+      assertThat(createIfPlain(OBJECT, options)).isEmpty();
       pool.createPlain(name, OBJECT, options);
       assertThat(rbdJson("info", spec()).get("order").asInt()).isEqualTo(21);
     } finally {
@@ -213,12 +220,12 @@ class PlainImageIT extends RbdCase {
     ClassCall entry =
         ClassCall.content().u8(0).string(name).time(Instant.now()).time(Instant.now()).u8(state);
     try (WriteOperation write = new WriteOperation()) {
-      ClassCall.of("trash_add").string(id).structure(2, 1, entry).addTo(write);
+      RbdClass.call("trash_add").string(id).structure(2, 1, entry).addTo(write);
       io.operate("rbd_trash", write);
     }
     if (outOfDirectory) {
       try (WriteOperation write = new WriteOperation()) {
-        ClassCall.of("dir_remove_image").string(name).string(id).addTo(write);
+        RbdClass.call("dir_remove_image").string(name).string(id).addTo(write);
         io.operate("rbd_directory", write);
       }
     }
@@ -255,6 +262,27 @@ class PlainImageIT extends RbdCase {
     assertThat(pool.imageId(member)).isPresent();
   }
 
+  /** By a driver that was stopped over it, while another one threw the image away. */
+  @Test
+  void aMoveThatComesLateLeavesTheNameToAnotherImage() {
+    pool.create(name, OBJECT, with(MAPPED));
+    String old = pool.imageId(name).orElseThrow();
+    ceph.rbd("rename", spec(), spec() + "-old");
+    pool.create(name, OBJECT, with(MAPPED));
+    String id = pool.imageId(name).orElseThrow();
+
+    pool.moveToTrash(name, old);
+    assertThat(pool.trashEntry(old)).isPresent();
+    pool.forgetName(name, old);
+    assertThat(pool.imageId(name)).contains(id);
+    assertThat(rbdJson("ls", ceph.pool()).toString()).contains('"' + name + '"');
+
+    pool.forgetName(name, id);
+    assertThat(pool.imageId(name)).isEmpty();
+    assertThat(rbdJson("ls", ceph.pool()).toString()).doesNotContain('"' + name + '"');
+    pool.create(name, OBJECT, with(MAPPED));
+  }
+
   @Test
   void anImageWithoutHeaderIsNotFound() {
     pool.create(name, OBJECT, with(MAPPED));
@@ -263,6 +291,9 @@ class PlainImageIT extends RbdCase {
 
     assertThatThrownBy(() -> pool.moveToTrash(name, id)).isInstanceOf(CephException.NotFound.class);
     assertThatThrownBy(() -> pool.isWatched(id)).isInstanceOf(CephException.NotFound.class);
+    pool.forgetName(name, id);
+    assertThat(io.objects()).doesNotContain("rbd_id." + name, "rbd_object_map." + id);
+    assertThat(ImageHeader.idInDirectory(io, name)).isEmpty();
   }
 
   @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class RbdGroupIT extends RbdCase {
@@ -78,5 +79,81 @@ class RbdGroupIT extends RbdCase {
     }
     assertThatThrownBy(() -> group.removeSnapshot("s")).isInstanceOf(CephException.NotFound.class);
     pool.removeGroup(groupName);
+  }
+
+  @Test
+  void aGroupTellsItsImagesByIdAlsoWhenOneIsGone() {
+    create(MAPPED, 2);
+    String group = "group-" + name;
+    assertThat(GroupHeader.id(io, group)).isEmpty();
+    pool.createGroup(group);
+    String groupId = GroupHeader.id(io, group).orElseThrow();
+    assertThat(GroupHeader.name(io, groupId)).contains(group);
+    assertThat(GroupHeader.existing(io, List.of("nobody", group))).containsExactly(group);
+    assertThat(GroupHeader.images(io, groupId)).isEmpty();
+    String imageId = pool.imageId(name).orElseThrow();
+    assertThat(ImageHeader.read(io, imageId).orElseThrow().group()).isEmpty();
+
+    pool.group(group).addImage(pool, name);
+    assertThat(ImageHeader.read(io, imageId).orElseThrow().group())
+        .contains(new GroupLink(io.poolId(), groupId));
+    assertThat(GroupHeader.images(io, groupId))
+        .containsExactly(new GroupMember(io.poolId(), imageId, true));
+
+    ceph.rados("-p", ceph.pool(), "rm", "rbd_header." + imageId);
+    ceph.rados("-p", ceph.pool(), "rm", "rbd_id." + name);
+    ceph.rados("-p", ceph.pool(), "rmomapkey", "rbd_directory", "id_" + imageId);
+    ceph.rados("-p", ceph.pool(), "rmomapkey", "rbd_directory", "name_" + name);
+    assertThat(GroupHeader.images(io, groupId))
+        .containsExactly(new GroupMember(io.poolId(), imageId, true));
+    pool.group(group).removeImageById(pool, imageId);
+    assertThat(GroupHeader.images(io, groupId)).isEmpty();
+    pool.removeGroup(group);
+    assertThat(GroupHeader.name(io, groupId)).isEmpty();
+    assertThat(GroupHeader.images(io, groupId)).isEmpty();
+    ceph.rados("-p", ceph.pool(), "rm", "rbd_object_map." + imageId);
+  }
+
+  @Test
+  void aPartOfAGroupsSnapshotIsClonedByItsId() {
+    create(MAPPED, 2);
+    pool.createGroup("group-" + name);
+    RbdGroup group = pool.group("group-" + name);
+    group.addImage(pool, name);
+    String imageId = pool.imageId(name).orElseThrow();
+    String clone = name + "-clone";
+    try (RbdImage image = pool.open(name)) {
+      image.write(OBJECT / 2, filled(4096, 1));
+      image.flush();
+      group.createSnapshot("s");
+      image.write(OBJECT / 2, filled(4096, 2));
+      image.flush();
+      long part = image.snapshots().list().get(0).id();
+      assertThatThrownBy(() -> pool.cloneById(pool, imageId, part + 1000, clone))
+          .isInstanceOf(CephException.NotFound.class);
+      assertThat(pool.imageId(clone)).isEmpty();
+      String cloneId = pool.cloneById(pool, imageId, part, clone);
+      assertThat(pool.imageId(clone)).contains(cloneId);
+      assertThatThrownBy(() -> pool.cloneById(pool, imageId, part, clone))
+          .isInstanceOf(CephException.AlreadyExists.class);
+      group.removeSnapshot("s");
+      assertThat(ceph.rbd("children", "--all", spec())).contains(clone);
+      assertThat(image.snapshots().list())
+          .extracting(ImageSnapshot::namespace)
+          .containsExactly(SnapshotNamespace.TRASH);
+      try (RbdImage made = pool.open(clone)) {
+        assertThat(made.size()).isEqualTo(2L * OBJECT);
+        assertThat(made.read(OBJECT / 2, 4096)).isEqualTo(filled(4096, 1));
+        assertThat(made.parent().orElseThrow().snapshotNamespace())
+            .isEqualTo(SnapshotNamespace.TRASH);
+        assertThat(made.operationFeatures()).contains(OperationFeature.CLONE_CHILD);
+        made.flatten(Progress.NONE);
+        assertThat(made.parent()).isEmpty();
+        assertThat(made.read(OBJECT / 2, 4096)).isEqualTo(filled(4096, 1));
+      }
+      assertThat(image.snapshots().list()).isEmpty();
+    }
+    pool.remove(clone, Progress.NONE);
+    pool.removeGroup("group-" + name);
   }
 }

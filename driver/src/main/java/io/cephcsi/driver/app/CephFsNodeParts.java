@@ -1,0 +1,43 @@
+package io.cephcsi.driver.app;
+
+import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.CredentialsDirectory;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.csi.NodeAccess;
+import io.cephcsi.driver.csi.NodeService;
+import io.cephcsi.driver.node.CephFsMounters;
+import io.cephcsi.driver.node.CephFsNode;
+import io.cephcsi.driver.node.CrushLocation;
+import io.cephcsi.driver.node.LivenessProbes;
+import io.cephcsi.driver.node.Publications;
+import io.cephcsi.driver.operation.OperationRegistry;
+import java.nio.file.Path;
+
+/** What serves CephFS on a node, wired. */
+final class CephFsNodeParts {
+  private CephFsNodeParts() {}
+
+  /** The CSI service. */
+  static NodeService csi(
+      DriverConfig.Driver driver,
+      CephFsVolumes volumes,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
+    Path folder = driver.nodeSettings().folderOf(driver.name());
+    CephFsNode node =
+        new CephFsNode(
+            volumes,
+            CephFsMounters.usual(new CrushLocation(driver.nodeSettings().topology())),
+            new Publications(folder.resolve("mounts")),
+            new LivenessProbes(RbdNodeParts.MOUNTS_ANSWER),
+            folder.resolve("parents"),
+            driver.endpoint().resolveSibling("mountinfo"));
+    return new NodeService(
+        RbdNodeParts.identity(driver),
+        new NodeAccess(Storage.CEPHFS, driver.credentials().map(CredentialsDirectory::new)),
+        node,
+        operations,
+        executors);
+  }
+}

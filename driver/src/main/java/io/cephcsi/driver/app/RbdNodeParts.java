@@ -1,0 +1,74 @@
+package io.cephcsi.driver.app;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.CredentialsDirectory;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.csi.NodeAccess;
+import io.cephcsi.driver.csi.NodeIdentity;
+import io.cephcsi.driver.csi.NodeService;
+import io.cephcsi.driver.csiaddons.NodeReclaimService;
+import io.cephcsi.driver.metrics.DriverMetrics;
+import io.cephcsi.driver.node.Attachers;
+import io.cephcsi.driver.node.CrushLocation;
+import io.cephcsi.driver.node.FuseAttacher;
+import io.cephcsi.driver.node.KrbdAttacher;
+import io.cephcsi.driver.node.LivenessProbes;
+import io.cephcsi.driver.node.NbdAttacher;
+import io.cephcsi.driver.node.NodeReclaimer;
+import io.cephcsi.driver.node.Publications;
+import io.cephcsi.driver.node.RbdNode;
+import io.cephcsi.driver.node.SecretFile;
+import io.cephcsi.driver.node.TrimGate;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What serves RBD on a node, wired.
+ *
+ * @param csi the CSI service
+ * @param reclaim the CSI-Addons service
+ */
+record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
+  static final Duration MOUNTS_ANSWER = Duration.ofSeconds(5);
+
+  static RbdNodeParts of(
+      DriverConfig.Driver driver,
+      RbdVolumes volumes,
+      OperationRegistry operations,
+      ClusterExecutors executors,
+      DriverMetrics metrics) {
+    NodeSettings settings = driver.nodeSettings();
+    Path folder = settings.folderOf(driver.name());
+    Path keys = SecretFile.folder(folder);
+    SecretFile.clear(keys);
+    TrimGate gate = new TrimGate();
+    RbdNode node =
+        new RbdNode(
+            volumes,
+            new Attachers(
+                List.of(
+                    new KrbdAttacher(new CrushLocation(settings.topology())),
+                    new NbdAttacher(keys),
+                    new FuseAttacher(folder.resolve("fuse")))),
+            new Publications(folder.resolve("mounts")),
+            new LivenessProbes(MOUNTS_ANSWER),
+            gate);
+    NodeAccess access =
+        new NodeAccess(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
+    return new RbdNodeParts(
+        new NodeService(identity(driver), access, node, operations, executors),
+        new NodeReclaimService(
+            new NodeReclaimer(node, gate, settings.reclaimBytesPerSecond(), metrics),
+            access,
+            operations,
+            executors));
+  }
+
+  static NodeIdentity identity(DriverConfig.Driver driver) {
+    NodeSettings settings = driver.nodeSettings();
+    return new NodeIdentity(driver.nodeId(), settings.maxVolumes(), settings.topology());
+  }
+}

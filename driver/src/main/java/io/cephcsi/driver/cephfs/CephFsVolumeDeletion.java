@@ -1,0 +1,66 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+
+/**
+ * The deletion of one volume: first marked, so that no driver gives the volume to a node, then
+ * carried out. One that a driver died over is carried out again, from wherever it came to. The
+ * caller holds the lock of the volume's name.
+ *
+ * @param files the file system that it is in
+ * @param trackers of all file systems
+ * @param entry what the journal says of the volume
+ */
+record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntry entry) {
+  /**
+   * Deletes the volume: its subvolume, whose snapshots stay, or its reference to a snapshot, and
+   * then the journal entry. One that another driver has just deleted is deleted.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if a node has it, or it is in use; ABORTED while
+   *     the manager works on it
+   */
+  void carryOut() {
+    AttachmentJournal attachments = new AttachmentJournal(files.instanceId(), files.metadata());
+    String mark;
+    try {
+      mark = attachments.beginDeletion(id(), entry);
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.NOT_FOUND) {
+        return;
+      }
+      throw e;
+    }
+    if (entry.backingSnapshot().isPresent()) {
+      // Whatever comes of the snapshot, the volume has lost its reference: there is no way back.
+      BackingSnapshot.of(files, trackers, entry.backingSnapshot().get()).release(entry.name());
+    } else {
+      removeSubvolume(attachments, mark);
+    }
+    files.volumes().remove(entry);
+  }
+
+  private VolumeId id() {
+    return files.id(entry.uuid());
+  }
+
+  private void removeSubvolume(AttachmentJournal attachments, String mark) {
+    try {
+      CephFsCloner.remove(files, entry);
+    } catch (CephException e) {
+      switch (e.errno()) {
+        case EAGAIN -> throw CephFsVolumes.notYet("volume " + id(), e);
+        case ENOTEMPTY -> {
+          attachments.endDeletion(id(), mark);
+          throw CephFsVolumes.inUse("volume " + id() + " has snapshots", e);
+        }
+        default -> throw e;
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+package io.cephcsi.driver.cephfs;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A set of subvolumes whose clients the MDS lets wait, so that snapshots of them are of one point
+ * in time ({@code ceph fs quiesce}, from Ceph 19 on). A set ends by {@link #release}, by {@link
+ * #cancel}, or, should its maker die, when it expires; only the first of these says that all of its
+ * members stood still all the time.
+ *
+ * <p>The manager does nothing else while it waits for the MDS. Safe for several threads.
+ *
+ * @param manager sends commands
+ * @param fileSystem the file system
+ * @param group the group of the subvolumes
+ * @param id of the set, unique in the file system
+ */
+record Quiesce(ManagerCommands manager, String fileSystem, String group, String id) {
+  private static final Logger LOG = LoggerFactory.getLogger(Quiesce.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final String PREFIX = "fs quiesce";
+
+  /** The states of a set, as the MDS names them. */
+  enum State {
+    /** Clients still finish what they do. */
+    QUIESCING,
+    /** All stand still. */
+    QUIESCED,
+    /** It is being ended. */
+    RELEASING,
+    /** It was ended, and all stood still until then. */
+    RELEASED,
+    /** It took too long between both. */
+    EXPIRED,
+    /** A member failed. */
+    FAILED,
+    /** It was given up. */
+    CANCELED,
+    /** A client did not finish in time. */
+    TIMEDOUT,
+    /** One that this driver does not know. */
+    UNKNOWN;
+
+    /** Whether clients may still have to wait. */
+    boolean isActive() {
+      return this == QUIESCING || this == QUIESCED || this == RELEASING || this == UNKNOWN;
+    }
+
+    static State of(String name) {
+      for (State state : values()) {
+        if (state.name().equals(name)) {
+          return state;
+        }
+      }
+      return UNKNOWN;
+    }
+  }
+
+  /**
+   * Waits until all clients of the subvolumes stand still.
+   *
+   * @param within how long it may take
+   * @param expires how long they stand still at most
+   * @throws VolumeException ABORTED if they do not
+   * @throws CephException.Denied if the user may not ask for it
+   */
+  void begin(Collection<String> subvolumes, Duration within, Duration expires) {
+    State state;
+    try {
+      state =
+          send(Map.of(
+                  "members",
+                  List.copyOf(subvolumes),
+                  "timeout",
+                  seconds(within),
+                  "expiration",
+                  seconds(expires),
+                  "await",
+                  true))
+              .orElse(State.UNKNOWN);
+    } catch (CephException e) {
+      if (e.errno() == Errno.EACCES) { // of the manager; EPERM is what the MDS says of a set
+        throw e;
+      }
+      throw refused("could not be quiesced within " + within.toSeconds() + " s", e);
+    }
+    if (state != State.QUIESCED) {
+      throw refused("could not be quiesced: the set is " + state);
+    }
+  }
+
+  /** The command takes floating-point numbers, and no integers. */
+  private static double seconds(Duration duration) {
+    return duration.toMillis() / 1000.0;
+  }
+
+  /**
+   * Lets the clients go on.
+   *
+   * @throws VolumeException ABORTED if they have not stood still until now
+   */
+  void release() {
+    State state;
+    try {
+      state = send(Map.of("release", true, "await", true)).orElse(State.UNKNOWN);
+    } catch (CephException e) {
+      throw refused("did not stay quiesced", e);
+    }
+    if (state != State.RELEASED) {
+      throw refused("did not stay quiesced: the set is " + state);
+    }
+  }
+
+  /** Lets the clients go on, whatever became of the set; what hinders that is only noted. */
+  void cancel() {
+    try {
+      LOG.debug("quiesce set {} is {}", id, send(Map.of("cancel", true)));
+    } catch (CephException.NotFound | CephException.Denied e) {
+      LOG.debug("quiesce set {} has ended: {}", id, e.getMessage());
+    } catch (CephException e) {
+      LOG.warn("quiesce set {} stays until it expires: {}", id, e.getMessage());
+    }
+  }
+
+  /** The state of the set; empty if the MDS does not know it, or not any more. */
+  Optional<State> state() {
+    try {
+      return send(Map.of("query", true));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  private VolumeException refused(String what, CephException e) {
+    return new VolumeException(Reason.ABORTED, message(what) + " (" + e.getMessage() + ")", e);
+  }
+
+  private VolumeException refused(String what) {
+    return new VolumeException(Reason.ABORTED, message(what));
+  }
+
+  private String message(String what) {
+    return "the volumes in file system " + fileSystem + " " + what + "; try again";
+  }
+
+  private Optional<State> send(Map<String, Object> more) {
+    Map<String, Object> command = new LinkedHashMap<>();
+    command.put("prefix", PREFIX);
+    command.put("format", "json");
+    command.put("vol_name", fileSystem);
+    command.put("group_name", group);
+    command.put("set_id", id);
+    command.putAll(more);
+    try {
+      return decode(JSON.readTree(manager.send(JSON.writeValueAsString(command))));
+    } catch (JsonProcessingException e) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE, "the answer to \"" + PREFIX + "\" is not JSON", e);
+    }
+  }
+
+  private Optional<State> decode(JsonNode answer) {
+    JsonNode state = answer.path("sets").path(id).path("state").path("name");
+    return state.isMissingNode() ? Optional.empty() : Optional.of(State.of(state.asText()));
+  }
+}

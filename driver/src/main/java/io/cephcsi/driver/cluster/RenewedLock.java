@@ -1,0 +1,88 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ObjectLock;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A lock on an object, renewed in the background until it is closed or lost: the cluster drops that
+ * of a process that died. Safe for several threads.
+ */
+public final class RenewedLock implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RenewedLock.class);
+
+  /** Several, so that a cluster that hangs does not keep the locks of another from renewal. */
+  private static final ScheduledExecutorService RENEWALS =
+      Executors.newScheduledThreadPool(4, RenewedLock::thread);
+
+  private final ObjectLock lock;
+  private final ScheduledFuture<?> renewal;
+  private final long holdsNanos;
+  private volatile long renewedNanos;
+  private volatile boolean lost;
+
+  private RenewedLock(ObjectLock lock, Duration holds, long asked) {
+    this.lock = lock;
+    this.holdsNanos = holds.toNanos();
+    this.renewedNanos = asked;
+    long third = holds.toMillis() / 3;
+    this.renewal =
+        RENEWALS.scheduleWithFixedDelay(this::renew, third, third, TimeUnit.MILLISECONDS);
+  }
+
+  private static Thread thread(Runnable task) {
+    Thread thread = new Thread(task, "renew-lock");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /**
+   * Takes a lock and renews it from then on.
+   *
+   * @param attempt takes it, unless somebody has it; what it is on stays open until it is closed
+   * @param holds how long it was taken for
+   * @return empty when somebody has it
+   */
+  public static Optional<RenewedLock> take(Duration holds, Supplier<Optional<ObjectLock>> attempt) {
+    long asked = System.nanoTime(); // it holds from then on at the earliest
+    return attempt.get().map(lock -> new RenewedLock(lock, holds, asked));
+  }
+
+  private void renew() {
+    long began = System.nanoTime();
+    try {
+      if (lock.renew()) {
+        renewedNanos = began;
+      } else {
+        lost = true;
+      }
+    } catch (CephException | IllegalStateException e) {
+      LOG.warn("{} cannot be renewed: {}", lock, e.getMessage());
+    }
+  }
+
+  /** Whether somebody else may have it by now; does not block. */
+  public boolean isLost() {
+    return lost || System.nanoTime() - renewedNanos > holdsNanos;
+  }
+
+  /** Gives it back; what hinders that is noted, and then the cluster drops it. */
+  @Override
+  public void close() {
+    renewal.cancel(false);
+    try {
+      lock.release();
+    } catch (CephException e) {
+      LOG.warn(
+          "{}; it ends after {} s", e.getMessage(), TimeUnit.NANOSECONDS.toSeconds(holdsNanos));
+    }
+  }
+}

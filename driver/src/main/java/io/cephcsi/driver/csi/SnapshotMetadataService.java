@@ -1,0 +1,128 @@
+package io.cephcsi.driver.csi;
+
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.StreamAnswer;
+import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
+import io.cephcsi.driver.volume.Extent;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.BlockMetadata;
+import io.cephcsi.proto.csi.v1.BlockMetadataType;
+import io.cephcsi.proto.csi.v1.GetMetadataAllocatedRequest;
+import io.cephcsi.proto.csi.v1.GetMetadataAllocatedResponse;
+import io.cephcsi.proto.csi.v1.GetMetadataDeltaRequest;
+import io.cephcsi.proto.csi.v1.GetMetadataDeltaResponse;
+import io.cephcsi.proto.csi.v1.SnapshotMetadataGrpc;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+
+/** CSI SnapshotMetadata for RBD: decode, call, encode. */
+public final class SnapshotMetadataService extends SnapshotMetadataGrpc.SnapshotMetadataImplBase {
+  private final RbdSnapshotMetadata metadata;
+  private final ClusterExecutors executors;
+
+  /**
+   * @param metadata does the work
+   * @param executors run it, for as long as clients take
+   */
+  public SnapshotMetadataService(RbdSnapshotMetadata metadata, ClusterExecutors executors) {
+    this.metadata = metadata;
+    this.executors = executors;
+  }
+
+  @Override
+  public void getMetadataAllocated(
+      GetMetadataAllocatedRequest request, StreamObserver<GetMetadataAllocatedResponse> observer) {
+    StreamAnswer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          VolumeId id = snapshotId(request.getSnapshotId(), "snapshot_id");
+          requireNotNegative(request.getStartingOffset(), request.getMaxResults());
+          Credentials user = Storage.RBD.credentials(request.getSecretsMap());
+          return CompletableFuture.runAsync(
+              () ->
+                  metadata.allocated(
+                      id,
+                      request.getStartingOffset(),
+                      request.getMaxResults(),
+                      user,
+                      (capacity, extents) ->
+                          answer.send(
+                              GetMetadataAllocatedResponse.newBuilder()
+                                  .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
+                                  .setVolumeCapacityBytes(capacity)
+                                  .addAllBlockMetadata(encode(extents))
+                                  .build())),
+              executor(id));
+        });
+  }
+
+  @Override
+  public void getMetadataDelta(
+      GetMetadataDeltaRequest request, StreamObserver<GetMetadataDeltaResponse> observer) {
+    StreamAnswer.to(
+        observer,
+        Family.CSI,
+        answer -> {
+          VolumeId base = snapshotId(request.getBaseSnapshotId(), "base_snapshot_id");
+          VolumeId target = snapshotId(request.getTargetSnapshotId(), "target_snapshot_id");
+          requireNotNegative(request.getStartingOffset(), request.getMaxResults());
+          Credentials user = Storage.RBD.credentials(request.getSecretsMap());
+          return CompletableFuture.runAsync(
+              () ->
+                  metadata.delta(
+                      base,
+                      target,
+                      request.getStartingOffset(),
+                      request.getMaxResults(),
+                      user,
+                      (capacity, extents) ->
+                          answer.send(
+                              GetMetadataDeltaResponse.newBuilder()
+                                  .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
+                                  .setVolumeCapacityBytes(capacity)
+                                  .addAllBlockMetadata(encode(extents))
+                                  .build())),
+              executor(target));
+        });
+  }
+
+  private Executor executor(VolumeId id) {
+    return executors.streams(id.clusterId());
+  }
+
+  private static VolumeId snapshotId(String text, String field) {
+    return VolumeId.parse(Requests.required(text, field))
+        .orElseThrow(
+            () ->
+                VolumeException.notFound(
+                    field + " " + text + " does not exist: not an id of ours"));
+  }
+
+  private static void requireNotNegative(long startingOffset, int maxResults) {
+    if (maxResults < 0) {
+      throw VolumeException.invalid("max_results must not be negative");
+    }
+    if (startingOffset < 0) {
+      throw new VolumeException(Reason.OUT_OF_RANGE, "starting_offset must not be negative");
+    }
+  }
+
+  private static List<BlockMetadata> encode(List<Extent> extents) {
+    return extents.stream()
+        .map(
+            extent ->
+                BlockMetadata.newBuilder()
+                    .setByteOffset(extent.offset())
+                    .setSizeBytes(extent.length())
+                    .build())
+        .toList();
+  }
+}

@@ -1,0 +1,251 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One attempt at making what a name is reserved for. An entry that is being made carries a number
+ * of its attempt, which goes in the write that completes it:
+ *
+ * <pre>
+ *   csi.java.maker   → the attempt's number; others-[number] in an entry that another program made;
+ *                      [number]-given-up when the attempt failed and takes its entry away
+ * </pre>
+ *
+ * <p>Whoever finds an entry that is not made, and does not know whether its maker is dead or only
+ * slow, takes it over: it replaces the number. From then on the former attempt can neither complete
+ * nor undo the entry, however long it was stopped. So an image is only ever recorded by the attempt
+ * that made it, and whoever reads the id of an image under the entry's name and finds <em>after
+ * that</em> that the entry {@linkplain #mayDiscard may still be} its own, knows that the image can
+ * never be anybody's: it was made by this attempt or by one before.
+ *
+ * <p>Used by one thread; the calls block on the cluster.
+ */
+public final class Attempt {
+  private static final Logger LOG = LoggerFactory.getLogger(Attempt.class);
+  private static final byte[] ABSENT = {};
+  private static final String FROM_OTHERS = "others-";
+  private static final String GIVEN_UP = "-given-up";
+
+  private final Journal journal;
+  private final JournalEntry entry;
+  private final String number;
+
+  Attempt(Journal journal, JournalEntry entry, String number) {
+    this.journal = journal;
+    this.entry = entry;
+    this.number = number;
+  }
+
+  /**
+   * Replaces the attempt of an entry that is not made. That another program made the entry stays in
+   * the number: an attempt that fails must not make the image look like one of this driver's.
+   *
+   * @return empty if the entry has changed
+   */
+  static Optional<Attempt> takeOver(Journal journal, JournalEntry entry, String random) {
+    byte[] former = entry.maker().map(maker -> maker.getBytes(UTF_8)).orElse(ABSENT);
+    boolean fromOthers = entry.maker().map(maker -> maker.startsWith(FROM_OTHERS)).orElse(true);
+    String number = fromOthers ? FROM_OTHERS + random : random;
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(JournalEntry.MAKER, former);
+      write.omapCompare(JournalEntry.IMAGE_ID, ABSENT);
+      write.omapCompare(JournalEntry.NATIVE_SNAPSHOT, ABSENT);
+      write.omapCompare(AttachmentJournal.DELETING, ABSENT);
+      write.omapSet(JournalEntry.MAKER, number.getBytes(UTF_8));
+      journal.write(entry.uuid(), write);
+      return Optional.of(new Attempt(journal, entry, number));
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** What was found, or reserved: its keys are those from before this attempt. */
+  public JournalEntry entry() {
+    return entry;
+  }
+
+  /** The journal of the entry. */
+  public Journal journal() {
+    return journal;
+  }
+
+  /**
+   * Whether the entry was reserved by a program that numbers no attempts, such as ceph-csi, which
+   * may not have recorded an image that is in use; however many attempts there were since.
+   */
+  public boolean isTakenFromOthers() {
+    return number.startsWith(FROM_OTHERS);
+  }
+
+  /**
+   * Whether nobody who took the entry over can still complete it: there is nobody, or he gave up;
+   * one round trip. What is thrown away if so must have been found before.
+   */
+  public boolean mayDiscard() {
+    return journal
+        .byUuid(entry.uuid())
+        .map(now -> !now.isMade() && now.maker().filter(this::isMineOrNobodys).isPresent())
+        .orElse(true); // undone or deleted: nobody can complete it
+  }
+
+  private boolean isMineOrNobodys(String maker) {
+    return maker.equals(number) || maker.endsWith(GIVEN_UP);
+  }
+
+  /** Whether an attempt has given an entry up, and nobody can complete what it was for. */
+  static boolean isGivenUp(JournalEntry entry) {
+    return !entry.isMade() && entry.maker().filter(maker -> maker.endsWith(GIVEN_UP)).isPresent();
+  }
+
+  /**
+   * As {@link #mayDiscard}.
+   *
+   * @throws VolumeException ABORTED if not
+   */
+  public void requireMine() {
+    if (!mayDiscard()) {
+      throw lost();
+    }
+  }
+
+  /**
+   * Whether an image that this attempt made, and can no longer record, is somebody's or may become
+   * it: it was recorded, or a later attempt takes it for one that another program made. One round
+   * trip.
+   */
+  public boolean mayBeKept(String imageId) {
+    return journal
+        .byUuid(entry.uuid())
+        .filter(now -> now.imageId().map(imageId::equals).orElse(isTakenFromOthers()))
+        .isPresent();
+  }
+
+  /**
+   * Records what is made; one round trip.
+   *
+   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   */
+  public void complete(Map<String, String> attributes) {
+    Map<String, byte[]> bytes = new LinkedHashMap<>();
+    attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
+    try (WriteOperation write = whileMine()) {
+      write.omapSet(bytes);
+      journal.write(entry.uuid(), write.omapRemove(List.of(JournalEntry.MAKER)));
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      throw lost();
+    }
+  }
+
+  /** As {@link #complete}, with the id of the image that was made. */
+  public void completeImage(String imageId) {
+    complete(Map.of(JournalEntry.IMAGE_ID, imageId));
+  }
+
+  /**
+   * As {@link #complete}, of a snapshot that was taken and stays on its volume's image.
+   *
+   * @param imageId the id of that image, which may have another one than when the name was reserved
+   */
+  public void completeNative(long snapshotId, String imageId) {
+    complete(
+        Map.of(
+            JournalEntry.NATIVE_SNAPSHOT,
+            Long.toString(snapshotId),
+            JournalEntry.NATIVE_IMAGE,
+            imageId));
+  }
+
+  /**
+   * Records what it is to be made from; one round trip.
+   *
+   * @param contentSource an identifier; empty for nothing
+   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   */
+  public void recordSource(Optional<String> contentSource) {
+    try (WriteOperation write = whileMine()) {
+      if (contentSource.isPresent()) {
+        write.omapSet(JournalEntry.CONTENT_SOURCE, contentSource.get().getBytes(UTF_8));
+      } else {
+        write.omapRemove(List.of(JournalEntry.CONTENT_SOURCE));
+      }
+      journal.write(entry.uuid(), write);
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      throw lost();
+    }
+  }
+
+  /**
+   * Takes the reservation back, as a deletion does: it is marked first, so that nobody takes it
+   * over, and whoever finds it ends this. Were the object to go before the name, another attempt
+   * could make it anew in between, and lose the name to this one. Three round trips.
+   *
+   * @param leftovers throws away what attempts made, once more. One that this one took over may
+   *     have made something since: if it looked at the entry before it was given up, it left that
+   *     to this one; else it throws it away itself. Not for an entry of another program, which does
+   *     not look, and may be using what it made.
+   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   */
+  public void undo(Runnable leftovers) {
+    boolean ours = !isTakenFromOthers();
+    try (WriteOperation write = whileMine()) {
+      byte[] mark = AttachmentJournal.newMark().getBytes(UTF_8);
+      write.omapSet(Map.of(AttachmentJournal.DELETING, mark));
+      if (ours) {
+        write.omapSet(Map.of(JournalEntry.MAKER, (number + GIVEN_UP).getBytes(UTF_8)));
+      }
+      journal.write(entry.uuid(), write);
+    } catch (CephException.Canceled e) {
+      throw lost();
+    } catch (CephException.NotFound e) {
+      LOG.debug("journal entry {} is gone already", entry.uuid());
+      return; // who removed it frees the name
+    }
+    if (ours) {
+      leftovers.run();
+    }
+    journal.remove(entry);
+  }
+
+  /** Another program records its image without a look at the number, and deletes without one. */
+  private WriteOperation whileMine() {
+    return new WriteOperation()
+        .assertExists()
+        .omapCompare(JournalEntry.MAKER, number.getBytes(UTF_8))
+        .omapCompare(JournalEntry.IMAGE_ID, ABSENT)
+        .omapCompare(AttachmentJournal.DELETING, ABSENT);
+  }
+
+  /**
+   * Records that an entry has another image in place of the one that was recorded; one round trip.
+   *
+   * @throws VolumeException ABORTED if the entry has changed
+   */
+  public static void replaceImageId(Journal journal, JournalEntry entry, String imageId) {
+    byte[] recorded = entry.imageId().orElseThrow().getBytes(UTF_8);
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(JournalEntry.IMAGE_ID, recorded);
+      write.omapSet(JournalEntry.IMAGE_ID, imageId.getBytes(UTF_8));
+      journal.write(entry.uuid(), write);
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.ABORTED, entry.requestName() + " is changed by another driver; try again", e);
+    }
+  }
+
+  private VolumeException lost() {
+    return new VolumeException(
+        Reason.ABORTED,
+        entry.requestName() + " is being made by another driver, or is deleted; try again");
+  }
+}

@@ -1,0 +1,172 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.StaleVersionException;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Function;
+
+/**
+ * The journal of volume groups: beside the keys that every entry has, the object of a group has one
+ * key for each member, so that one write changes them all.
+ *
+ * <pre>
+ *   csi.volume.group.&lt;uuid&gt;   csi.volname · csi.groupname · csi.creationtime
+ *                             &lt;volume id&gt;   → ""                     in a volume group
+ *                             &lt;snapshot id&gt; → name of the snapshot   in a snapshot of a group
+ *                             &lt;volume id&gt;   → &lt;snapshot id&gt;    the same of a file system
+ * </pre>
+ *
+ * <p>ceph-csi takes every other key for the id of a member: none of our own may be among them.
+ * Changes are guarded by the version of the object instead. Safe for several threads and processes.
+ */
+public final class GroupJournal {
+  private static final byte[] NO_VALUE = {};
+
+  private final Journal journal;
+  private final IoContext pool;
+
+  /**
+   * @param instanceId tells several drivers on one pool apart
+   * @param journalPool the pool of the directory
+   * @param pool the pool of the groups, and of the object of each
+   */
+  public GroupJournal(String instanceId, IoContext journalPool, IoContext pool) {
+    this.journal = new Journal(JournalKind.GROUP, instanceId, journalPool, pool);
+    this.pool = pool;
+  }
+
+  /** The entry of a uuid; one round trip, empty when there is none that is complete. */
+  public Optional<GroupEntry> byUuid(UUID uuid) {
+    return journal.byUuid(uuid).map(GroupEntry::new);
+  }
+
+  /** The entry of a request name; two round trips, empty as of {@link Journal#byName}. */
+  public Optional<GroupEntry> byName(String requestName) {
+    return journal.byName(requestName).map(GroupEntry::new);
+  }
+
+  /**
+   * Reserves a name, or gives the entry that it has, as {@link Journal#reserve}.
+   *
+   * @param values the members of a new entry, each with its value
+   */
+  public Journal.Reservation reserve(
+      String requestName, Function<UUID, String> name, Map<VolumeId, String> values) {
+    return journal.reserveOrFind(requestName, name, GroupEntry.attributes(Instant.now(), values));
+  }
+
+  /**
+   * The version of an entry's object, to be read before what a change is decided on; one round
+   * trip.
+   *
+   * @throws CephException.NotFound if there is none
+   */
+  public long version(UUID uuid) {
+    try (ReadOperation read = new ReadOperation()) {
+      read.assertExists();
+      return pool.operateVersioned(JournalKind.GROUP.object(uuid), read);
+    }
+  }
+
+  /**
+   * Makes these the members of a volume group; one round trip, one write for all.
+   *
+   * @param read the entry as it was read
+   * @param version of its object before that
+   * @return false, and nothing was changed, when another process has changed the entry since
+   */
+  public boolean replaceMembers(GroupEntry read, long version, Collection<VolumeId> members) {
+    List<String> gone = new ArrayList<>();
+    for (VolumeId member : read.members()) {
+      if (!members.contains(member)) {
+        gone.add(member.toString());
+      }
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertVersion(version);
+      for (VolumeId member : members) {
+        write.omapSet(member.toString(), NO_VALUE);
+      }
+      if (!gone.isEmpty()) {
+        write.omapRemove(gone);
+      }
+      pool.operate(JournalKind.GROUP.object(read.journal().uuid()), write);
+      return true;
+    } catch (StaleVersionException | CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Adds members with their values to an entry; one round trip.
+   *
+   * @throws CephException.NotFound if the entry was removed meanwhile
+   */
+  public void add(UUID uuid, Map<VolumeId, String> values) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      values.forEach((id, value) -> write.omapSet(id.toString(), value.getBytes(UTF_8)));
+      pool.operate(JournalKind.GROUP.object(uuid), write);
+    }
+  }
+
+  /**
+   * Refuses to delete a snapshot alone that was taken together with others: it goes with them. One
+   * round trip, for such a snapshot only.
+   *
+   * @throws VolumeException INVALID_ARGUMENT naming the group's snapshot
+   */
+  public void requireAlone(VolumeId id, JournalEntry snapshot) {
+    snapshot
+        .groupId()
+        .filter(
+            group ->
+                VolumeId.parse(group)
+                    .flatMap(parsed -> byUuid(parsed.uuid()))
+                    .filter(entry -> entry.snapshots().contains(id))
+                    .isPresent())
+        .ifPresent(
+            group -> {
+              throw VolumeException.invalid(
+                  "snapshot " + id + " is part of group snapshot " + group + ": delete that");
+            });
+  }
+
+  /** Removes an entry whose group is gone; see {@link Journal#remove}. */
+  public void remove(JournalEntry entry) {
+    journal.remove(entry);
+  }
+
+  /** Frees the name of an entry; see {@link Journal#freeName}. */
+  public void freeName(JournalEntry entry) {
+    journal.freeName(entry);
+  }
+
+  /** Removes the object of an entry that is gone already, should it have been made anew. */
+  public void removeEmpty(UUID uuid) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(JournalKind.GROUP.requestNameKey(), NO_VALUE).remove();
+      pool.operate(JournalKind.GROUP.object(uuid), write);
+    } catch (CephException.NotFound | CephException.Canceled e) {
+      // it is gone, or somebody uses it
+    }
+  }
+
+  /** Takes back a reservation that came to nothing; see {@link Journal#undo}. */
+  public void undo(JournalEntry entry) {
+    journal.undo(entry);
+  }
+}

@@ -1,0 +1,347 @@
+package io.cephcsi.driver.node;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.MountedFileSystem;
+import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cephfs.VolumePlace;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.node.VolumeStats.Amount;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * CephFS volumes on this node. A volume is mounted at its staging path itself, as ceph-csi does it,
+ * and bound from there; what is mounted, the kernel's table tells, so that nothing else is kept.
+ *
+ * <p>A shallow volume's staging path shows the snapshot and never the directory above it: that is
+ * mounted in a private place, only for as long as it takes to bind the snapshot. Safe for several
+ * threads.
+ */
+public final class CephFsNode implements NodeVolumes {
+  private static final String SNAPSHOTS = "/.snap/";
+  private static final int DEAD_MOUNTS = 8;
+
+  private final CephFsVolumes volumes;
+  private final CephFsMounters mounters;
+  private final Publications publications;
+  private final LivenessProbes probes;
+  private final PrivateMounts parents;
+  private final Path mountInfo;
+
+  /**
+   * @param volumes find their data
+   * @param mounters mount them
+   * @param publications show them
+   * @param probes ask their file systems
+   * @param folder for mounts that nobody else is to see, on this machine; it is made when it is
+   *     needed
+   * @param mountInfo where ceph-csi keeps what it mounts by ceph-fuse anew, and with which secrets;
+   *     it need not be there
+   */
+  public CephFsNode(
+      CephFsVolumes volumes,
+      CephFsMounters mounters,
+      Publications publications,
+      LivenessProbes probes,
+      Path folder,
+      Path mountInfo) {
+    this.volumes = volumes;
+    this.mounters = mounters;
+    this.publications = publications;
+    this.probes = probes;
+    this.parents = new PrivateMounts(folder, mounters);
+    this.mountInfo = mountInfo;
+  }
+
+  @Override
+  public void stage(StageRequest request, Operation operation) {
+    if (request.use().block()) {
+      throw VolumeException.invalid("volume_capability: CephFS has no block volumes");
+    }
+    NodeVolumes.requirePlain(request);
+    CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
+    VolumePlace place = place(request);
+    if (place.snapshot().isPresent() && !request.use().readOnly()) {
+      throw VolumeException.invalid(
+          "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
+    }
+    if (!isStaged(request, place)) {
+      operation.phase("mount");
+      mount(request, place, mounter);
+    }
+    if (!request.use().group().isEmpty() && !request.use().readOnly()) {
+      operation.phase("give the files to the group");
+      GroupOwnership.give(request.stagingPath(), request.use().group());
+    }
+  }
+
+  private VolumePlace place(StageRequest request) {
+    if (request.byHand().isPresent()) {
+      return volumes.place(request.byHand().get(), request.credentials());
+    }
+    VolumeId id =
+        VolumeId.parse(request.volumeId())
+            .orElseThrow(
+                () ->
+                    VolumeException.notFound(
+                        "volume "
+                            + request.volumeId()
+                            + " does not exist: not an id of ours, nor staticVolume"));
+    return volumes.place(
+        id, Optional.ofNullable(request.context().get("subvolumePath")), request.credentials());
+  }
+
+  private static Optional<String> given(Map<String, String> context, String key) {
+    return Optional.ofNullable(context.get(key)).filter(value -> !value.isBlank());
+  }
+
+  /** Whether it is ready already; dead mounts are taken out of the way. */
+  private boolean isStaged(StageRequest request, VolumePlace place) {
+    Path staging = request.stagingPath();
+    for (int i = 0; i < DEAD_MOUNTS; i++) {
+      Optional<Mount> there = MountTable.read().at(staging);
+      if (there.isEmpty()) {
+        return false;
+      }
+      CephFsMounter made = mounters.of(there.get()).orElseThrow(() -> foreign(there.get()));
+      if (!isDead(there.get())) {
+        requireSame(request, place, there.get(), made);
+        return true;
+      }
+      Mounts.forgetDead(staging);
+    }
+    throw new VolumeException(
+        Reason.FAILED_PRECONDITION, staging + " has too many dead mounts over each other");
+  }
+
+  private static void requireSame(
+      StageRequest request, VolumePlace place, Mount mount, CephFsMounter mounter) {
+    String shown = "/" + place.snapshot().orElse("");
+    if (!mount.root().equals(shown) || !mounter.shows(mount, place.fileSystem(), place.root())) {
+      throw foreign(mount);
+    }
+    if (mount.isReadOnly() != request.use().readOnly()) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          request.stagingPath()
+              + " has the volume already, "
+              + (mount.isReadOnly() ? "for reading only" : "for writing, too"));
+    }
+  }
+
+  private static VolumeException foreign(Mount mount) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        mount.target() + " has something else mounted: " + mount.source() + mount.root());
+  }
+
+  private void mount(StageRequest request, VolumePlace place, CephFsMounter mounter) {
+    CephFsMounter.Request what =
+        new CephFsMounter.Request(
+            place.cluster(),
+            request.credentials(),
+            place.fileSystem(),
+            place.root(),
+            request.use().readOnly(),
+            options(request, place.cluster(), mounter.name()));
+    if (place.snapshot().isPresent()) {
+      parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
+    } else {
+      makeFolder(request.stagingPath());
+      mounter.mount(what, request.stagingPath());
+    }
+  }
+
+  private static void makeFolder(Path path) {
+    try {
+      Files.createDirectories(path);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Of the configuration, the StorageClass and the capability; the last word holds. */
+  static List<String> options(StageRequest request, ClusterConfig cluster, String mounter) {
+    boolean kernel = mounter.equals("kernel");
+    List<String> all = new ArrayList<>();
+    all.addAll(
+        split(kernel ? cluster.node().kernelMountOptions() : cluster.node().fuseMountOptions()));
+    all.addAll(
+        split(
+            request
+                .context()
+                .getOrDefault(kernel ? "kernelMountOptions" : "fuseMountOptions", "")));
+    all.addAll(request.use().mountFlags());
+    Map<String, String> byName = new LinkedHashMap<>();
+    for (String option : all) {
+      String name = option.split("=", 2)[0].strip();
+      if (!name.isEmpty() && !name.equals("ro") && !name.equals("rw")) {
+        byName.remove(name);
+        byName.put(name, option.strip());
+      }
+    }
+    return List.copyOf(byName.values());
+  }
+
+  private static List<String> split(String options) {
+    return options.isBlank() ? List.of() : List.of(options.split(",", -1));
+  }
+
+  @Override
+  public void unstage(String volumeId, Path stagingPath) {
+    unmount(stagingPath);
+    String theirs = "nodestage-" + volumeId + ".json";
+    for (Path file : Sysfs.in(mountInfo, "nodestage-*.json")) {
+      if (String.valueOf(file.getFileName()).equals(theirs)) {
+        delete(file);
+      }
+    }
+  }
+
+  private static void delete(Path file) {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void unmount(Path stagingPath) {
+    parents.clear(stagingPath);
+    Optional<Mount> there = MountTable.read().at(stagingPath);
+    if (there.isEmpty()) {
+      awaitEnd(stagingPath);
+      return;
+    }
+    Mount mount = there.get();
+    CephFsMounter mounter = mounters.of(mount).orElseThrow(() -> foreign(mount));
+    if (isDead(mount)) {
+      Mounts.forgetDead(stagingPath);
+    }
+    Mounts.unmountAll(stagingPath);
+    if (MountTable.read().ofDevice(mount.device()).isEmpty()) {
+      mounter.awaitEnd(mount.root().equals("/") ? stagingPath : parents.of(stagingPath));
+    }
+  }
+
+  /** A call before this one may have taken the mount away and died, or not have waited enough. */
+  private void awaitEnd(Path stagingPath) {
+    Mounts.awaitUnmounted(stagingPath);
+    for (CephFsMounter mounter : mounters.all()) {
+      mounter.awaitEnd(stagingPath);
+      mounter.awaitEnd(parents.of(stagingPath));
+    }
+  }
+
+  /**
+   * Whether what served a mount has ended, or its cluster has cut it off, which ceph-fuse tells as
+   * ESHUTDOWN or ENOENT and the kernel as EACCES or EIO; one that only does not answer may come
+   * back.
+   */
+  private boolean isDead(Mount mount) {
+    try {
+      if (probes.room(mount).isPresent()) {
+        return false;
+      }
+    } catch (CephException e) {
+      return switch (e.errno()) {
+        case ENOTCONN, ESHUTDOWN, ESTALE, ENOENT, EACCES, EIO -> true;
+        default -> throw e;
+      };
+    }
+    throw new VolumeException(
+        Reason.UNAVAILABLE,
+        mount.target() + " does not answer: its cluster may be out of reach; try again later");
+  }
+
+  @Override
+  public void publish(PublishRequest request) {
+    Mount staged =
+        MountTable.read()
+            .at(request.stagingPath())
+            .filter(mount -> mounters.of(mount).isPresent())
+            .orElseThrow(() -> notStaged(request, "is not staged at " + request.stagingPath()));
+    if (isDead(staged)) {
+      throw notStaged(request, "has a dead mount; stage it again");
+    }
+    if (isShallow(request.context()) && !staged.root().startsWith(SNAPSHOTS)) {
+      throw notStaged(request, "shows a snapshot, but its staging path does not");
+    }
+    publications.publish(request.stagingPath(), request, this::isDead);
+  }
+
+  /** Our answer to CreateVolume ends so for a shallow volume, whose parent must not be seen. */
+  private static boolean isShallow(Map<String, String> context) {
+    return context.getOrDefault("subvolumePath", "").endsWith("/")
+        || given(context, "backingSnapshotID").isPresent();
+  }
+
+  private static VolumeException notStaged(PublishRequest request, String why) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION, "volume " + request.volumeId() + " " + why);
+  }
+
+  @Override
+  public void unpublish(Path target) {
+    publications.unpublish(target);
+  }
+
+  /** The quota holds at once, wherever the volume is mounted. */
+  @Override
+  public long expand(
+      String id,
+      Path volumePath,
+      Optional<Path> stagingPath,
+      ClusterUsers users,
+      Operation operation) {
+    Mount mount = mounted(id, volumePath);
+    long total = room(mount).totalBytes(); // in units of 4 MiB, and asked first: it may hang
+    return new MountedFileSystem(mount.target()).quotaBytes().orElse(total);
+  }
+
+  private MountedFileSystem.Room room(Mount mount) {
+    return probes
+        .room(mount)
+        .orElseThrow(
+            () -> new VolumeException(Reason.UNAVAILABLE, mount.target() + " does not answer"));
+  }
+
+  private Mount mounted(String id, Path volumePath) {
+    return MountTable.read()
+        .at(volumePath)
+        .filter(mount -> mounters.of(mount).isPresent())
+        .orElseThrow(
+            () -> VolumeException.notFound("volume " + id + " is not mounted at " + volumePath));
+  }
+
+  @Override
+  public VolumeStats stats(String id, Path volumePath, ClusterUsers users) {
+    Mount mount = mounted(id, volumePath);
+    try {
+      return probes
+          .room(mount)
+          .map(room -> stats(room, mount.root().startsWith(SNAPSHOTS)))
+          .orElseGet(() -> VolumeStats.dead("the file system does not answer"));
+    } catch (CephException e) {
+      return VolumeStats.dead("the mount is dead, stage the volume again: " + e.getMessage());
+    }
+  }
+
+  /** CephFS bounds bytes, by the quota, and not files. A snapshot has no room. */
+  private static VolumeStats stats(MountedFileSystem.Room room, boolean snapshot) {
+    Amount bytes =
+        new Amount(room.totalBytes(), room.usedBytes(), snapshot ? 0 : room.availableBytes());
+    return new VolumeStats(Optional.of(bytes), Optional.empty(), false, "the volume is healthy");
+  }
+}

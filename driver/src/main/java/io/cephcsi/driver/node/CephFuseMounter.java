@@ -1,0 +1,80 @@
+package io.cephcsi.driver.node;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * CephFS by a process ceph-fuse, which serves its mount until that is taken away, and ends then.
+ * What it shows is written in the mount's source, so that a mount can be told from another.
+ */
+public final class CephFuseMounter implements CephFsMounter {
+  private static final String PROGRAM = "ceph-fuse";
+  private static final String FS_TYPE = "fuse." + PROGRAM;
+  private static final Duration ENDING = Duration.ofSeconds(30);
+
+  @Override
+  public String name() {
+    return "fuse";
+  }
+
+  @Override
+  public Optional<String> unavailable() {
+    return KernelModule.missing(PROGRAM).or(() -> KernelModule.load("fuse", Path.of("/dev/fuse")));
+  }
+
+  @Override
+  public boolean made(Mount mount) {
+    return mount.fsType().equals(FS_TYPE);
+  }
+
+  @Override
+  public boolean shows(Mount mount, String fileSystem, String root) {
+    return mount.source().equals(PROGRAM) || mount.source().equals(source(fileSystem, root));
+  }
+
+  private static String source(String fileSystem, String root) {
+    return (PROGRAM + ":" + fileSystem + ":" + root).replace("\\", "%5C").replace(",", "%2C");
+  }
+
+  @Override
+  public void mount(Request request, Path target) {
+    List<String> options = new ArrayList<>();
+    options.add("subtype=" + PROGRAM);
+    options.add("fsname=" + source(request.fileSystem(), request.root()));
+    if (request.readOnly()) {
+      options.add("ro");
+    }
+    options.addAll(request.options());
+    Command.of(PROGRAM, target.toString(), "--conf", "/dev/null")
+        .inNetwork(request.cluster().node().cephFsNetwork())
+        .with("--mon_host", String.join(",", request.cluster().monitors()))
+        .with("--id", request.credentials().userId(), "--keyfile", "-")
+        .with("--client_mountpoint", request.root())
+        .with("--client_mds_namespace", request.fileSystem())
+        .with("-o", String.join(",", options))
+        .input(request.credentials().key())
+        .run();
+  }
+
+  /** The process writes what it has cached, and ends. */
+  @Override
+  public void awaitEnd(Path target) {
+    if (!Processes.awaitEnd(PROGRAM, words -> serves(words, target), ENDING)) {
+      throw new CommandException(
+          PROGRAM
+              + " "
+              + target
+              + " has not ended "
+              + ENDING.toSeconds()
+              + " s after its mount was taken away: the cluster may be out of reach",
+          CommandException.TIMED_OUT);
+    }
+  }
+
+  private static boolean serves(List<String> arguments, Path target) {
+    return !arguments.isEmpty() && arguments.get(0).equals(target.toString());
+  }
+}

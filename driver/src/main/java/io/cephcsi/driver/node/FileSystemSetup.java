@@ -1,0 +1,247 @@
+package io.cephcsi.driver.node;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Puts a file system on a device that is certainly blank, checks one that is there, and mounts it.
+ *
+ * <p>Before mkfs begins, what proves the image blank is noted in the image's metadata, and the note
+ * is removed before the first mount: so a call that finds the note and a half-made file system
+ * knows that nothing else was ever there.
+ */
+final class FileSystemSetup {
+  static final String FORMATTING = "ceph-csi-java.formatting";
+  static final String EXT4 = "ext4";
+  static final String XFS = "xfs";
+
+  private static final Logger LOG = LoggerFactory.getLogger(FileSystemSetup.class);
+  private static final Duration MAKING = Duration.ofMinutes(10);
+  private static final Duration CHECKING = Duration.ofMinutes(60);
+  private static final Integer[] CHECKED = {0, 1, 2}; // e2fsck: clean, repaired, repaired
+
+  private static final Map<String, List<String>> USUAL_OPTIONS =
+      Map.of(
+          EXT4, List.of("-m0", "-Enodiscard,lazy_itable_init=1,lazy_journal_init=1"),
+          XFS, List.of("-K")); // a blank image has nothing to discard
+
+  private final OpenImage volume;
+  private final Path device;
+  private final VolumeUse use;
+  private final Operation operation;
+
+  FileSystemSetup(OpenImage volume, Path device, VolumeUse use, Operation operation) {
+    this.volume = volume;
+    this.device = device;
+    this.use = use;
+    this.operation = operation;
+  }
+
+  /** Whether this driver makes such file systems on devices. */
+  static boolean isKnown(String fsType) {
+    return USUAL_OPTIONS.containsKey(fsType);
+  }
+
+  /** Refuses file systems that this driver cannot make, before anything is touched. */
+  static void requireKnown(String fsType) {
+    if (!fsType.isEmpty() && !isKnown(fsType)) {
+      throw VolumeException.invalid(
+          "volume_capability: fs_type " + fsType + " is none of ext4 and xfs");
+    }
+  }
+
+  /**
+   * Makes the file system where there is none, checks it, and mounts it at a folder.
+   *
+   * @param mkfsOptions of the StorageClass; empty for the usual ones
+   */
+  void mountAt(Path place, String mkfsOptions) {
+    operation.phase("look at the content");
+    String kind = DeviceContent.of(device);
+    if (use.readOnly()) {
+      requireUsable(kind);
+      mountReadOnly(kind, place);
+      return;
+    }
+    try (RbdImage image = volume.open()) {
+      kind = completed(image, kind, mkfsOptions);
+    }
+    requireUsable(kind);
+    if (kind.equals(EXT4) && !isMounted()) {
+      operation.phase("check");
+      Command.of("e2fsck", "-p", device.toString()).within(CHECKING).exitsWith(CHECKED);
+      growUnmounted();
+    }
+    operation.phase("mount");
+    Mounts.mount(kind, device.toString(), place, options(kind));
+    if (kind.equals(XFS) && !use.mountedReadOnly()) {
+      grow(kind, device, place);
+    }
+  }
+
+  /** Such as at a workload's, when it was unmounted at its place only. */
+  private boolean isMounted() {
+    return !BlockDevice.require(device).uses(MountTable.read()).isEmpty();
+  }
+
+  /** What the device holds after a format that was begun, now or by a call that died, has ended. */
+  private String completed(RbdImage image, String kind, String mkfsOptions) {
+    Optional<String> begun = image.metadata().get(FORMATTING);
+    if (begun.isEmpty() && !kind.isEmpty()) {
+      return kind;
+    }
+    if (begun.isEmpty()) {
+      requireNone(BlankProof.objection(image));
+    } else if (kind.isEmpty()) {
+      requireNone(BlankProof.objectionToHalf(image));
+    }
+    String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
+    if (kind.isEmpty() || isUnfinished(kind)) {
+      note(image, wanted);
+      make(wanted, mkfsOptions, !kind.isEmpty());
+      kind = wanted;
+    }
+    try {
+      image.metadata().remove(FORMATTING);
+    } catch (CephException.NotFound e) {
+      LOG.debug("{}: the note was removed already", image);
+    }
+    return kind;
+  }
+
+  private void requireNone(Optional<String> objection) {
+    if (objection.isPresent()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.volumeId()
+              + " is not formatted, as it may hold data: "
+              + objection.get());
+    }
+  }
+
+  /** A device that keeps the image's lock lets nobody else write, whatever it is. */
+  private void note(RbdImage image, String wanted) {
+    try {
+      image.metadata().set(FORMATTING, wanted);
+    } catch (CephException e) {
+      if (e.errno() != Errno.EROFS) {
+        throw e;
+      }
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.volumeId()
+              + " has no file system yet, and its device keeps the image's lock for itself: its"
+              + " mapOptions may have \"exclusive\" only after it was staged without",
+          e);
+    }
+  }
+
+  /**
+   * Whether a file system lacks a part, as mkfs was cut off. The note alone does not say so: a call
+   * may have died between the end of mkfs and the note's removal, and another driver, which does
+   * not know the note, may have mounted the volume since. XFS cannot be mounted before it is
+   * complete; ext4 says whether it ever was.
+   */
+  private boolean isUnfinished(String kind) {
+    return switch (kind) {
+      case XFS -> DeviceContent.isUnfinishedXfs(device);
+      case EXT4 ->
+          !DeviceContent.wasMountedExt(device)
+              && Command.of("e2fsck", "-f", "-n", device.toString())
+                      .within(CHECKING)
+                      .tryRun()
+                      .exitCode()
+                  != 0;
+      default -> false; // not ours: it is refused later
+    };
+  }
+
+  private void make(String kind, String mkfsOptions, boolean overUnfinished) {
+    operation.phase("format");
+    LOG.info("volume {}: making {} on {}, which is blank", volume.volumeId(), kind, device);
+    List<String> options = new ArrayList<>();
+    if (mkfsOptions.isBlank()) {
+      options.addAll(USUAL_OPTIONS.getOrDefault(kind, List.of()));
+    } else {
+      options.addAll(Arrays.asList(mkfsOptions.strip().split("\\s+", -1)));
+    }
+    if (overUnfinished) {
+      options.add(kind.equals(XFS) ? "-f" : "-F");
+    }
+    Command.of("mkfs." + kind).with(options).with(device.toString()).within(MAKING).run();
+  }
+
+  private void requireUsable(String kind) {
+    String problem;
+    if (kind.isEmpty()) {
+      problem = "holds no file system, and cannot be formatted for reading only";
+    } else if (!isKnown(kind)) {
+      problem = "holds " + kind + ", which is not mounted and never overwritten";
+    } else if (!use.fsType().isEmpty() && !use.fsType().equals(kind)) {
+      problem = "holds " + kind + ", not " + use.fsType() + " as volume_capability says";
+    } else {
+      return;
+    }
+    throw new VolumeException(
+        Reason.FAILED_PRECONDITION, "volume " + volume.volumeId() + " " + problem);
+  }
+
+  private List<String> options(String kind) {
+    List<String> options = new ArrayList<>(use.mountFlags());
+    if (kind.equals(XFS) && !options.contains("nouuid")) {
+      options.add("nouuid"); // a clone has the UUID of its source
+    }
+    return options;
+  }
+
+  /** A journal that would have to be replayed first, as in a clone of a snapshot, is left alone. */
+  private void mountReadOnly(String kind, Path place) {
+    operation.phase("mount");
+    List<String> options = new ArrayList<>(options(kind));
+    options.add("ro");
+    try {
+      Mounts.mount(kind, device.toString(), place, options);
+    } catch (CommandException e) {
+      LOG.info("volume {}: {}; mounting without its journal", volume.volumeId(), e.getMessage());
+      options.add("norecovery");
+      Mounts.mount(kind, device.toString(), place, options);
+    }
+  }
+
+  /** An image that has grown while it was not mounted. */
+  private void growUnmounted() {
+    long room = BlockDevice.require(device).size() - DeviceContent.extBytes(device);
+    if (room >= 1 << 20) { // less may be what the file system cannot use
+      operation.phase("grow");
+      Command.of("e2fsck", "-f", "-p", device.toString()).within(CHECKING).exitsWith(CHECKED);
+      Command.of("resize2fs", device.toString()).within(CHECKING).run();
+    }
+  }
+
+  /** Grows a mounted file system to the size of its device; nothing to do when it fills it. */
+  static void grow(String kind, Path device, Path place) {
+    switch (kind) {
+      case EXT4 -> Command.of("resize2fs", device.toString()).within(CHECKING).run();
+      case XFS -> Command.of("xfs_growfs", "-d", place.toString()).within(CHECKING).run();
+      default ->
+          throw new VolumeException(
+              Reason.FAILED_PRECONDITION, place + " holds " + kind + ", which cannot grow");
+    }
+  }
+}

@@ -1,0 +1,57 @@
+package io.cephcsi.driver.node;
+
+import java.nio.file.Path;
+import java.util.Set;
+
+/**
+ * A mount of this process's namespace, as /proc/self/mountinfo shows it.
+ *
+ * @param id its number; numbers are used again
+ * @param device major and minor number of the file system, such as {@code 7:0}
+ * @param root which part of the file system is shown: {@code /} for all
+ * @param target where it is
+ * @param options of this mount, such as {@code ro}
+ * @param fsType the kind of file system
+ * @param source what is mounted, as the kernel was told
+ * @param superOptions of the file system, such as {@code ro}
+ */
+public record Mount(
+    int id,
+    String device,
+    String root,
+    Path target,
+    Set<String> options,
+    String fsType,
+    String source,
+    Set<String> superOptions) {
+  /** Copies the sets. */
+  public Mount {
+    options = Set.copyOf(options);
+    superOptions = Set.copyOf(superOptions);
+  }
+
+  /**
+   * Whether its file system refuses writes after an error, although it was mounted for writing. The
+   * kernel then marks the file system and not the mount; ext4 has a mark of its own from Linux 6.15
+   * on.
+   */
+  boolean hasFailed() {
+    return !options.contains("ro")
+        && (superOptions.contains("ro") || superOptions.contains("emergency_ro"));
+  }
+
+  /** Whether the node of a device is bound, and no file system mounted. */
+  boolean isDevice() {
+    return fsType.equals("devtmpfs");
+  }
+
+  /** The device that a file system is on, or that is bound. */
+  Path blockDevice() {
+    return Path.of(isDevice() ? "/dev" + root : source);
+  }
+
+  /** Whether this mount, or its whole file system, refuses writes. */
+  public boolean isReadOnly() {
+    return options.contains("ro") || superOptions.contains("ro");
+  }
+}

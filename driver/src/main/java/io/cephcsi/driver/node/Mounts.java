@@ -1,0 +1,90 @@
+package io.cephcsi.driver.node;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Mounts and unmounts by mount(8) and umount(8): processes of their own, so that a file system that
+ * hangs hangs them and not us. Safe for several threads.
+ */
+public final class Mounts {
+  private static final String UMOUNT = "umount";
+  private static final Duration DEADLINE = Duration.ofSeconds(60);
+  private static final Duration STILL_UNMOUNTING = Duration.ofSeconds(30);
+
+  /** What mount(8) and umount(8) say for a path where nothing is mounted. */
+  private static final int UMOUNT_FAILED = 32;
+
+  private Mounts() {}
+
+  /** Mounts a file system. */
+  public static void mount(String fsType, String source, Path target, List<String> options) {
+    Command command = Command.of("mount", "-t", fsType).within(DEADLINE);
+    if (!options.isEmpty()) {
+      command = command.with("-o", String.join(",", options));
+    }
+    command.with("--", source, target.toString()).run();
+  }
+
+  /** Shows a file, device or folder at another place, too. */
+  public static void bind(Path source, Path target) {
+    Command.of("mount", "--bind", "--", source.toString(), target.toString())
+        .within(DEADLINE)
+        .run();
+  }
+
+  /** Changes the options of one mount, not of its file system. */
+  public static void rebind(Path target, List<String> options) {
+    Command.of("mount", "-o", "remount,bind," + String.join(",", options), "--", target.toString())
+        .within(DEADLINE)
+        .run();
+  }
+
+  /** Takes away everything that is mounted at a path; nothing to do when nothing is. */
+  public static void unmountAll(Path target) {
+    while (MountTable.read().at(target).isPresent()) {
+      Command.Result result = umount(target);
+      if (result.exitCode() != 0 && MountTable.read().at(target).isPresent()) {
+        throw new CommandException(
+            "umount " + target + ": " + result.said(),
+            result.exitCode() == 0 ? UMOUNT_FAILED : result.exitCode());
+      }
+    }
+  }
+
+  /**
+   * Waits until an earlier umount(8) of a path has ended. It takes the mount out of sight before it
+   * has written what the file system holds, and goes on doing so after it was killed.
+   *
+   * @throws CommandException if it does not end in time: the cluster may hang
+   */
+  static void awaitUnmounted(Path target) {
+    String path = target.toString();
+    if (!Processes.awaitEnd(UMOUNT, words -> words.contains(path), STILL_UNMOUNTING)) {
+      throw new CommandException(
+          UMOUNT + " " + path + " still writes what is left: the cluster may be out of reach",
+          CommandException.TIMED_OUT);
+    }
+  }
+
+  private static Command.Result umount(Path target) {
+    return Command.of(UMOUNT, "--no-canonicalize", "--", target.toString())
+        .within(DEADLINE)
+        .tryRun();
+  }
+
+  /**
+   * Takes a dead mount out of sight at once, even while it is in use. Only for mounts whose server
+   * is gone: what is not written there is lost anyway.
+   */
+  public static void forgetDead(Path target) {
+    Command.of(UMOUNT, "--lazy", "--no-canonicalize", "--", target.toString())
+        .within(DEADLINE)
+        .tryRun();
+    if (MountTable.read().at(target).isPresent()) {
+      throw new CommandException(
+          "the dead mount at " + target + " cannot be taken away", UMOUNT_FAILED);
+    }
+  }
+}

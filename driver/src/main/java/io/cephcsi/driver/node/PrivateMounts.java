@@ -1,0 +1,65 @@
+package io.cephcsi.driver.node;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
+import java.util.UUID;
+
+/**
+ * Directories of a file system that have to be mounted, but must not be seen: those above the
+ * snapshots of shallow volumes. Each is mounted in a folder that only this user can enter, for as
+ * long as it takes to bind what is below; the bind keeps the file system, and its process, alive.
+ */
+final class PrivateMounts {
+  private final Path folder;
+  private final CephFsMounters mounters;
+
+  PrivateMounts(Path folder, CephFsMounters mounters) {
+    this.folder = folder.toAbsolutePath().normalize();
+    this.mounters = mounters;
+  }
+
+  /** Where the directory above the snapshot of a staging path is mounted. */
+  Path of(Path stagingPath) {
+    byte[] name = stagingPath.toAbsolutePath().normalize().toString().getBytes(UTF_8);
+    return folder.resolve(UUID.nameUUIDFromBytes(name).toString());
+  }
+
+  /**
+   * Shows a part of a file system at a staging path, and nothing of what is above it.
+   *
+   * @param part the path below the request's root
+   */
+  void show(CephFsMounter mounter, CephFsMounter.Request request, String part, Path stagingPath) {
+    clear(stagingPath);
+    Path parent = of(stagingPath);
+    try {
+      var mine = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+      Files.createDirectories(folder, mine);
+      Files.createDirectories(parent);
+      Files.createDirectories(stagingPath);
+      mounter.mount(request, parent);
+      Mounts.bind(parent.resolve(part), stagingPath);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      clear(stagingPath);
+    }
+  }
+
+  /** Takes away what is left of a call, also of one that died. */
+  void clear(Path stagingPath) {
+    Path parent = of(stagingPath);
+    Optional<Mount> left = MountTable.read().at(parent);
+    Mounts.unmountAll(parent);
+    Publications.remove(parent);
+    left.filter(mount -> MountTable.read().ofDevice(mount.device()).isEmpty())
+        .flatMap(mounters::of)
+        .ifPresent(mounter -> mounter.awaitEnd(parent));
+  }
+}

@@ -1,0 +1,70 @@
+package io.cephcsi.driver.node;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+
+/**
+ * Processes of this machine, or of this container, known by their command lines (proc(5)): no
+ * number is kept that could be another process's by now. Safe for several threads.
+ */
+final class Processes {
+  private static final Path PROC = Path.of("/proc");
+
+  private Processes() {}
+
+  /**
+   * The words of a command line.
+   *
+   * @param process its folder in /proc
+   * @return empty when it has ended, also while its parent has not asked for its exit code
+   */
+  static List<String> commandLine(Path process) {
+    try {
+      String line = new String(Files.readAllBytes(process.resolve("cmdline")), UTF_8);
+      return line.isEmpty() ? List.of() : Arrays.asList(line.split("\0", -1));
+    } catch (IOException e) {
+      return List.of();
+    }
+  }
+
+  /** The folders in /proc of the processes of a program, whatever folder it is in. */
+  static List<Path> of(String program, Predicate<List<String>> arguments) {
+    return all(program, arguments).toList();
+  }
+
+  /** As {@link #of}, one of them; empty when there is none. */
+  static Optional<Path> find(String program, Predicate<List<String>> arguments) {
+    return all(program, arguments).findFirst();
+  }
+
+  private static Stream<Path> all(String program, Predicate<List<String>> arguments) {
+    return Sysfs.in(PROC, "[0-9]*").stream().filter(one -> isOf(one, program, arguments));
+  }
+
+  private static boolean isOf(Path process, String program, Predicate<List<String>> arguments) {
+    List<String> line = commandLine(process);
+    return !line.isEmpty()
+        && (line.get(0).equals(program) || line.get(0).endsWith("/" + program))
+        && arguments.test(line.subList(1, line.size()));
+  }
+
+  /**
+   * Waits until those processes of a program that run now have ended.
+   *
+   * @return whether they have; false when the time is over
+   */
+  static boolean awaitEnd(String program, Predicate<List<String>> arguments, Duration limit) {
+    List<Path> processes = of(program, arguments);
+    return Waiting.until(
+        limit, () -> processes.stream().noneMatch(one -> isOf(one, program, arguments)));
+  }
+}

@@ -1,0 +1,331 @@
+package io.cephcsi.driver.node;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.MountedFileSystem;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.UsageMeter;
+import io.cephcsi.bindings.rbd.UsageQuery;
+import io.cephcsi.driver.node.VolumeStats.Amount;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.StaticImage;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** RBD volumes on this node. Safe for several threads. */
+public final class RbdNode implements NodeVolumes {
+  // Without fast-diff every object is asked for: about 18,000 a second.
+  private static final long MAX_OBJECTS_WALKED = 200_000;
+
+  private static final Logger LOG = LoggerFactory.getLogger(RbdNode.class);
+
+  private final RbdVolumes volumes;
+  private final Attachers attachers;
+  private final Publications publications;
+  private final LivenessProbes probes;
+  private final TrimGate gate;
+  private final RbdStaging staging;
+
+  /**
+   * @param volumes finds their images
+   * @param attachers make them devices
+   * @param publications show them
+   * @param probes ask their file systems
+   * @param gate where trims give way
+   */
+  public RbdNode(
+      RbdVolumes volumes,
+      Attachers attachers,
+      Publications publications,
+      LivenessProbes probes,
+      TrimGate gate) {
+    this.volumes = volumes;
+    this.attachers = attachers;
+    this.publications = publications;
+    this.probes = probes;
+    this.gate = gate;
+    this.staging = new RbdStaging(attachers, probes);
+  }
+
+  @Override
+  public void stage(StageRequest request, Operation operation) {
+    FileSystemSetup.requireKnown(request.use().fsType());
+    NodeVolumes.requirePlain(request);
+    if (request.byHand().isPresent()) {
+      StaticImage image = StaticImage.of(request.byHand().get());
+      StagingPlace.require(request.stagingPath(), request.volumeId());
+      volumes.with(
+          image,
+          request.credentials(),
+          open -> {
+            open.require(); // before anything is written down
+            return stage(request, open, operation);
+          });
+      return;
+    }
+    VolumeId id = parsed(request.volumeId());
+    StagingPlace.require(request.stagingPath(), request.volumeId());
+    volumes.with(id, request.credentials(), volume -> stage(request, volume.image(), operation));
+  }
+
+  private @Nullable Void stage(StageRequest request, OpenImage image, Operation operation) {
+    staging.stage(request, image, operation);
+    return null;
+  }
+
+  private static VolumeId parsed(String volumeId) {
+    return VolumeId.parse(volumeId)
+        .orElseThrow(
+            () ->
+                VolumeException.notFound(
+                    "volume " + volumeId + " does not exist: not an id of ours, nor staticVolume"));
+  }
+
+  @Override
+  public void unstage(String volumeId, Path stagingPath) {
+    Optional<Path> place = StagingPlace.of(stagingPath, volumeId);
+    if (place.isEmpty()) {
+      return; // it was never staged
+    }
+    try (TrimGate.Closed closed = gate.close(volumeId)) {
+      staging.unstage(stagingPath, place.get());
+    }
+  }
+
+  @Override
+  public void publish(PublishRequest request) {
+    Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
+    MountTable.read()
+        .at(place)
+        .filter(staged -> !isAlive(staged))
+        .ifPresent(
+            dead -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "volume "
+                      + request.volumeId()
+                      + ": its device is not served any more; stage it again");
+            });
+    publications.publish(place, request, mount -> attachers.isDead(mount.blockDevice()));
+    if (request.use().block() && request.readOnly() && !request.use().readOnly()) {
+      LOG.warn(
+          "volume {} is published as a device at {} for reading only: its access mode allows"
+              + " writing, so that only the container runtime keeps the workload from it",
+          request.volumeId(),
+          request.target());
+    }
+  }
+
+  @Override
+  public void unpublish(Path target) {
+    publications.unpublish(target);
+  }
+
+  /** Whether the device behind a mount is one of ours and answers; does not hang. */
+  boolean isAlive(Mount mount) {
+    return attachers.byDevice(mount.blockDevice()).filter(AttachedDevice::alive).isPresent();
+  }
+
+  /**
+   * Where a volume is seen on this node: where it is staged if that is known, else where it is
+   * shown.
+   *
+   * @throws VolumeException NOT_FOUND when it is at neither place
+   */
+  Mount mounted(String id, Optional<Path> volumePath, Optional<Path> stagingPath) {
+    MountTable table = MountTable.read();
+    Mount mount =
+        stagingPath
+            .flatMap(path -> StagingPlace.of(path, id))
+            .flatMap(table::at)
+            .or(() -> volumePath.flatMap(table::at))
+            .or(() -> volumePath.flatMap(path -> StagingPlace.of(path, id)).flatMap(table::at))
+            .orElseThrow(
+                () ->
+                    VolumeException.notFound(
+                        "volume "
+                            + id
+                            + " is not mounted at "
+                            + volumePath.or(() -> stagingPath).orElseThrow()));
+    requireOf(id, mount, table);
+    return mount;
+  }
+
+  /**
+   * Requires that a mount shows a volume and not another: its device is staged at a place with the
+   * volume's name. One that is staged at no place that is seen may be anything's.
+   */
+  private static void requireOf(String id, Mount mount, MountTable table) {
+    List<String> staged =
+        BlockDevice.at(mount.blockDevice())
+            .map(device -> device.uses(table))
+            .orElse(List.of())
+            .stream()
+            .map(Mount::target)
+            .filter(StagedImage::isBeside)
+            .map(place -> String.valueOf(place.getFileName()))
+            .toList();
+    if (!staged.isEmpty() && !staged.contains(id)) {
+      throw VolumeException.notFound("volume " + id + " is not at " + mount.target());
+    }
+  }
+
+  @Override
+  public long expand(
+      String id,
+      Path volumePath,
+      Optional<Path> stagingPath,
+      ClusterUsers users,
+      Operation operation) {
+    Mount mount = mounted(id, Optional.of(volumePath), stagingPath);
+    AttachedDevice device =
+        attachers
+            .byDevice(mount.blockDevice())
+            .filter(AttachedDevice::alive)
+            .orElseThrow(
+                () ->
+                    new VolumeException(
+                        Reason.UNAVAILABLE,
+                        "volume " + id + ": its device is not served any more"));
+    long size =
+        onImage(id, mount, users, RbdNode::size)
+            .orElseGet(() -> BlockDevice.require(device.device()).size());
+    operation.phase("grow the device");
+    attacherOf(device).grow(device, size);
+    if (!mount.isDevice() && !mount.superOptions().contains("ro")) {
+      operation.phase("grow the file system");
+      FileSystemSetup.grow(mount.fsType(), device.device(), mount.target());
+    }
+    return BlockDevice.require(device.device()).size();
+  }
+
+  private static long size(OpenImage open) {
+    try (RbdImage image = open.openReadOnly()) {
+      return image.size();
+    }
+  }
+
+  /**
+   * Works on the image of a mounted volume. The identifier of one that no driver made does not say
+   * where that is, but the file beside its staging path does.
+   *
+   * @return empty when nobody may, or the file does not say the cluster
+   */
+  private <T> Optional<T> onImage(
+      String volumeId, Mount mount, ClusterUsers users, Function<OpenImage, T> work) {
+    Optional<VolumeId> id = VolumeId.parse(volumeId);
+    if (id.isPresent()) {
+      return users
+          .of(id.get().clusterId())
+          .map(user -> volumes.with(id.get(), user, volume -> work.apply(volume.image())));
+    }
+    return staged(volumeId, mount)
+        .flatMap(image -> users.of(image.clusterId()).map(user -> volumes.with(image, user, work)));
+  }
+
+  private static Optional<StaticImage> staged(String volumeId, Mount mount) {
+    return BlockDevice.require(mount.blockDevice()).uses(MountTable.read()).stream()
+        .map(Mount::target)
+        .filter(target -> volumeId.equals(String.valueOf(target.getFileName())))
+        .flatMap(target -> StagedImage.beside(target).stream())
+        .filter(staged -> !staged.clusterId().isEmpty())
+        .findFirst()
+        .map(
+            staged ->
+                new StaticImage(
+                    volumeId, staged.clusterId(), staged.image().pool(), staged.image().image()));
+  }
+
+  private Attacher attacherOf(AttachedDevice device) {
+    return attachers.all().stream()
+        .filter(attacher -> attacher.at(device.device()).isPresent())
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Override
+  public VolumeStats stats(String id, Path volumePath, ClusterUsers users) {
+    MountTable table = MountTable.read();
+    Optional<Mount> mount = table.at(volumePath);
+    if (mount.isEmpty()) {
+      throw VolumeException.notFound(
+          "volume "
+              + id
+              + " is not at "
+              + volumePath
+              + (Files.exists(volumePath, LinkOption.NOFOLLOW_LINKS)
+                  ? ": nothing is mounted there"
+                  : ", which does not exist"));
+    }
+    if (!isAlive(mount.get())) {
+      return VolumeStats.dead(
+          "the device " + mount.get().blockDevice() + " is not served any more: stage it again");
+    }
+    requireOf(id, mount.get(), table);
+    return mount.get().isDevice()
+        ? blockStats(id, mount.get(), users)
+        : fileSystemStats(mount.get());
+  }
+
+  private VolumeStats blockStats(String id, Mount mount, ClusterUsers users) {
+    long total = BlockDevice.require(mount.blockDevice()).size();
+    OptionalLong used = usage(id, mount, users).orElse(OptionalLong.empty());
+    // What a client may write is the whole device, whatever is allocated of it.
+    Amount amount =
+        used.isPresent()
+            ? new Amount(total, used.getAsLong(), Math.max(0, total - used.getAsLong()))
+            : new Amount(total, 0, 0);
+    return new VolumeStats(Optional.of(amount), Optional.empty(), false, "the volume is healthy");
+  }
+
+  private VolumeStats fileSystemStats(Mount mount) {
+    Optional<MountedFileSystem.Room> answer;
+    try {
+      answer = probes.room(mount);
+    } catch (CephException e) {
+      return VolumeStats.dead("the file system is dead: " + e.getMessage());
+    }
+    if (answer.isEmpty()) {
+      return VolumeStats.dead("the file system does not answer");
+    }
+    MountedFileSystem.Room room = answer.get();
+    return new VolumeStats(
+        Optional.of(new Amount(room.totalBytes(), room.usedBytes(), room.availableBytes())),
+        Optional.of(new Amount(room.files(), room.files() - room.freeFiles(), room.freeFiles())),
+        mount.hasFailed(),
+        mount.hasFailed()
+            ? "the kernel lets nobody write to the file system after an error"
+            : "the volume is healthy");
+  }
+
+  /**
+   * The allocated bytes of a mounted volume's image.
+   *
+   * @return empty when nobody may ask for them; an empty number when only too long a walk could
+   *     tell
+   */
+  Optional<OptionalLong> usage(String id, Mount mount, ClusterUsers users) {
+    return onImage(id, mount, users, RbdNode::usage);
+  }
+
+  private static OptionalLong usage(OpenImage open) {
+    try (RbdImage image = open.openReadOnly()) {
+      return new UsageMeter(image.pool())
+          .measure(image.id(), new UsageQuery(false, false, MAX_OBJECTS_WALKED))
+          .map(usage -> OptionalLong.of(usage.headBytes()))
+          .orElse(OptionalLong.empty());
+    }
+  }
+}

@@ -1,0 +1,30 @@
+package io.cephcsi.driver.node;
+
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.volume.StaticVolume;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A volume that is to be made ready on this node.
+ *
+ * @param volumeId which volume
+ * @param byHand what is known of a volume that no driver made; empty for others
+ * @param stagingPath the CO's folder for it
+ * @param use how it will be used
+ * @param context the volume's context: the parameters of its StorageClass
+ * @param credentials who uses it
+ */
+public record StageRequest(
+    String volumeId,
+    Optional<StaticVolume> byHand,
+    Path stagingPath,
+    VolumeUse use,
+    Map<String, String> context,
+    Credentials credentials) {
+  /** Copies the map. */
+  public StageRequest {
+    context = Map.copyOf(context);
+  }
+}

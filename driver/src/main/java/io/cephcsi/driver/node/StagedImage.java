@@ -1,0 +1,138 @@
+package io.cephcsi.driver.node;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
+
+/**
+ * What a staged RBD volume is, kept beside its staging path in ceph-csi's file {@code
+ * image-meta.json}: the only thing that NodeUnstageVolume, which carries a path and no secrets, has
+ * to go by. It has no secrets.
+ *
+ * @param image which image
+ * @param kind how it was attached
+ * @param unmapOptions for detaching
+ * @param device its block device; empty while it is being attached
+ * @param clusterId its cluster in the configuration; empty in files that ceph-csi wrote
+ * @param encrypted whether ceph-csi has a mapping of LUKS on the device
+ */
+public record StagedImage(
+    ImageSpec image,
+    AttacherKind kind,
+    String unmapOptions,
+    String device,
+    String clusterId,
+    boolean encrypted) {
+  static final String FILE = "image-meta.json";
+
+  private static final int VERSION = 3;
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** One that is not encrypted. */
+  public StagedImage(
+      ImageSpec image, AttacherKind kind, String unmapOptions, String device, String clusterId) {
+    this(image, kind, unmapOptions, device, clusterId, false);
+  }
+
+  /** Reads the file in a staging path; empty when there is none. */
+  public static Optional<StagedImage> read(Path stagingPath) {
+    Path file = stagingPath.resolve(FILE);
+    try {
+      JsonNode json = JSON.readTree(Files.readAllBytes(file));
+      String pool = json.path("pool").asText("");
+      String image = json.path("image").asText("");
+      if (pool.isEmpty() || image.isEmpty()) {
+        throw new IllegalStateException(file + " names no pool and image");
+      }
+      boolean nbd = json.path("accessType").asBoolean(false);
+      return Optional.of(
+          new StagedImage(
+              new ImageSpec(pool, json.path("radosNamespace").asText(""), image),
+              AttacherKind.named(json.path("mounter").asText(""))
+                  .orElse(nbd ? AttacherKind.NBD : AttacherKind.KRBD),
+              json.path("unmapOptions").asText(""),
+              json.path("device").asText(""),
+              json.path("clusterID").asText(""),
+              json.path("encrypted").asBoolean(false)));
+    } catch (NoSuchFileException e) {
+      return Optional.empty();
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(file + " is not JSON: " + e.getOriginalMessage(), e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Reads the file beside the place where a volume is made ready; empty when there is none. */
+  static Optional<StagedImage> beside(Path place) {
+    return Optional.ofNullable(place.getParent()).flatMap(StagedImage::read);
+  }
+
+  /** Whether there is such a file beside a place: a volume is made ready there. */
+  static boolean isBeside(Path place) {
+    return Files.exists(place.resolveSibling(FILE));
+  }
+
+  /** Whether the image may be of a cluster, as far as that is known. */
+  boolean isOf(String cluster) {
+    return clusterId.isEmpty() || clusterId.equals(cluster);
+  }
+
+  /** Writes the file, whole or not at all; it survives a crash of the machine. */
+  public void write(Path stagingPath) {
+    ObjectNode json = JSON.createObjectNode();
+    json.put("Version", VERSION);
+    json.put("pool", image.pool());
+    json.put("radosNamespace", image.namespace());
+    json.put("image", image.image());
+    json.put("encrypted", encrypted);
+    json.put("unmapOptions", unmapOptions);
+    json.put("accessType", kind == AttacherKind.NBD);
+    json.put("device", device);
+    json.put("logDir", "");
+    json.put("logFileStrategy", "");
+    json.put("mounter", kind.mounter());
+    json.put("clusterID", clusterId);
+    Path fresh = stagingPath.resolve(FILE + ".new");
+    try {
+      try (FileChannel channel =
+          FileChannel.open(
+              fresh,
+              StandardOpenOption.CREATE,
+              StandardOpenOption.WRITE,
+              StandardOpenOption.TRUNCATE_EXISTING)) {
+        ByteBuffer bytes = ByteBuffer.wrap(json.toString().getBytes(UTF_8));
+        while (bytes.hasRemaining()) {
+          channel.write(bytes);
+        }
+        channel.force(true);
+      }
+      Files.move(fresh, stagingPath.resolve(FILE), StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Removes the file; nothing to do when there is none. */
+  public static void remove(Path stagingPath) {
+    try {
+      Files.deleteIfExists(stagingPath.resolve(FILE + ".new"));
+      Files.deleteIfExists(stagingPath.resolve(FILE));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

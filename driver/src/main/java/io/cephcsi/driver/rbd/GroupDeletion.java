@@ -1,0 +1,148 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.rbd.GroupMember;
+import io.cephcsi.bindings.rbd.GroupSnapshot;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Deletes a volume group: first every volume is marked and looked at, then one after the other is
+ * taken out of the group and deleted, then the group goes, the journal's entry last. A retry goes
+ * on where the process died.
+ */
+final class GroupDeletion {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupDeletion.class);
+
+  private final OpenGroup group;
+  private final GroupMembers members;
+  private final RbdVolumes volumes;
+  private final OperationRegistry operations;
+  private final Credentials user;
+
+  GroupDeletion(
+      OpenGroup group,
+      GroupMembers members,
+      RbdVolumes volumes,
+      OperationRegistry operations,
+      Credentials user) {
+    this.group = group;
+    this.user = user;
+    this.members = members;
+    this.volumes = volumes;
+    this.operations = operations;
+  }
+
+  void carryOut(boolean keepVolumes, ClusterConfig cluster) {
+    List<String> ids = group.entry().members().stream().map(VolumeId::toString).toList();
+    try (OperationRegistry.Hold name =
+            operations.hold(
+                OperationRegistry.groupName(group.entry().journal().requestName()),
+                "DeleteVolumeGroup");
+        OperationRegistry.Hold hold = operations.holdAll(ids, "DeleteVolumeGroup")) {
+      requireNoSnapshots();
+      String groupId = group.groupId().orElse("");
+      List<OpenVolume> ours = ours(groupId);
+      if (keepVolumes && !ours.isEmpty()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume group "
+                + group.id()
+                + " has "
+                + ours.size()
+                + " volumes, and this driver does not delete volumes with their group: take them"
+                + " out first");
+      }
+      deleteAll(ours, groupId, cluster);
+      group.remove();
+      group.journal().remove(group.entry().journal());
+    }
+  }
+
+  private void requireNoSnapshots() {
+    List<GroupSnapshot> left = group.group().snapshots();
+    if (!left.isEmpty()) {
+      GroupSnapshotRecovery recovery = volumes.recovery(group.lease(), user);
+      left.forEach(one -> recovery.settle(group.lease(), group.pool().io(), one.name()));
+      left = group.group().snapshots();
+    }
+    int count = left.size();
+    if (count > 0) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume group " + group.id() + " has " + count + " snapshots: delete them first");
+    }
+  }
+
+  /**
+   * The members that really are in the group, or whose deletion with it has begun before. What a
+   * half-made group only meant to have stays.
+   */
+  private List<OpenVolume> ours(String groupId) {
+    List<OpenVolume> ours = new ArrayList<>();
+    for (VolumeId id : group.entry().members()) {
+      Optional<OpenVolume> volume = volumes.find(id, group.lease());
+      Optional<GroupedVolume> grouped = volume.flatMap(GroupedVolume::of);
+      boolean inOther = grouped.map(GroupedVolume::header).flatMap(ImageHeader::group).isPresent();
+      if (grouped.isPresent() && grouped.get().isIn(groupId)) {
+        ours.add(volume.get());
+      } else if (volume.isPresent()
+          && !inOther
+          && AttachmentJournal.isBeingDeleted(volume.get().entry())) {
+        ours.add(volume.get());
+      } else if (volume.isPresent()) {
+        LOG.info("volume {} stays: it is not in group {}", id, group.entry().name());
+      }
+    }
+    return ours;
+  }
+
+  private void deleteAll(List<OpenVolume> ours, String groupId, ClusterConfig cluster) {
+    Deque<VolumeDeletion> pending = new ArrayDeque<>();
+    try {
+      for (OpenVolume volume : ours) {
+        VolumeDeletion deletion = volumes.deletion(volume, user);
+        pending.add(deletion);
+        if (!deletion.begin()) {
+          pending.removeLast().close();
+        }
+      }
+      pending.forEach(deletion -> deletion.requirePossible(groupId));
+      while (!pending.isEmpty()) {
+        try (VolumeDeletion deletion = pending.removeFirst()) {
+          delete(deletion)
+              .forEach(image -> volumes.purger().purge(cluster, user, group.pool().io(), image));
+        }
+      }
+    } finally {
+      pending.forEach(VolumeDeletion::callOff);
+      pending.forEach(VolumeDeletion::close);
+    }
+  }
+
+  private List<String> delete(VolumeDeletion deletion) {
+    Optional<GroupMember> image =
+        GroupedVolume.of(deletion.volume())
+            .map(member -> new GroupMember(member.id().location(), member.imageId(), true));
+    image.ifPresent(member -> GroupMembers.detach(group.group(), group.pool(), member.imageId()));
+    try {
+      return deletion.carryOut();
+    } catch (VolumeException e) {
+      // Somebody has just opened it: it stays, and so it stays in the group.
+      image.ifPresent(member -> members.putBack(group.group(), List.of(member)));
+      throw e;
+    }
+  }
+}

@@ -1,0 +1,112 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.GroupSnapshotRef;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.GroupJournal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ends the snapshots of groups that a driver died over and whose call was not repeated: their
+ * volumes are in a group, or have parts of a group's snapshot, which hinders their deletion.
+ * Whoever meets such a volume settles it here. What every snapshot has an image of by then may have
+ * been promised and stays; else nothing was, and all of it goes.
+ *
+ * @param instanceId tells several drivers on one pool apart
+ * @param operations where names are locked
+ * @param discarded told the id of an image in the trash of a pool that can go
+ */
+record GroupSnapshotRecovery(
+    String instanceId, OperationRegistry operations, BiConsumer<IoContext, String> discarded) {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupSnapshotRecovery.class);
+
+  /**
+   * The entry that a name on the cluster belongs to: a group bears it, or a group's snapshot; one
+   * round trip.
+   *
+   * @param io the pool of the group
+   * @return empty if it is none of ours
+   */
+  Optional<OpenGroup> find(Lease lease, IoContext io, String name) {
+    GroupJournal journal = new GroupJournal(instanceId, io, io);
+    return SnapshotReader.uuidAtEnd(name)
+        .flatMap(journal::byUuid)
+        .filter(entry -> entry.name().equals(name))
+        .map(
+            entry ->
+                new OpenGroup(
+                    new VolumeId(lease.config().clusterId(), io.poolId(), entry.journal().uuid()),
+                    lease,
+                    new RbdPool(io),
+                    io,
+                    journal,
+                    entry));
+  }
+
+  /** Settles all that an image has a part of. */
+  void settleParts(Lease lease, RbdPool pool, String imageId) {
+    for (GroupSnapshotRef ref : GroupSnapshotRemoval.partsOf(pool, imageId)) {
+      try {
+        IoContext io = lease.rbdPool(ref.groupPoolId());
+        settle(lease, io, ref.snapshotName());
+      } catch (CephException.NotFound e) {
+        LOG.debug("the pool of {} is gone", ref);
+      }
+    }
+  }
+
+  /** Settles the one that a snapshot of a group belongs to, if it is ours. */
+  void settle(Lease lease, IoContext io, String snapshot) {
+    find(lease, io, snapshot)
+        .filter(group -> group.entry().isOfSnapshots())
+        .ifPresent(this::settle);
+  }
+
+  /**
+   * Takes a group's snapshot off its volumes.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException ABORTED if somebody is at work on it
+   */
+  void settle(OpenGroup begun) {
+    String kind = "recovery of a group snapshot";
+    try (OperationRegistry.Hold name =
+            operations.hold(
+                OperationRegistry.groupName(begun.entry().journal().requestName()), kind);
+        GroupWork work = GroupWork.begin(begun, kind)) {
+      Optional<OpenGroup> current = work.current();
+      if (current.isPresent()) {
+        settle(current.get(), work);
+      }
+    }
+  }
+
+  private void settle(OpenGroup group, GroupWork work) {
+    GroupSnapshotRemoval removal =
+        new GroupSnapshotRemoval(
+            group,
+            work,
+            instanceId,
+            operations,
+            image -> discarded.accept(group.pool().io(), image));
+    List<JournalEntry> parts = removal.parts();
+    boolean promised = GroupSnapshotRemoval.maybePromised(parts);
+    LOG.info(
+        "a driver died over group snapshot {}: {}",
+        group.id(),
+        promised ? "clearing up behind it" : "removing it, as it was never answered");
+    if (promised) {
+      removal.cleanUp(parts);
+    } else {
+      removal.all();
+    }
+  }
+}

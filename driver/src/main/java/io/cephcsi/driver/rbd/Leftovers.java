@@ -1,0 +1,104 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Throws away what former attempts left under the names of one, and what it made itself when it
+ * fails.
+ *
+ * @param attempt the attempt
+ * @param discarded told the id of an image in the pool's trash that can go
+ */
+record Leftovers(Attempt attempt, Consumer<String> discarded) {
+  private static final Logger LOG = LoggerFactory.getLogger(Leftovers.class);
+
+  /**
+   * Throws an image away, if there is one of the name. First its id is read, then it is made sure
+   * that the attempt has not been taken over, and then the image of that id goes, whatever has its
+   * name by then: should this process be stopped in between, it destroys nothing when it goes on.
+   *
+   * <p>What another program may have made, and given to somebody, stays if it has no parent: nobody
+   * could make its content anew. Unless it was to be a clone, and nothing was ever written to it:
+   * librbd makes the header of a clone before it gives it its parent.
+   *
+   * @param clone whether it was to be a clone
+   * @throws VolumeException ABORTED if another attempt has taken over; ALREADY_EXISTS if another
+   *     program made the image and it has no parent; FAILED_PRECONDITION if another program made it
+   *     and somebody has it open
+   */
+  void discard(RbdPool pool, String name, boolean clone) {
+    Optional<String> id = CloneWorkshop.leadsTo(pool, name);
+    if (id.isEmpty()) {
+      return;
+    }
+    attempt.requireMine();
+    if (attempt.isTakenFromOthers() && !isThere(pool, name, id.get(), clone)) {
+      pool.forgetName(name, id.get());
+      return;
+    }
+    LOG.info("image {} was left half made; it is thrown away", name);
+    CloneWorkshop.discard(pool, name, id.get(), discarded);
+  }
+
+  /** Whether an image that another program made is there, and can go; else it has no header. */
+  private boolean isThere(RbdPool pool, String name, String id, boolean clone) {
+    Optional<ImageHeader> header = CloneWorkshop.awaitHeader(pool, id);
+    if (header.isEmpty()) {
+      return false;
+    }
+    // The image between a volume and its clone is nobody's; it may have been flattened.
+    if (name.equals(attempt.entry().name())
+        && header.get().parent().isEmpty()
+        && !(clone && isBlank(pool, id, header.get()))) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          attempt.entry().requestName()
+              + " exists: another program made its image "
+              + name
+              + ", which has no parent, and did not record it");
+    }
+    try {
+      ImageUse.requireUnused(pool, id, "image " + name);
+      return true;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  private static boolean isBlank(RbdPool pool, String id, ImageHeader header) {
+    if (!header.snapshotIds().isEmpty()) {
+      return false;
+    }
+    try (RbdImage image = pool.openByIdReadOnly(id)) {
+      return image.diff(
+          Optional.empty(), 0, header.size(), false, true, (offset, length, exists) -> false);
+    } catch (CephException.NotFound e) {
+      return true; // it is being removed
+    }
+  }
+
+  /**
+   * Throws away an image that this attempt made, when it cannot record it.
+   *
+   * @param id its id, as it was made
+   */
+  void discardOwn(RbdPool pool, String name, String id) {
+    try {
+      if (!attempt.mayBeKept(id)) {
+        CloneWorkshop.discard(pool, name, id, discarded);
+      }
+    } catch (CephException e) {
+      LOG.warn("image {} with id {} may be left: {}", name, id, e.getMessage());
+    }
+  }
+}

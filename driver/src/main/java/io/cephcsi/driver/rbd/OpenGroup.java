@@ -1,0 +1,100 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.GroupHeader;
+import io.cephcsi.bindings.rbd.RbdGroup;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.GroupEntry;
+import io.cephcsi.driver.journal.GroupJournal;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeGroup;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A volume group that the journal knows, with the connection to work on it.
+ *
+ * @param id its identifier
+ * @param lease the connection
+ * @param pool the pool of the group and of its volumes
+ * @param journalPool the pool where its name is reserved
+ * @param journal of groups in these pools
+ * @param entry what the journal says
+ */
+record OpenGroup(
+    VolumeId id,
+    Lease lease,
+    RbdPool pool,
+    IoContext journalPool,
+    GroupJournal journal,
+    GroupEntry entry) {
+  private static final Logger LOG = LoggerFactory.getLogger(OpenGroup.class);
+
+  /** The same with what the journal says by now. */
+  OpenGroup with(GroupEntry current) {
+    return new OpenGroup(id, lease, pool, journalPool, journal, current);
+  }
+
+  /** The RBD group; it may not exist. */
+  RbdGroup group() {
+    return pool.group(entry.name());
+  }
+
+  /** The id of the RBD group; one round trip, empty if there is none. */
+  Optional<String> groupId() {
+    return GroupHeader.id(pool.io(), entry.name());
+  }
+
+  /**
+   * The id of the RBD group; one round trip.
+   *
+   * @throws VolumeException ABORTED if it was deleted meanwhile
+   */
+  String requireGroupId() {
+    return groupId()
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    VolumeException.Reason.ABORTED,
+                    "volume group " + id + " was deleted meanwhile"));
+  }
+
+  /**
+   * What the journal says now; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if it was deleted meanwhile
+   */
+  GroupEntry reread() {
+    return journal
+        .byUuid(id.uuid())
+        .orElseThrow(() -> VolumeException.notFound("volume group " + id + " does not exist"));
+  }
+
+  /** Removes the RBD group, if there is one; its images stay. */
+  void remove() {
+    try {
+      pool.removeGroup(entry.name());
+    } catch (CephException.NotFound e) {
+      LOG.debug("group {} is gone already", entry.name());
+    }
+  }
+
+  /** The group as answers have it. */
+  VolumeGroup toGroup(List<CreatedVolume> volumes) {
+    return new VolumeGroup(
+        id,
+        Map.of(
+            "clusterID", id.clusterId(),
+            "pool", pool.io().pool(),
+            "journalPool", journalPool.pool(),
+            "groupName", entry.name()),
+        volumes);
+  }
+}

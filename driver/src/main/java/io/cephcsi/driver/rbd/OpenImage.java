@@ -1,0 +1,62 @@
+package io.cephcsi.driver.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.volume.VolumeException;
+
+/**
+ * The image of a volume, with the connection to work on it, whoever made it.
+ *
+ * @param volumeId the volume's identifier
+ * @param lease the connection, which whoever opened it closes
+ * @param pool the image's pool
+ * @param name the image's name
+ */
+public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name) {
+  /**
+   * Opens the image for reading; this does not make it look in use.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage openReadOnly() {
+    try {
+      return pool.openReadOnly(name);
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  /**
+   * Opens the image for writing.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage open() {
+    try {
+      return pool.open(name);
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  /**
+   * Looks whether there is an image; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is none
+   */
+  public void require() {
+    if (pool.imageId(name).isEmpty()) {
+      throw VolumeException.notFound(missing());
+    }
+  }
+
+  private VolumeException missing(CephException e) {
+    return new VolumeException(VolumeException.Reason.NOT_FOUND, missing(), e);
+  }
+
+  private String missing() {
+    return "volume " + volumeId + ": its image " + pool.io().pool() + "/" + name + " is gone";
+  }
+}

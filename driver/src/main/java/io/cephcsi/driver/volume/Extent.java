@@ -1,0 +1,28 @@
+package io.cephcsi.driver.volume;
+
+import java.util.List;
+
+/**
+ * A range of a volume.
+ *
+ * @param offset in bytes
+ * @param length in bytes
+ */
+public record Extent(long offset, long length) {
+  /** Where it ends. */
+  public long end() {
+    return offset + length;
+  }
+
+  /** Takes the extents of one snapshot, in order. */
+  @FunctionalInterface
+  public interface Sink {
+    /**
+     * Takes some; may block until the taker can take more.
+     *
+     * @param capacity the size of the snapshot's volume in bytes; the same in every call
+     * @param extents rising, not touching each other or those of the calls before
+     */
+    void accept(long capacity, List<Extent> extents);
+  }
+}

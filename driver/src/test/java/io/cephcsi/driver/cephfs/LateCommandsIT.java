@@ -1,0 +1,210 @@
+package io.cephcsi.driver.cephfs;
+
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedSnapshot;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The manager carries out a command of one driver so late, as after a partition, that another
+ * driver has answered the same name meanwhile.
+ */
+class LateCommandsIT extends ManagerCase {
+  private final OperationRegistry operations = new OperationRegistry(Duration.ofSeconds(30));
+  private final String name = "pvc-" + UUID.randomUUID();
+  private Volume source = Volume.getDefaultInstance();
+
+  @BeforeEach
+  void makeSource() {
+    source = driver.create(name + "-source", 16 * MIB);
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    driver.delete(source.getVolumeId());
+    assertThat(STATE.leftovers()).isEmpty();
+  }
+
+  /** The file system, with a manager that lets something happen before its first such command. */
+  private static OpenFileSystem late(Lease lease, String command, Runnable meanwhile) {
+    AtomicBoolean happened = new AtomicBoolean();
+    return open(
+        lease,
+        json -> {
+          if (json.contains("\"" + command + "\"") && happened.compareAndSet(false, true)) {
+            meanwhile.run();
+          }
+          return lease.cluster().mgrCommand(json).text();
+        });
+  }
+
+  private CreatedVolume make(Optional<ContentSource> content, String command, Runnable meanwhile) {
+    try (Lease lease = lease();
+        SnapshotPaths paths = new SnapshotPaths()) {
+      CephFsRequest request =
+          new CephFsRequest(
+              name, CephFsParameters.parse(driver.parameters()), CapacityRange.ANY, content, false);
+      OpenFileSystem files = late(lease, command, meanwhile);
+      return new CephFsVolumeMaker(files, request, paths, new Trackers(), operations).make();
+    }
+  }
+
+  private CreatedVolume copy(Snapshot snapshot, Runnable meanwhile) {
+    VolumeId id = VolumeId.parse(snapshot.getSnapshotId()).orElseThrow();
+    return make(
+        Optional.of(new ContentSource.OfSnapshot(id)), "fs subvolume snapshot clone", meanwhile);
+  }
+
+  private CreatedSnapshot take(Path folder, String command, Runnable meanwhile) throws IOException {
+    VolumeId id = VolumeId.parse(source.getVolumeId()).orElseThrow();
+    ClusterDirectory clusters = new ClusterDirectory(TestDriver.clustersFile(CLUSTER, folder));
+    try (Lease lease = lease();
+        CephFsVolumes volumes = new CephFsVolumes(clusters, connections, operations, "default")) {
+      OpenFileSystem files = late(lease, command, meanwhile);
+      OpenVolume open = new OpenVolume(id, files, files.volumes().byUuid(id.uuid()).orElseThrow());
+      return new CephFsSnapshots(volumes, operations).create(name, open, "csi-snap-");
+    }
+  }
+
+  private static String subvolume(Volume volume) {
+    return volume.getVolumeContextMap().get("subvolumeName");
+  }
+
+  private static Volume await(CreateVolumeRequest request) {
+    return untilNotAborted(
+        Duration.ofMinutes(1), () -> driver.controller().createVolume(request).getVolume());
+  }
+
+  @Test
+  void aCopyWhoseSourceIsGoneWhenItIsBegunAgainIsLeftToWhoeverHasIt() {
+    Snapshot snapshot = driver.snapshot(name + "-source", source.getVolumeId());
+    CreateVolumeRequest request = driver.restoreRequest(name, 0, snapshot.getSnapshotId()).build();
+    assertThatThrownBy(
+            () ->
+                copy(
+                    snapshot,
+                    () -> {
+                      String path = await(request).getVolumeContextMap().get("subvolumePath");
+                      STATE.write(path + "/file", "written since");
+                      driver.deleteSnapshot(snapshot.getSnapshotId());
+                    }))
+        .hasMessageContaining("does not exist");
+    Volume copy = await(request);
+    assertThat(STATE.read(copy.getVolumeContextMap().get("subvolumePath") + "/file"))
+        .isEqualTo("written since");
+    driver.delete(copy.getVolumeId());
+  }
+
+  @Test
+  void aVolumeThatIsMadeAfterItsDeletionIsRemoved() {
+    assertThatThrownBy(
+            () ->
+                make(
+                    Optional.empty(),
+                    "fs subvolume create",
+                    () -> driver.delete(driver.create(name, 16 * MIB).getVolumeId())))
+        .hasMessageContaining("was deleted meanwhile");
+    assertThat(STATE.subvolumes()).containsExactly(subvolume(source));
+  }
+
+  @Test
+  void aVolumeThatIsMadeDuringItsDeletionIsRemoved() {
+    String[] id = new String[1];
+    assertThatThrownBy(
+            () ->
+                make(
+                    Optional.empty(),
+                    "fs subvolume create",
+                    () -> {
+                      id[0] = driver.create(name, 16 * MIB).getVolumeId();
+                      STATE.markDeleting(id[0]);
+                    }))
+        .hasMessageContaining("was deleted meanwhile");
+    assertThat(STATE.subvolumes()).containsExactly(subvolume(source));
+    driver.delete(id[0]);
+  }
+
+  @Test
+  void aCopyThatIsBegunAfterItsDeletionIsRemoved() {
+    Snapshot snapshot = driver.snapshot(name + "-source", source.getVolumeId());
+    CreateVolumeRequest request = driver.restoreRequest(name, 0, snapshot.getSnapshotId()).build();
+    assertThatThrownBy(() -> copy(snapshot, () -> driver.delete(await(request).getVolumeId())))
+        .hasMessageContaining("was deleted meanwhile");
+    assertThat(STATE.subvolumes()).containsExactly(subvolume(source));
+    Awaitility.await() // until the manager has forgotten the copy
+        .atMost(Duration.ofMinutes(1))
+        .ignoreExceptionsInstanceOf(StatusRuntimeException.class)
+        .untilAsserted(() -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+  }
+
+  @Test
+  void aSnapshotThatIsTakenAfterItsDeletionIsRemoved(@TempDir Path folder) {
+    assertThatThrownBy(
+            () ->
+                take(
+                    folder,
+                    "fs subvolume snapshot create",
+                    () ->
+                        driver.deleteSnapshot(
+                            driver.snapshot(name, source.getVolumeId()).getSnapshotId())))
+        .hasMessageContaining("was deleted meanwhile");
+    assertThat(STATE.snapshots(subvolume(source))).isEmpty();
+  }
+
+  @Test
+  void aSmallerSizeThatAnotherDriverSetsMeanwhileIsReplaced() {
+    try (Lease lease = lease()) {
+      SubvolumeAdmin others = late(lease, "", () -> {}).admin();
+      SubvolumeAdmin admin =
+          late(
+                  lease,
+                  "fs subvolume info",
+                  () -> assertThat(others.grow(subvolume(source), 32 * MIB)).isPresent())
+              .admin();
+      assertThat(admin.grow(subvolume(source), 64 * MIB).orElseThrow().quota()).isEqualTo(64 * MIB);
+    }
+    assertThat(STATE.info(subvolume(source)).get("bytes_quota").asLong()).isEqualTo(64 * MIB);
+  }
+
+  @Test
+  void aSnapshotThatAnotherDriverTookIsNotUndoneWhenItsVolumeIsDeleted(@TempDir Path folder) {
+    Snapshot[] taken = new Snapshot[1];
+    assertThatThrownBy(
+            () ->
+                take(
+                    folder,
+                    "fs subvolume snapshot create",
+                    () -> {
+                      taken[0] = driver.snapshot(name, source.getVolumeId());
+                      driver.delete(source.getVolumeId());
+                    }))
+        .hasMessageContaining("is gone");
+    assertThat(driver.snapshot(name, source.getVolumeId())).isEqualTo(taken[0]);
+    driver.deleteSnapshot(taken[0].getSnapshotId());
+  }
+}

@@ -1,0 +1,38 @@
+package io.cephcsi.driver.crash;
+
+import io.cephcsi.driver.testing.SubvolumeState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+
+/** What the tests share whose driver dies over a call on CephFS, and another one goes on. */
+abstract class CephFsCrashCase {
+  static final long MIB = 1L << 20;
+
+  /** Whether every write is tried, before and after it, instead of a sample. */
+  static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+
+  static final TestCluster CLUSTER = TestCluster.shared();
+  static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
+
+  @SuppressWarnings("NullAway.Init")
+  static Path agent;
+
+  /** The one that goes on. */
+  @SuppressWarnings("NullAway.Init")
+  static TestDriver driver;
+
+  @BeforeAll
+  static void start() throws IOException {
+    agent = FaultyDriver.packAgent();
+    driver = TestDriver.startCephFs(CLUSTER, "default", true);
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+}

@@ -1,0 +1,137 @@
+package io.cephcsi.driver.crash;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestGroupSnapshots;
+import io.cephcsi.driver.testing.TestGroups;
+import io.cephcsi.proto.addons.volumegroup.ControllerGrpc;
+import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
+import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotRequest;
+import io.cephcsi.proto.csi.v1.GroupControllerGrpc;
+import io.grpc.Channel;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+
+/** What the tests share whose driver dies, or is stopped, over calls on volume groups. */
+abstract class GroupCrashCase extends CrashCase {
+  static final long MIB = 1L << 20;
+  static final long SEED = Long.parseLong(System.getenv().getOrDefault("CEPH_CSI_TEST_SEED", "0"));
+
+  /** Three volumes, the first two of which are in a group. */
+  record Scene(String name, String a, String b, String c, VolumeGroup group) {
+    static Scene set(TestDriver driver) {
+      String name = "group-" + UUID.randomUUID();
+      String a = driver.create(name + "-a", 16 * MIB).getVolumeId();
+      String b = driver.create(name + "-b", 16 * MIB).getVolumeId();
+      String c = driver.create(name + "-c", 16 * MIB).getVolumeId();
+      return new Scene(name, a, b, c, new TestGroups(CLUSTER, driver).create(name, a, b));
+    }
+
+    String id() {
+      return group.getVolumeGroupId();
+    }
+
+    List<String> volumes() {
+      return List.of(a, b, c);
+    }
+  }
+
+  /** A call that a process dies over. */
+  interface Call {
+    Object send(Scene scene, TestGroups groups, Channel channel);
+  }
+
+  /** The first write of a sample. */
+  static int first(int step) {
+    return FULL ? 1 : 1 + (int) Math.floorMod(SEED, (long) step);
+  }
+
+  /** The objects and groups of the pool. */
+  static Set<String> everything() {
+    Set<String> all = new TreeSet<>(POOL.objects());
+    all.addAll(CLUSTER.rbd("group", "list", "rbd").lines().toList());
+    return all;
+  }
+
+  /** Sends a call to a driver that halts at a write; false if the call has not so many. */
+  static boolean halts(String fault, Scene scene, Call call) throws InterruptedException {
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault);
+        TestDriver requests = TestDriver.startWithCredentials(CLUSTER, "requests-only")) {
+      boolean answered = true;
+      try {
+        call.send(scene, new TestGroups(CLUSTER, requests), faulty.channel());
+      } catch (StatusRuntimeException e) {
+        assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
+        answered = false;
+      }
+      boolean halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      assertThat(halted || answered).as(fault).isTrue();
+      if (!halted) {
+        faulty.end(); // else the images that it removes would be in use for a while
+      }
+      return halted;
+    }
+  }
+
+  /** What the cluster does with the lock of a driver that died, after half a minute. */
+  static void forgetLocks(Set<String> before) {
+    String lock = "lock.csi.java.work";
+    for (String object : POOL.objects()) {
+      if (object.startsWith("csi.volume.group.")
+          && !before.contains(object)
+          && CLUSTER.rados("-p", "rbd", "listxattr", object).contains(lock)) {
+        CLUSTER.rados("-p", "rbd", "rmxattr", object, lock);
+      }
+    }
+  }
+
+  static void awaitNothingBut(String fault, String kept, Set<String> before) {
+    Awaitility.await(fault)
+        .atMost(PoolState.MANAGER_TIME)
+        .pollInterval(Duration.ofMillis(300))
+        .untilAsserted(
+            () -> {
+              Set<String> left = everything();
+              left.removeAll(before);
+              left.removeIf(object -> object.matches(kept));
+              assertThat(left).isEmpty();
+            });
+  }
+
+  static void whenUnused(Runnable delete) {
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .ignoreExceptionsMatching(
+            e ->
+                e instanceof StatusRuntimeException status
+                    && (status.getStatus().getCode() == Code.FAILED_PRECONDITION
+                        || status.getStatus().getCode() == Code.ABORTED))
+        .until(
+            () -> {
+              delete.run();
+              return true;
+            });
+  }
+
+  static ControllerGrpc.ControllerBlockingStub stub(Channel channel) {
+    return ControllerGrpc.newBlockingStub(channel).withWaitForReady();
+  }
+
+  static GroupControllerGrpc.GroupControllerBlockingStub snapshots(Channel channel) {
+    return GroupControllerGrpc.newBlockingStub(channel).withWaitForReady();
+  }
+
+  static CreateVolumeGroupSnapshotRequest take(Scene scene, TestGroups groups, String... volumes) {
+    return new TestGroupSnapshots(groups.driver())
+        .request(scene.name() + "-snapshot", volumes)
+        .build();
+  }
+}

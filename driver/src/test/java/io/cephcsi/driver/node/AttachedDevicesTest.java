@@ -1,0 +1,225 @@
+package io.cephcsi.driver.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** How the devices of images are found in what the kernel shows. */
+class AttachedDevicesTest {
+  private static final ImageSpec IMAGE = new ImageSpec("rbd", "", "csi-vol-1");
+  private static final ImageSpec IN_NAMESPACE = new ImageSpec("rbd", "ns", "csi-vol-2");
+
+  @TempDir Path sys;
+
+  private void file(String path, String text) throws IOException {
+    Path file = sys.resolve(path);
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text + "\n");
+  }
+
+  private void krbd(int id, String pool, String namespace, String image, String snapshot)
+      throws IOException {
+    String folder = "bus/rbd/devices/" + id + "/";
+    file(folder + "pool", pool);
+    file(folder + "pool_ns", namespace);
+    file(folder + "name", image);
+    file(folder + "current_snap", snapshot);
+  }
+
+  private KrbdAttacher krbd() {
+    return new KrbdAttacher(sys.resolve("bus/rbd"), new CrushLocation(Map.of()));
+  }
+
+  private NbdAttacher nbd() {
+    return new NbdAttacher(sys, sys.resolve("proc"), sys.resolve("keys"));
+  }
+
+  @Test
+  void krbdShowsHeadsAndNotSnapshots() throws IOException {
+    krbd(0, "rbd", "", "csi-vol-1", "-");
+    krbd(3, "rbd", "ns", "csi-vol-2", "-");
+    krbd(4, "rbd", "", "csi-vol-3", "snap");
+    assertThat(krbd().list())
+        .containsExactlyInAnyOrder(
+            new AttachedDevice(IMAGE, Path.of("/dev/rbd0"), true),
+            new AttachedDevice(IN_NAMESPACE, Path.of("/dev/rbd3"), true));
+    assertThat(krbd().find(IN_NAMESPACE))
+        .map(AttachedDevice::device)
+        .hasValue(Path.of("/dev/rbd3"));
+  }
+
+  private static AttachRequest request(String fsid, String... monitors) {
+    return new AttachRequest(
+        new ClusterConfig("one", List.of(monitors), "", "csi", "csi"),
+        fsid,
+        new Credentials("user", "key"),
+        IMAGE,
+        false,
+        "",
+        false);
+  }
+
+  @Test
+  void krbdTellsTheClusterOfADevice() throws IOException {
+    krbd(0, "rbd", "", "csi-vol-1", "-");
+    AttachedDevice device = krbd().list().get(0);
+    assertThat(krbd().isOf(device, request("fsid-1"))).isEmpty();
+    file("bus/rbd/devices/0/cluster_fsid", "fsid-1");
+    assertThat(krbd().isOf(device, request("fsid-1"))).hasValue(true);
+    assertThat(krbd().isOf(device, request("fsid-2"))).hasValue(false);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "--mon_host 10.0.0.2:6789,10.0.0.1:6789 | true",
+        "--mon-host=10.0.0.1:6789 | true",
+        "-m [v2:10.0.0.3:3300/0,v1:10.0.0.1:6789/0] | true",
+        "-m 10.0.0.2:6789 | false",
+        "--conf /etc/ceph/ceph.conf | false"
+      })
+  void nbdTellsTheClusterOfADeviceByTheMonitorsOfItsProcess(String option, boolean same)
+      throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    file(
+        "proc/10/cmdline",
+        "/usr/bin/rbd-nbd\0" + option.replace(' ', '\0') + "\0--id\0a\0map\0rbd/csi-vol-1\0");
+    AttachedDevice device = nbd().list().get(0);
+    AttachRequest request = request("fsid", "10.0.0.1:6789", "10.0.0.9:6789");
+    assertThat(nbd().isOf(device, request).isPresent()).isEqualTo(same);
+    Files.delete(sys.resolve("proc/10/cmdline"));
+    assertThat(nbd().isOf(nbd().list().get(0), request)).isEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "10.0.0.1:6789 | 10.0.0.1:3300 | true",
+        "10.0.0.1:6789 | 10.0.0.1 | true",
+        "10.0.0.1 | v2:10.0.0.1:3300 | true",
+        "10.0.0.1:6789 | [v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0] | true",
+        "10.0.0.1:6790 | v1:10.0.0.1:6790/0 | true",
+        "10.0.0.1:6790 | 10.0.0.1:3300 | false",
+        "10.0.0.1:6789 | 10.0.0.10:6789 | false",
+        "[fd00::1]:6789 | [v2:[fd00::1]:3300/0,v1:[fd00::1]:6789/0] | true",
+        "[fd00::1]:6789 | [fd00::1] | true",
+        "fd00::1 | [fd00::1]:3300 | true",
+        "[fd00::1]:6790 | [fd00::1]:6789 | false",
+        "fd00::1:6789 | [fd00::1] | false",
+        "mon-a.ceph.svc:6789 | mon-a.ceph.svc:3300 | true",
+        "mon-a.ceph.svc:6789 | mon-a.ceph.svc | true",
+        "mon-a.ceph.svc:6789 | mon-b.ceph.svc:6789 | false"
+      })
+  void aMonitorIsTheSameAtEitherOfItsDefaultPorts(String served, String configured, boolean same)
+      throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    file("proc/10/cmdline", "rbd-nbd\0-m\0" + served + "\0map\0rbd/csi-vol-1\0");
+    AttachedDevice device = nbd().list().get(0);
+    assertThat(nbd().isOf(device, request("fsid", configured)).isPresent()).isEqualTo(same);
+  }
+
+  @Test
+  void withoutTheModulesNothingIsAttached() {
+    assertThat(krbd().list()).isEmpty();
+    assertThat(nbd().list()).isEmpty();
+  }
+
+  @Test
+  void nbdDevicesAreKnownByTheirIdentifierEvenWhenTheirProcessDied() throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    file("block/nbd1/pid", "11");
+    file("block/nbd1/backend", "rbd/ns/csi-vol-2");
+    file("block/nbd2/size", "0"); // not in use
+    file("block/nbd3/pid", "13"); // of the process that was killed, and another one took over
+    file("block/nbd3/backend", "rbd/csi-vol-3");
+    file("proc/23/cmdline", "/usr/bin/rbd-nbd\0attach\0rbd/csi-vol-3\0--device\0/dev/nbd3\0");
+    assertThat(nbd().list())
+        .containsExactlyInAnyOrder(
+            new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true),
+            new AttachedDevice(IN_NAMESPACE, Path.of("/dev/nbd1"), false),
+            new AttachedDevice(new ImageSpec("rbd", "", "csi-vol-3"), Path.of("/dev/nbd3"), true));
+  }
+
+  @Test
+  void nbdDevicesThatOthersMadeAreKnownByTheirProcess() throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "212df00d-1cf0-449a-98c0-afc68a9f892d");
+    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0--id\0admin\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    file("block/nbd1/pid", "11"); // a process of another program has the number by now
+    file("proc/11/cmdline", "/bin/sh\0map\0rbd/csi-vol-9\0");
+    assertThat(nbd().list()).containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true));
+  }
+
+  @Test
+  void nbdDevicesAreDeadWithoutTheirProcessEvenWhereNothingTellsTheirImage() throws IOException {
+    file("block/nbd0/pid", "10"); // ceph-csi's
+    file("block/nbd0/backend", "0001-0011-cluster-0000000000000002-volume");
+    file("block/nbd1/pid", "11"); // of a kernel that keeps no identifier
+    file("block/nbd2/pid", "12"); // of another program
+    file("proc/12/cmdline", "qemu-nbd\0--connect=/dev/nbd2\0");
+    file("block/nbd3/pid", "13"); // taken over
+    file("proc/23/cmdline", "/usr/bin/rbd-nbd\0attach\0rbd/csi-vol-3\0--device\0/dev/nbd3\0");
+    file("block/nbd4/size", "0"); // not in use
+    file("block/sda/pid", "14");
+    assertThat(List.of("nbd0", "nbd1", "nbd2", "nbd3", "nbd4", "sda"))
+        .filteredOn(name -> nbd().isDead(Path.of("/dev", name)))
+        .containsExactly("nbd0", "nbd1");
+  }
+
+  @Test
+  void krbdDevicesAreDeadWhenTheKernelShowsNone() throws IOException {
+    assertThat(krbd().isDead(Path.of("/dev/rbd1"))).isFalse(); // there is no /sys to tell
+    krbd(0, "rbd", "", "csi-vol-1", "-");
+    krbd(4, "rbd", "", "csi-vol-3", "snap");
+    assertThat(List.of("rbd0", "rbd1", "rbd4", "rbd", "sda"))
+        .filteredOn(name -> krbd().isDead(Path.of("/dev", name)))
+        .containsExactly("rbd1");
+  }
+
+  /** The kernel has it until the last byte is written, long after it is mounted nowhere. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ext4", "xfs"})
+  void anNbdDeviceWhoseFileSystemIsNotGoneIsNotTakenAway(String kind) throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    Files.createDirectories(sys.resolve("fs").resolve(kind).resolve("nbd0"));
+    assertThatThrownBy(() -> nbd().detach(IMAGE, ""))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED))
+        .hasMessageContaining(kind + " on /dev/nbd0");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      nullValues = "-",
+      value = {
+        "'' | noudev,alloc_size=33554432",
+        "lock_on_read,queue_depth=64 | noudev,alloc_size=33554432,lock_on_read,queue_depth=64",
+        "alloc_size=65536 | noudev,alloc_size=65536"
+      })
+  void krbdDiscardsWholeObjectsUnlessItIsTold(String given, String expected) {
+    assertThat(KrbdAttacher.options(given, "")).isEqualTo(expected);
+  }
+}

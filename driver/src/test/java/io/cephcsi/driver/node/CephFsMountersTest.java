@@ -1,0 +1,88 @@
+package io.cephcsi.driver.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.NodeSide;
+import io.cephcsi.driver.volume.VolumeException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class CephFsMountersTest {
+  private static final String ROOT = "/volumes/csi/csi-vol-1/uuid";
+  private static final ClusterConfig CLUSTER =
+      new ClusterConfig(
+          "c",
+          List.of("mon"),
+          "",
+          "csi",
+          "csi",
+          new NodeSide("noatime,ms_mode=crc,ro", "nonempty", "", "", List.of()));
+
+  private static Mount mount(String line) {
+    return MountTable.parse(line + "\n").all().get(0);
+  }
+
+  private static List<String> options(String mounter, List<String> flags) {
+    return CephFsNode.options(
+        new StageRequest(
+            "volume",
+            Optional.empty(),
+            Path.of("/staging"),
+            new VolumeUse(false, "", flags, "", false, false, false),
+            Map.of("kernelMountOptions", "ms_mode=secure, wsize=1", "fuseMountOptions", "debug"),
+            new Credentials("user", "key")),
+        CLUSTER,
+        mounter);
+  }
+
+  @Test
+  void theLastOptionOfAKindHolds() {
+    assertThat(options("kernel", List.of("rw", "wsize=2")))
+        .containsExactly("noatime", "ms_mode=secure", "wsize=2");
+    assertThat(options("fuse", List.of())).containsExactly("nonempty", "debug");
+  }
+
+  @Test
+  void theKernelsMountsAreToldApartByTheirSource() {
+    KernelMounter kernel = new KernelMounter(new CrushLocation(Map.of()));
+    Mount mount =
+        mount("50 1 0:50 / /m rw - ceph 10.0.0.1:6789,10.0.0.2:6789:" + ROOT + " rw,name=user");
+    assertThat(kernel.made(mount)).isTrue();
+    assertThat(kernel.shows(mount, "cephfs", ROOT)).isTrue();
+    assertThat(kernel.shows(mount, "cephfs", "/uuid")).isFalse();
+    Mount named =
+        mount("50 1 0:50 / /m rw - ceph 10.0.0.1:6789:" + ROOT + " rw,mds_namespace=other");
+    assertThat(kernel.shows(named, "cephfs", ROOT)).isFalse();
+    assertThat(kernel.shows(named, "other", ROOT)).isTrue();
+    Mount recent = mount("50 1 0:50 / /m rw - ceph user@fsid.cephfs=" + ROOT + " rw");
+    assertThat(kernel.shows(recent, "cephfs", ROOT)).isTrue();
+    assertThat(kernel.shows(recent, "other", ROOT)).isFalse();
+  }
+
+  @Test
+  void theMountsOfCephFuseAreToldApartByTheirSource() {
+    CephFuseMounter fuse = new CephFuseMounter();
+    Mount mount = mount("50 1 0:50 / /m rw - fuse.ceph-fuse ceph-fuse:cephfs:" + ROOT + " rw");
+    assertThat(fuse.made(mount)).isTrue();
+    assertThat(fuse.shows(mount, "cephfs", ROOT)).isTrue();
+    assertThat(fuse.shows(mount, "other", ROOT)).isFalse();
+    assertThat(fuse.shows(mount, "cephfs", ROOT + "x")).isFalse();
+    Mount ofAnother = mount("50 1 0:50 / /m rw - fuse.ceph-fuse ceph-fuse rw");
+    assertThat(fuse.shows(ofAnother, "cephfs", ROOT)).isTrue(); // it does not tell
+    assertThat(fuse.made(mount("50 1 0:50 / /m rw - fuse.sshfs host:/ rw"))).isFalse();
+  }
+
+  @Test
+  void anUnknownMounterIsRefused() {
+    assertThatThrownBy(
+            () -> CephFsMounters.usual(new CrushLocation(Map.of())).choose(Optional.of("floppy")))
+        .isInstanceOf(VolumeException.class)
+        .hasMessageContaining("kernel or fuse");
+  }
+}

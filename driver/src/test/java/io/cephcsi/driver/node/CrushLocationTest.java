@@ -1,0 +1,41 @@
+package io.cephcsi.driver.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.NodeSide;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class CrushLocationTest {
+  private static final CrushLocation NODE =
+      new CrushLocation(
+          Map.of(
+              "kubernetes.io/hostname", "worker-1.example.com",
+              "topology.kubernetes.io/zone", "east",
+              "rack", "r1"));
+
+  private static ClusterConfig cluster(String... labels) {
+    return new ClusterConfig(
+        "c", List.of("mon"), "", "csi", "csi", new NodeSide("", "", "", "", List.of(labels)));
+  }
+
+  @Test
+  void labelsThatTheConfigurationNamesBecomeThePlace() {
+    assertThat(
+            NODE.options(
+                cluster("topology.kubernetes.io/zone", "kubernetes.io/hostname", "floor"), ""))
+        .isEqualTo("read_from_replica=localize,crush_location=zone:east|host:worker-1-example-com");
+    assertThat(KrbdAttacher.options("rw", NODE.options(cluster("rack"), "rw")))
+        .isEqualTo(
+            "noudev,alloc_size=33554432,read_from_replica=localize,crush_location=rack:r1,rw");
+  }
+
+  @Test
+  void withoutLabelsOrWhenItIsSaidOtherwiseNothingChanges() {
+    assertThat(NODE.options(cluster(), "")).isEmpty();
+    assertThat(NODE.options(cluster("floor"), "")).isEmpty();
+    assertThat(NODE.options(cluster("rack"), "read_from_replica=no")).isEmpty();
+  }
+}

@@ -1,0 +1,236 @@
+package io.cephcsi.driver.node;
+
+import static io.cephcsi.driver.testing.NodeClient.block;
+import static io.cephcsi.driver.testing.NodeClient.mounted;
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cephcsi.driver.testing.NodeClient;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.NodeGetVolumeStatsResponse;
+import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
+import io.cephcsi.testing.Commands;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Images that an administrator made and wrote into PersistentVolumes, on a node. */
+class StaticImageIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final VolumeCapability WRITER = mounted("ext4", Mode.SINGLE_NODE_WRITER);
+  private static final VolumeCapability RAW = block(Mode.SINGLE_NODE_WRITER);
+
+  private static TestDriver driver;
+
+  private final String name = "by-hand-" + UUID.randomUUID();
+  private final Volume volume =
+      Volume.newBuilder()
+          .setVolumeId(name)
+          .putVolumeContext("staticVolume", "true")
+          .putVolumeContext("clusterID", TestDriver.CLUSTER_ID)
+          .putVolumeContext("pool", CLUSTER.pool())
+          .putVolumeContext("imageFeatures", "layering")
+          .build();
+  private NodeClient node;
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.startWithCredentials(CLUSTER, "static-" + UUID.randomUUID());
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void make() {
+    node = driver.node();
+    CLUSTER.rbd("create", "--size", "64M", CLUSTER.pool() + "/" + name);
+  }
+
+  @AfterEach
+  void remove() {
+    node.remove(volume);
+    assertThat(node.leftovers()).isEmpty();
+    assertThat(node.files("staging")).isEmpty();
+    assertThat(node.files("node")).isEmpty();
+    node.close();
+    CLUSTER.rbd("rm", "--no-progress", CLUSTER.pool() + "/" + name);
+  }
+
+  /** A kubelet does not notice, and goes on with the same paths. */
+  private void restart() {
+    driver = driver.restarted();
+    node = driver.node();
+  }
+
+  @Test
+  void itLivesOnTheNodeLikeAnyOther() throws IOException {
+    node.stage(volume, WRITER);
+    node.stage(volume, WRITER);
+    assertThat(node.staging(volume).resolve("image-meta.json"))
+        .content()
+        .contains(name, TestDriver.CLUSTER_ID)
+        .doesNotContain(driver.secrets().get("userKey"));
+    Path target = node.publish(volume, WRITER, "pod");
+    node.publish(volume, WRITER, "pod");
+    Files.write(target.resolve("data"), new byte[(int) (16 * MIB)]);
+    Files.writeString(target.resolve("file"), "kept");
+    Commands.run(List.of("sync", "-f", target.toString()));
+    restart();
+    node.stage(volume, WRITER);
+    node.publish(volume, WRITER, "pod");
+    NodeGetVolumeStatsResponse stats = node.stats(volume, "pod");
+    assertThat(stats.getVolumeCondition().getAbnormal()).isFalse();
+    assertThat(stats.getUsage(0).getUsed()).isGreaterThan(16 * MIB);
+    Files.delete(target.resolve("data"));
+    NodeReclaimSpaceResponse freed = node.reclaim(node.reclaimRequest(volume).build());
+    assertThat(freed.getPreUsage().getUsageBytes() - freed.getPostUsage().getUsageBytes())
+        .as("the allocated bytes of the image")
+        .isGreaterThanOrEqualTo(4 * MIB); // whole objects: metadata lie between them
+    node.unpublish(volume, "pod");
+    node.unpublish(volume, "pod");
+    restart();
+    node.unstage(volume);
+    node.unstage(volume);
+    assertThat(node.leftovers()).isEmpty();
+    node.stage(volume, WRITER);
+    target = node.publish(volume, WRITER, "pod");
+    assertThat(target.resolve("file")).hasContent("kept");
+  }
+
+  @Test
+  void asABlockDeviceItGrowsAndTellsItsUsage() throws IOException {
+    node.stage(volume, RAW);
+    Path target = node.publish(volume, RAW, "pod");
+    Commands.run(
+        List.of("dd", "if=/dev/urandom", "of=" + target, "bs=1M", "count=8", "oflag=direct"));
+    NodeGetVolumeStatsResponse stats = node.stats(volume, "pod");
+    assertThat(stats.getUsage(0).getTotal()).isEqualTo(64 * MIB);
+    assertThat(stats.getUsage(0).getUsed()).isEqualTo(8 * MIB);
+    CLUSTER.rbd("resize", "--no-progress", "--size", "96M", CLUSTER.pool() + "/" + name);
+    restart();
+    assertThat(node.expand(volume, "pod").getCapacityBytes()).isEqualTo(96 * MIB);
+    assertThat(BlockDevice.require(target).size()).isEqualTo(96 * MIB);
+  }
+
+  /** A call that died left it attached and mounted nowhere. */
+  @Test
+  void anImageOfTheSameNameOnAnotherClusterIsNotTakenForIt() throws IOException {
+    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    node.stage(volume, RAW);
+    Mounts.unmountAll(node.staging(volume).resolve(name));
+    Path spec =
+        node.files("node").stream().filter(file -> file.endsWith("spec")).findFirst().orElseThrow();
+    String ours = Files.readString(spec);
+    String fsid = CLUSTER.ceph("fsid").strip();
+    assertThat(ours).contains(fsid);
+    Files.writeString(spec, ours.replace(fsid, UUID.randomUUID().toString()));
+    assertStatus(Code.FAILED_PRECONDITION, "another cluster", () -> node.stage(volume, RAW));
+    Files.writeString(spec, ours);
+    node.stage(volume, RAW);
+  }
+
+  private Volume without(String key) {
+    return volume.toBuilder().removeVolumeContext(key).build();
+  }
+
+  private Volume with(String key, String value) {
+    return volume.toBuilder().putVolumeContext(key, value).build();
+  }
+
+  @Test
+  void whatIsMissingIsNamed() {
+    for (String key : List.of("clusterID", "pool")) {
+      assertStatus(Code.INVALID_ARGUMENT, key, () -> node.stage(without(key), WRITER));
+    }
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "clusterID",
+        () -> node.stage(with("clusterID", "somewhere"), WRITER));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "staticVolume",
+        () -> node.stage(with("staticVolume", "perhaps"), WRITER));
+    assertStatus(
+        Code.FAILED_PRECONDITION, "encrypted", () -> node.stage(with("encrypted", "true"), WRITER));
+    assertStatus(Code.NOT_FOUND, "nowhere", () -> node.stage(with("pool", "nowhere"), WRITER));
+    assertStatus(Code.NOT_FOUND, name, () -> node.stage(without("staticVolume"), WRITER));
+    Volume missing = volume.toBuilder().setVolumeId(name + "-not").build();
+    assertStatus(Code.NOT_FOUND, "-not is gone", () -> node.stage(missing, WRITER));
+    VolumeCapability toRead = mounted("ext4", Mode.SINGLE_NODE_READER_ONLY);
+    assertStatus(Code.NOT_FOUND, "-not is gone", () -> node.stage(missing, toRead));
+    assertStatus(Code.FAILED_PRECONDITION, "staged", () -> node.publish(missing, WRITER, "pod"));
+    for (String unsafe : List.of("..", "image-meta.json", "a/b")) {
+      Volume odd = volume.toBuilder().setVolumeId(unsafe).build();
+      assertStatus(
+          Code.INVALID_ARGUMENT,
+          "volume_id",
+          () ->
+              node.stub()
+                  .nodeStageVolume(
+                      node.stageRequest(odd, WRITER)
+                          .setStagingTargetPath(node.folder().resolve("staging/odd").toString())
+                          .build()));
+    }
+  }
+
+  @Test
+  void theControllerKnowsItByItsContext() {
+    ValidateVolumeCapabilitiesRequest validate =
+        ValidateVolumeCapabilitiesRequest.newBuilder()
+            .setVolumeId(name)
+            .putAllVolumeContext(volume.getVolumeContextMap())
+            .addVolumeCapabilities(WRITER)
+            .putAllSecrets(driver.secrets())
+            .build();
+    assertThat(driver.controller().validateVolumeCapabilities(validate).hasConfirmed()).isTrue();
+    assertStatus(
+        Code.NOT_FOUND,
+        () ->
+            driver
+                .controller()
+                .validateVolumeCapabilities(validate.toBuilder().setVolumeId("not").build()));
+    ControllerPublishVolumeRequest publish =
+        ControllerPublishVolumeRequest.newBuilder()
+            .setVolumeId(name)
+            .setNodeId(TestDriver.NODE_ID)
+            .putAllVolumeContext(volume.getVolumeContextMap())
+            .setVolumeCapability(WRITER)
+            .build();
+    assertThat(driver.controller().controllerPublishVolume(publish)).isNotNull();
+    assertStatus(
+        Code.NOT_FOUND,
+        () ->
+            driver
+                .controller()
+                .controllerPublishVolume(publish.toBuilder().setVolumeId("not").build()));
+    assertThat(
+            driver
+                .controller()
+                .controllerUnpublishVolume(
+                    ControllerUnpublishVolumeRequest.newBuilder()
+                        .setVolumeId(name)
+                        .setNodeId(TestDriver.NODE_ID)
+                        .build()))
+        .isNotNull();
+  }
+}

@@ -1,0 +1,5 @@
+/** What Linux offers on mounted file systems and Java has no call for. */
+@NullMarked
+package io.cephcsi.bindings.linux;
+
+import org.jspecify.annotations.NullMarked;

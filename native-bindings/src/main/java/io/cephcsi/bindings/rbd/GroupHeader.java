@@ -1,0 +1,167 @@
+package io.cephcsi.bindings.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * What a pool says of its groups, read without librbd: many groups in one round trip, and the
+ * members of a group by their ids. {@code rbd_group_image_list} looks for their names and fails
+ * when one of the images is gone.
+ *
+ * <pre>
+ *   rbd_group_directory   omap  name_NAME → string id · id_ID → string name
+ *   rbd_group_header.ID   group_image_list   in   v1,1 (string image · i64 pool) · u64 max
+ *                                            out  u32 n · n × v1,1 (v1,1 (string image · i64 pool)
+ *                                                 · u8 state)
+ * </pre>
+ */
+public final class GroupHeader {
+  private static final String DIRECTORY = "rbd_group_directory";
+  private static final String BY_NAME = "name_";
+  private static final String BY_ID = "id_";
+  private static final int PAGE = 1000;
+  private static final int ATTACHED = 0;
+
+  private GroupHeader() {}
+
+  /** The id of a group; one round trip, empty if there is none of this name. */
+  public static Optional<String> id(IoContext io, String name) {
+    return Optional.ofNullable(values(io, List.of(BY_NAME + name)).get(BY_NAME + name));
+  }
+
+  /** The name of a group; one round trip, empty if there is none of this id. */
+  public static Optional<String> name(IoContext io, String groupId) {
+    return Optional.ofNullable(values(io, List.of(BY_ID + groupId)).get(BY_ID + groupId));
+  }
+
+  /**
+   * Whether there is a group of an id, or part of one, in the directory or not; two round trips.
+   */
+  public static boolean exists(IoContext io, String groupId) {
+    if (name(io, groupId).isPresent()) {
+      return true;
+    }
+    try (ReadOperation read = new ReadOperation()) {
+      io.operate("rbd_group_header." + groupId, read.assertExists());
+      return true;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Has an image forget a group that does not exist any more: who removed that did not see the
+   * image, which was put in at the same time. One round trip; nothing happens to an image that is
+   * gone, or in another group.
+   *
+   * @param images the pool of the image
+   */
+  public static void forget(IoContext images, String imageId, GroupLink link) {
+    ClassCall group = ClassCall.content().u64(link.poolId()).string(link.groupId());
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      RbdClass.call("image_group_remove").structure(1, 1, group).addTo(write);
+      images.operate("rbd_header." + imageId, write);
+    } catch (CephException.NotFound e) {
+      return; // the image, or what it knew of the group
+    } catch (CephException e) {
+      if (e.errno() != Errno.EBADF) {
+        throw e;
+      }
+    }
+  }
+
+  /** Those of some names that groups have; one round trip for all of them. */
+  public static Set<String> existing(IoContext io, Collection<String> names) {
+    Set<String> found = new TreeSet<>();
+    values(io, names.stream().map(name -> BY_NAME + name).toList())
+        .keySet()
+        .forEach(key -> found.add(key.substring(BY_NAME.length())));
+    return found;
+  }
+
+  private static Map<String, String> values(IoContext io, List<String> keys) {
+    Map<String, String> texts = new LinkedHashMap<>();
+    if (keys.isEmpty()) {
+      return texts;
+    }
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(keys);
+      io.operate(DIRECTORY, read);
+      values.get().forEach((key, value) -> texts.put(key, string(ClassCall.output(value))));
+    } catch (CephException.NotFound e) {
+      return texts; // no group was ever made in this pool
+    }
+    return texts;
+  }
+
+  /**
+   * The images of a group, those that are gone or in the trash too; one round trip for every 1,000.
+   *
+   * @return empty if there is no group of this id
+   */
+  public static List<GroupMember> images(IoContext io, String groupId) {
+    List<GroupMember> images = new ArrayList<>();
+    GroupMember last = new GroupMember(0, "", false);
+    int read;
+    do {
+      read = page(io, groupId, last, images);
+      last = images.isEmpty() ? last : images.get(images.size() - 1);
+    } while (read == PAGE);
+    return images;
+  }
+
+  private static int page(
+      IoContext io, String groupId, GroupMember after, List<GroupMember> images) {
+    ByteBuffer in;
+    try (ReadOperation read = new ReadOperation()) {
+      var result =
+          RbdClass.call("group_image_list")
+              .structure(1, 1, ClassCall.content().string(after.imageId()).u64(after.poolId()))
+              .u64(PAGE)
+              .addTo(read);
+      io.operate("rbd_group_header." + groupId, read);
+      in = ClassCall.output(result.get());
+    } catch (CephException.NotFound e) {
+      return 0;
+    }
+    int count = in.getInt();
+    for (int i = 0; i < count; i++) {
+      int end = structure(in);
+      int specification = structure(in);
+      String image = string(in);
+      long pool = in.getLong();
+      in.position(specification);
+      images.add(new GroupMember(pool, image, in.get() == ATTACHED));
+      in.position(end);
+    }
+    return count;
+  }
+
+  /** Enters a versioned structure; returns where it ends. */
+  private static int structure(ByteBuffer in) {
+    in.getShort();
+    int length = in.getInt();
+    return in.position() + length;
+  }
+
+  private static String string(ByteBuffer in) {
+    byte[] bytes = new byte[in.getInt()];
+    in.get(bytes);
+    return new String(bytes, StandardCharsets.UTF_8);
+  }
+}
