@@ -198,12 +198,7 @@ class CrashIT extends CrashCase {
         Awaitility.await(fault)
             .atMost(PoolState.MANAGER_TIME)
             .pollInterval(Duration.ofMillis(300))
-            .untilAsserted(
-                () -> {
-                  assertThat(left(objects)).isEmpty();
-                  assertThat(POOL.trash()).isEmpty();
-                  assertThat(OTHER.trash()).isEmpty();
-                });
+            .untilAsserted(() -> assertThat(left(objects)).isEmpty());
         assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(scene.name()));
         assertThat(POOL.keys("csi.snaps.default")).noneMatch(key -> key.contains(scene.name()));
       }
@@ -224,8 +219,8 @@ class CrashIT extends CrashCase {
 
   private static Set<String> objects() {
     Set<String> objects = new TreeSet<>();
-    POOL.objects().forEach(object -> objects.add("rbd/" + object));
-    OTHER.objects().forEach(object -> objects.add("rbd2/" + object));
+    POOL.everything().forEach(object -> objects.add("rbd/" + object));
+    OTHER.everything().forEach(object -> objects.add("rbd2/" + object));
     return objects;
   }
 

@@ -16,7 +16,6 @@ import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 
@@ -54,11 +53,9 @@ abstract class GroupCrashCase extends CrashCase {
     return FULL ? 1 : 1 + (int) Math.floorMod(SEED, (long) step);
   }
 
-  /** The objects and groups of the pool. */
+  /** What is in the pool. */
   static Set<String> everything() {
-    Set<String> all = new TreeSet<>(POOL.objects());
-    all.addAll(CLUSTER.rbd("group", "list", "rbd").lines().toList());
-    return all;
+    return POOL.everything();
   }
 
   /** Sends a call to a driver that halts at a write; false if the call has not so many. */

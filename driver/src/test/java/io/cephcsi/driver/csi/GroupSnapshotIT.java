@@ -145,7 +145,7 @@ class GroupSnapshotIT extends ConformanceCase {
     assertThat(get(taken.getGroupSnapshotId(), ids(taken)).getSnapshotsList())
         .containsExactlyInAnyOrderElementsOf(taken.getSnapshotsList());
     assertRecordedAsCephCsiDoes(name, taken);
-    assertNothingIsLeftInGroups(a, b);
+    assertNothingIsLeftInGroups(taken, a, b);
 
     CONTENT.write("rbd/" + TestDriver.image(a), 3);
     Map<String, Integer> expected =
@@ -196,8 +196,9 @@ class GroupSnapshotIT extends ConformanceCase {
     }
   }
 
-  private static void assertNothingIsLeftInGroups(Volume... volumes) {
-    assertThat(CLUSTER.rbd("group", "list", "rbd")).doesNotContain("csi-vol-group-");
+  private static void assertNothingIsLeftInGroups(VolumeGroupSnapshot taken, Volume... volumes) {
+    assertThat(POOL.groups())
+        .doesNotContain("csi-vol-group-" + TestGroups.uuid(taken.getGroupSnapshotId()));
     for (Volume volume : volumes) {
       POOL.snapshots(TestDriver.image(volume))
           .forEach(

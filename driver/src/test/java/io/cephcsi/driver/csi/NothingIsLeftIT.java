@@ -10,6 +10,7 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.ProcessState;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ExecutorService;
@@ -17,6 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
+import org.awaitility.core.ThrowingRunnable;
 import org.junit.jupiter.api.Test;
 
 /** A thousand calls: what they made is gone, and so is what they held. */
@@ -26,39 +28,57 @@ class NothingIsLeftIT {
   private static final int VOLUMES = 250; // four calls each
   private static final int CLIENTS = 4;
 
+  /**
+   * What a connection that is closed holds is gone by then, and so are other tests' connections.
+   */
+  private static final Duration SETTLED = Duration.ofMinutes(1);
+
   @Test
   void aThousandCallsLeaveNoImageNoJournalNoWatcherAndNoConnection() throws Exception {
     String instance = "leak-" + UUID.randomUUID();
     int sockets = ProcessState.sockets();
     int threads = ProcessState.cephThreads();
-    int descriptors;
     try (TestDriver driver = TestDriver.start(CLUSTER, instance, Duration.ofSeconds(30))) {
-      lifeOfAVolume(driver);
+      List<String> images = new ArrayList<>();
+      images.add(lifeOfAVolume(driver));
       int connected = ProcessState.sockets();
-      descriptors = ProcessState.descriptors();
+      int descriptors = ProcessState.descriptors();
       ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
-      List<Future<?>> lives =
+      List<Future<String>> lives =
           IntStream.range(0, VOLUMES)
-              .<Future<?>>mapToObj(i -> clients.submit(() -> lifeOfAVolume(driver)))
+              .mapToObj(i -> clients.submit(() -> lifeOfAVolume(driver)))
               .toList();
-      for (Future<?> life : lives) {
-        life.get();
+      for (Future<String> life : lives) {
+        images.add(life.get());
       }
       clients.shutdown();
-      // One connection serves all calls; librados may hold a session or two more to the cluster.
-      assertThat(ProcessState.sockets()).isLessThanOrEqualTo(connected + 6);
-      assertThat(ProcessState.descriptors()).isLessThanOrEqualTo(descriptors + 12);
       assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "csi.volumes." + instance)).isBlank();
-      Awaitility.await()
-          .atMost(Duration.ofMinutes(10))
-          .untilAsserted(() -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).isBlank());
+      eventually(
+          () -> assertThat(CLUSTER.rbd("trash", "ls", "rbd")).doesNotContain(images),
+          Duration.ofMinutes(10));
+      // One connection serves all calls; librados may hold a session or two more to the cluster.
+      eventually(
+          () -> {
+            assertThat(ProcessState.sockets()).isLessThanOrEqualTo(connected + 6);
+            assertThat(ProcessState.descriptors()).isLessThanOrEqualTo(descriptors + 12);
+          },
+          SETTLED);
     }
-    assertThat(ProcessState.sockets()).isLessThanOrEqualTo(sockets);
-    assertThat(ProcessState.cephThreads()).isLessThanOrEqualTo(threads);
+    eventually(
+        () -> {
+          assertThat(ProcessState.sockets()).isLessThanOrEqualTo(sockets);
+          assertThat(ProcessState.cephThreads()).isLessThanOrEqualTo(threads);
+        },
+        SETTLED);
   }
 
+  private static void eventually(ThrowingRunnable assertions, Duration time) {
+    Awaitility.await().atMost(time).untilAsserted(assertions);
+  }
+
+  /** The name of the volume's image. */
   @SuppressWarnings("CheckReturnValue")
-  private static void lifeOfAVolume(TestDriver driver) {
+  private static String lifeOfAVolume(TestDriver driver) {
     Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
     driver
         .controller()
@@ -79,5 +99,6 @@ class NothingIsLeftIT {
                 .hasPostUsage())
         .isTrue();
     driver.delete(volume.getVolumeId());
+    return TestDriver.image(volume);
   }
 }

@@ -194,7 +194,7 @@ class GoldenInterchangeIT {
         "\"" + DELETED + "\",false"
       })
   void whatCephCsiLeftIsServedAndDeletedWithoutATrace(String call, boolean sourcesFirst) {
-    Set<String> objects = POOL.objects();
+    Set<String> objects = POOL.everything();
     GoldenLayout.layOut(CLUSTER, call);
     Picture laidOut = Picture.taken(CLUSTER, "rbd", "rbd", "", uuids(call));
     assertThat(laidOut.with(Map.of())).isEqualTo(Picture.golden(call).with(Map.of()));
@@ -351,13 +351,7 @@ class GoldenInterchangeIT {
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
         .pollInterval(Duration.ofMillis(300))
-        .untilAsserted(
-            () -> {
-              Set<String> left = new TreeSet<>(POOL.objects());
-              left.removeAll(before);
-              assertThat(left).isEmpty();
-            });
-    assertThat(POOL.trash()).isEmpty();
+        .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
     Picture left = Picture.taken(CLUSTER, "rbd", "rbd", "", uuids(call)).with(Map.of());
     assertThat(left).isEqualTo(new Picture(Map.of(), Map.of(), Set.of()));
   }

@@ -13,7 +13,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -33,7 +32,7 @@ class ConcurrencyIT {
 
   @Test
   void manyClientsGetNoErrorButAbortedAndLeaveNothing() throws Exception {
-    Set<String> before = POOL.objects();
+    Set<String> before = POOL.everything();
     String run = "run-" + UUID.randomUUID();
     try (TestDriver driver = TestDriver.start(CLUSTER)) {
       Volume shared = driver.create(run + "-shared", 16 * MIB);
@@ -49,14 +48,8 @@ class ConcurrencyIT {
       clients.shutdown();
       driver.delete(shared.getVolumeId());
       Awaitility.await()
-          .atMost(Duration.ofMinutes(2))
-          .untilAsserted(
-              () -> {
-                Set<String> left = new TreeSet<>(POOL.objects());
-                left.removeAll(before);
-                assertThat(left).isEmpty();
-              });
-      assertThat(POOL.trash()).isEmpty();
+          .atMost(PoolState.MANAGER_TIME)
+          .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
       assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(run));
       assertThat(POOL.keys("csi.snaps.default")).noneMatch(key -> key.contains(run));
     }

@@ -80,6 +80,34 @@ public final class PoolState {
     return objects;
   }
 
+  /** The names of all groups of images. */
+  public List<String> groups() {
+    return texts(json(cluster.rbd("group", "ls", pool, "--format", "json")));
+  }
+
+  /**
+   * The {@link #objects}, the images in the trash, and the groups: what another test left is told
+   * from what this one leaves by asking before, too.
+   */
+  public Set<String> everything() {
+    Set<String> all = objects();
+    trash().forEach(image -> all.add(inTrash(image)));
+    groups().forEach(group -> all.add("group " + group));
+    return all;
+  }
+
+  /** An image in the trash as {@link #everything} names it. */
+  public static String inTrash(String image) {
+    return "in the trash " + image;
+  }
+
+  /** What is there of {@link #everything} and was not before. */
+  public Set<String> left(Set<String> before) {
+    Set<String> left = everything();
+    left.removeAll(before);
+    return left;
+  }
+
   /** The omap of an object, as text. */
   public Map<String, String> omap(String object) {
     Map<String, String> values = new TreeMap<>();
