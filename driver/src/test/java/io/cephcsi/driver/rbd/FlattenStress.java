@@ -10,6 +10,8 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,18 +49,21 @@ final class FlattenStress {
   }
 
   public static void main(String[] args) throws Exception {
-    String key = new String(System.in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
-    ConnectionSettings settings =
-        ConnectionSettings.user(args[1])
-            .monitors(args[0])
-            .key(key.strip())
-            .operationTimeout(Duration.ofSeconds(30))
-            .option("rbd_cache", "false")
-            .build();
-    try (RadosCluster cluster = RadosCluster.connect(settings);
+    try (RadosCluster cluster = RadosCluster.connect(settings(args));
         IoContext io = cluster.openPool("rbd")) {
       new FlattenStress(cluster, io).run(Integer.parseInt(args[2]));
     }
+  }
+
+  /** A connection as the arguments and stdin say. */
+  static ConnectionSettings settings(String[] args) throws IOException {
+    String key = new String(System.in.readAllBytes(), StandardCharsets.UTF_8);
+    return ConnectionSettings.user(args[1])
+        .monitors(args[0])
+        .key(key.strip())
+        .operationTimeout(Duration.ofSeconds(30))
+        .option("rbd_cache", "false")
+        .build();
   }
 
   private void run(int rounds) throws Exception {

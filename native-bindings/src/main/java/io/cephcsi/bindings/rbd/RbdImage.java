@@ -40,7 +40,14 @@ public final class RbdImage extends ImageProperties {
     try (NativeArena arena = NativeArena.open()) {
       long out = arena.cell(0);
       long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
-      check(call.open(io, arena.cString(key), out, at), operation, path);
+      long name = arena.cString(key);
+      int code = call.open(io, name, out, at);
+      if (code == -Errno.ENOENT.number()) {
+        // Also of an image that was being flattened: its parent's snapshot went while it was
+        // opened.
+        code = call.open(io, name, out, at);
+      }
+      check(code, operation, path);
       return new RbdImage(path, pool, arena.getLong(out));
     } finally {
       pool.io().exit();
@@ -50,9 +57,15 @@ public final class RbdImage extends ImageProperties {
   /**
    * Closes the image in any case. That a blocklisted client cannot say good-bye is no error; any
    * other is thrown, as data that was not flushed may be lost.
+   *
+   * <p>The exclusive lock, if librbd took it, is given back first: closing with it, librbd aborts
+   * the process when another client just then has it carry out a change, such as the removal of a
+   * snapshot whose last clone goes ({@code ~AsyncOpTracker}, {@code CloseRequest}). To close costs
+   * no more by that, as the lock is given back either way.
    */
   @Override
   protected void destroy(long pointer) {
+    LibRbd.rbd_lock_release(pointer); // EINVAL where it is not held; what else fails, closing tells
     int code = LibRbd.rbd_close(pointer);
     if (code != -Errno.ESHUTDOWN.number()) {
       check(code, "rbd_close", toString());

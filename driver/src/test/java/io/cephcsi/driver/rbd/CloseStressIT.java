@@ -11,17 +11,27 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /**
- * Images are opened and closed while the manager flattens them, in a process of its own, because
- * librbd once aborted at such a close ({@code AsyncOpTracker: m_pending_ops == 0}). 20 rounds,
- * 1,000 with {@code CEPH_CSI_TEST_CAMPAIGN=full}.
+ * Images are opened and closed while others change them, in processes of their own, because librbd
+ * aborts at such a close ({@code AsyncOpTracker: m_pending_ops == 0}) if it still has the lock. 20
+ * rounds, 1,000 with {@code CEPH_CSI_TEST_CAMPAIGN=full}.
  */
-class FlattenStressIT {
+class CloseStressIT {
   private static final int ROUNDS =
       "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 1000 : 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
 
   @Test
   void aProcessThatOpensAndClosesWhatIsFlattenedLives() throws IOException, InterruptedException {
+    lives(FlattenStress.class);
+  }
+
+  @Test
+  void aProcessThatClosesWhatItLockedAndOthersChangeLives()
+      throws IOException, InterruptedException {
+    lives(DetachStress.class);
+  }
+
+  private static void lives(Class<?> program) throws IOException, InterruptedException {
     String path = System.getProperty("java.class.path");
     Path log = Files.createTempFile("stress", ".log");
     Process process =
@@ -30,7 +40,7 @@ class FlattenStressIT {
                 "-Xss4m",
                 "-cp",
                 System.getProperty("surefire.test.class.path", path),
-                FlattenStress.class.getName(),
+                program.getName(),
                 CLUSTER.monitors(),
                 "admin",
                 Integer.toString(ROUNDS))
