@@ -28,6 +28,7 @@ abstract class ManagerCase {
   @BeforeAll
   static void start() {
     driver = TestDriver.startCephFs(CLUSTER, "default", true);
+    STATE.letBeWhatIsThere();
     connections = new ConnectionPool(Duration.ofSeconds(15), Duration.ofSeconds(30));
   }
 

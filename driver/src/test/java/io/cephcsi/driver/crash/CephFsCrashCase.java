@@ -29,6 +29,7 @@ abstract class CephFsCrashCase {
   static void start() throws IOException {
     agent = FaultyDriver.packAgent();
     driver = TestDriver.startCephFs(CLUSTER, "default", true);
+    STATE.letBeWhatIsThere();
   }
 
   @AfterAll

@@ -44,7 +44,12 @@ public final class SubvolumeState {
     this.ceph = ceph;
     this.cluster = ceph.connect();
     this.metadata = cluster.openPool(METADATA, NAMESPACE);
-    this.before.addAll(leftovers());
+    letBeWhatIsThere();
+  }
+
+  /** From now on only what comes is a leftover: for a state that several classes share. */
+  public void letBeWhatIsThere() {
+    before.addAll(leftovers());
   }
 
   private JsonNode manager(String prefix, String... more) {
