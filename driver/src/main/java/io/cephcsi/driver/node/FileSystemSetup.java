@@ -1,7 +1,7 @@
 package io.cephcsi.driver.node;
 
-import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.OpenImage;
@@ -77,9 +77,7 @@ final class FileSystemSetup {
       mountReadOnly(kind, place);
       return;
     }
-    try (RbdImage image = volume.open()) {
-      kind = completed(image, kind, mkfsOptions);
-    }
+    kind = completed(kind, mkfsOptions);
     requireUsable(kind);
     if (kind.equals(EXT4) && !isMounted()) {
       operation.phase("check");
@@ -98,28 +96,32 @@ final class FileSystemSetup {
     return !BlockDevice.require(device).uses(MountTable.read()).isEmpty();
   }
 
-  /** What the device holds after a format that was begun, now or by a call that died, has ended. */
-  private String completed(RbdImage image, String kind, String mkfsOptions) {
-    Optional<String> begun = image.metadata().get(FORMATTING);
+  /**
+   * What the device holds after a format that was begun, now or by a call that died, has ended. The
+   * note is written past the lock of the image: whoever serves the device has that, and may keep it
+   * for himself, or be just about to take it.
+   */
+  private String completed(String kind, String mkfsOptions) {
+    IoContext io = volume.pool().io();
+    String imageId = volume.imageId();
+    Optional<String> begun =
+        HeaderMetadata.read(io, imageId, List.of(FORMATTING)).values().stream().findFirst();
     if (begun.isEmpty() && !kind.isEmpty()) {
       return kind;
     }
-    if (begun.isEmpty()) {
-      requireNone(BlankProof.objection(image));
-    } else if (kind.isEmpty()) {
-      requireNone(BlankProof.objectionToHalf(image));
+    if (kind.isEmpty()) {
+      try (RbdImage image = volume.openReadOnly()) {
+        requireNone(
+            begun.isEmpty() ? BlankProof.objection(image) : BlankProof.objectionToHalf(image));
+      }
     }
     String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
-      note(image, wanted);
+      HeaderMetadata.change(io, imageId, Map.of(FORMATTING, wanted), List.of());
       make(wanted, mkfsOptions, !kind.isEmpty());
       kind = wanted;
     }
-    try {
-      image.metadata().remove(FORMATTING);
-    } catch (CephException.NotFound e) {
-      LOG.debug("{}: the note was removed already", image);
-    }
+    HeaderMetadata.change(io, imageId, Map.of(), List.of(FORMATTING));
     return kind;
   }
 
@@ -131,24 +133,6 @@ final class FileSystemSetup {
               + volume.volumeId()
               + " is not formatted, as it may hold data: "
               + objection.get());
-    }
-  }
-
-  /** A device that keeps the image's lock lets nobody else write, whatever it is. */
-  private void note(RbdImage image, String wanted) {
-    try {
-      image.metadata().set(FORMATTING, wanted);
-    } catch (CephException e) {
-      if (e.errno() != Errno.EROFS) {
-        throw e;
-      }
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume "
-              + volume.volumeId()
-              + " has no file system yet, and its device keeps the image's lock for itself: its"
-              + " mapOptions may have \"exclusive\" only after it was staged without",
-          e);
     }
   }
 

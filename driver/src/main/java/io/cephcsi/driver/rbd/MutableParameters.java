@@ -1,9 +1,11 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.ImageMetadata;
-import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.HeaderMetadata;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -72,20 +74,31 @@ public record MutableParameters(Map<String, String> metadata) {
         "mutable_parameters: " + key + " must be a whole number, 0 for no limit, not " + value);
   }
 
-  /** Writes them to an image that is open; those that it has already cost one read in all. */
-  void applyTo(RbdImage image) {
+  /**
+   * Writes them to an image, and tells who has it open. Not as one of its users: metadata that
+   * librbd writes need the image's lock, which whoever has the image attached would have to give
+   * away. What the image has already costs two round trips.
+   */
+  void applyTo(OpenImage volume) {
     if (metadata.isEmpty()) {
       return;
     }
-    ImageMetadata current = image.metadata();
-    Map<String, String> present = current.list();
+    RbdPool pool = volume.pool();
+    String imageId = volume.imageId();
+    Map<String, String> present = HeaderMetadata.read(pool.io(), imageId, metadata.keySet());
+    Map<String, String> set = new TreeMap<>();
+    List<String> removed = new ArrayList<>();
     metadata.forEach(
         (key, value) -> {
           if (value.isEmpty() && present.containsKey(key)) {
-            current.remove(key);
+            removed.add(key);
           } else if (!value.isEmpty() && !value.equals(present.get(key))) {
-            current.set(key, value);
+            set.put(key, value);
           }
         });
+    if (!set.isEmpty() || !removed.isEmpty()) {
+      HeaderMetadata.change(pool.io(), imageId, set, removed);
+      pool.tellWatchers(imageId);
+    }
   }
 }

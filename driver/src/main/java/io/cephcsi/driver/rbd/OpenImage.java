@@ -47,9 +47,16 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * @throws VolumeException NOT_FOUND if there is none
    */
   public void require() {
-    if (pool.imageId(name).isEmpty()) {
-      throw VolumeException.notFound(missing());
-    }
+    imageId();
+  }
+
+  /**
+   * The image's id; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public String imageId() {
+    return pool.imageId(name).orElseThrow(() -> VolumeException.notFound(missing()));
   }
 
   private VolumeException missing(CephException e) {

@@ -214,9 +214,7 @@ public final class RbdVolumes implements AutoCloseable {
         id,
         credentials,
         volume -> {
-          try (RbdImage image = volume.open()) {
-            parameters.applyTo(image);
-          }
+          parameters.applyTo(volume.image());
           return null;
         });
   }

@@ -44,7 +44,7 @@ class NodeInMachineIT {
 
   @Test
   void krbd() throws Exception {
-    pass("rbd", RECLAIM);
+    pass("rbd", RECLAIM, RBD + "#aDeviceThatKeepsTheLockForItselfIsFormatted");
   }
 
   @Test

@@ -818,6 +818,19 @@ class NodeRbdIT {
         .doesNotContain(FileSystemSetup.FORMATTING);
   }
 
+  @Test
+  void aDeviceThatKeepsTheLockForItselfIsFormatted() throws IOException {
+    assumeTrue(NodeClient.MOUNTER.equals("rbd")); // only the kernel keeps it
+    Volume volume =
+        create(128 * MIB).toBuilder().putVolumeContext("mapOptions", "krbd:exclusive").build();
+    node.stage(volume, writer("ext4"));
+    Path target = node.publish(volume, writer("ext4"), "pod");
+    Files.writeString(target.resolve("file"), "kept");
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
   /** What was lost is the superblock only, and the data are more than any format leaves. */
   @Test
   void aNoteOfAFormatIsNoReasonToOverwriteMuchThatIsNotRecognised() {

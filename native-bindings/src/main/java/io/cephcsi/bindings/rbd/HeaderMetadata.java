@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The metadata of an image that nobody has open, by the calls of the object class {@code rbd} that
- * librbd would make. Clients that have the image open notice changes when they open it the next
- * time; {@link ImageMetadata} tells them at once.
+ * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
+ * without opening it, and without its exclusive lock. Clients that have the image open notice
+ * changes when they open it the next time; {@link ImageMetadata} tells them at once.
  *
  * <pre>
  *   rbd_header.ID    omap               metadata_KEY → value

@@ -314,6 +314,18 @@ public final class RbdPool {
    * @throws CephException.NotFound if there is no image of this id
    */
   public boolean isWatched(String id) {
+    return tellWatchers(id);
+  }
+
+  /**
+   * Has every client that has an image open look at its header again, as after a change by {@link
+   * HeaderMetadata}; one round trip if nobody has, else until they answer or their time is over.
+   *
+   * @param id the image's id
+   * @return whether there are such clients; as {@link #isWatched}
+   * @throws CephException.NotFound if there is no image of this id
+   */
+  public boolean tellWatchers(String id) {
     try {
       return io.notifyWatchers("rbd_header." + id, HEADER_UPDATE, ANSWER_MILLIS) > 0;
     } catch (CephException.TimedOut e) {
