@@ -1,8 +1,8 @@
 package io.cephcsi.driver.node;
 
-import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
@@ -102,10 +102,14 @@ final class FileSystemSetup {
    * for himself, or be just about to take it.
    */
   private String completed(String kind, String mkfsOptions) {
-    IoContext io = volume.pool().io();
-    String imageId = volume.imageId();
+    RbdPool pool = volume.pool();
+    Optional<String> id = pool.imageId(volume.name());
+    if (id.isEmpty() && !kind.isEmpty()) {
+      return kind; // an image of format 1 has no id, and no note
+    }
+    String imageId = id.orElseGet(volume::imageId);
     Optional<String> begun =
-        HeaderMetadata.read(io, imageId, List.of(FORMATTING)).values().stream().findFirst();
+        HeaderMetadata.read(pool.io(), imageId, List.of(FORMATTING)).values().stream().findFirst();
     if (begun.isEmpty() && !kind.isEmpty()) {
       return kind;
     }
@@ -117,11 +121,11 @@ final class FileSystemSetup {
     }
     String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
-      HeaderMetadata.change(io, imageId, Map.of(FORMATTING, wanted), List.of());
+      volume.changeMetadata(imageId, Map.of(FORMATTING, wanted), List.of());
       make(wanted, mkfsOptions, !kind.isEmpty());
       kind = wanted;
     }
-    HeaderMetadata.change(io, imageId, Map.of(), List.of(FORMATTING));
+    volume.changeMetadata(imageId, Map.of(), List.of(FORMATTING));
     return kind;
   }
 

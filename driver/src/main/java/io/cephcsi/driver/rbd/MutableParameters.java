@@ -77,7 +77,7 @@ public record MutableParameters(Map<String, String> metadata) {
   /**
    * Writes them to an image, and tells who has it open. Not as one of its users: metadata that
    * librbd writes need the image's lock, which whoever has the image attached would have to give
-   * away. What the image has already costs two round trips.
+   * away. They are told also when nothing changed, as the call before may have died over it.
    */
   void applyTo(OpenImage volume) {
     if (metadata.isEmpty()) {
@@ -97,8 +97,8 @@ public record MutableParameters(Map<String, String> metadata) {
           }
         });
     if (!set.isEmpty() || !removed.isEmpty()) {
-      HeaderMetadata.change(pool.io(), imageId, set, removed);
-      pool.tellWatchers(imageId);
+      volume.changeMetadata(imageId, set, removed);
     }
+    pool.tellWatchers(imageId);
   }
 }

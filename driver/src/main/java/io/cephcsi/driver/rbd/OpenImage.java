@@ -1,10 +1,13 @@
 package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.List;
+import java.util.Map;
 
 /**
  * The image of a volume, with the connection to work on it, whoever made it.
@@ -57,6 +60,30 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    */
   public String imageId() {
     return pool.imageId(name).orElseThrow(() -> VolumeException.notFound(missing()));
+  }
+
+  /**
+   * Sets and removes metadata of the image past its exclusive lock: who has the image attached
+   * would have to give that away, and need not. What is journaled goes by librbd, so that it gets
+   * to the mirrors. Two round trips, if it is not.
+   *
+   * @param imageId the image's id
+   * @param removed keys that the image has
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public void changeMetadata(String imageId, Map<String, String> set, List<String> removed) {
+    try {
+      if (!HeaderMetadata.isJournaled(pool.io(), imageId)) {
+        HeaderMetadata.change(pool.io(), imageId, set, removed);
+        return;
+      }
+      try (RbdImage image = open()) {
+        set.forEach(image.metadata()::set);
+        removed.forEach(image.metadata()::remove);
+      }
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
   }
 
   private VolumeException missing(CephException e) {

@@ -3,6 +3,10 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -12,6 +16,8 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What all volumes must do, and what only RBD volumes can. */
 class RbdVolumeConformanceIT extends VolumeRules {
@@ -24,11 +30,16 @@ class RbdVolumeConformanceIT extends VolumeRules {
   class MutableParametersOfCreateVolume {
     private final CreateVolumeRequest request = driver.createRequest(newName(), 16 * MIB).build();
 
-    @Test
-    void mutableParametersHoldFromTheStart() {
+    @ParameterizedTest
+    @ValueSource(strings = {"layering", "layering,exclusive-lock,journaling"})
+    void mutableParametersHoldFromTheStart(String features) {
       Volume volume =
           controller()
-              .createVolume(request.toBuilder().putMutableParameters("qos.iopsLimit", "77").build())
+              .createVolume(
+                  request.toBuilder()
+                      .putParameters("imageFeatures", features)
+                      .putMutableParameters("qos.iopsLimit", "77")
+                      .build())
               .getVolume();
       assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
           .contains("conf_rbd_qos_iops_limit", "77");
@@ -57,6 +68,25 @@ class RbdVolumeConformanceIT extends VolumeRules {
           request(NOBODY, Map.of("colour", "blue")));
       assertStatus(
           Code.NOT_FOUND, () -> controller().controllerModifyVolume(request(NOBODY, good)));
+    }
+
+    @Test
+    void whoHasTheImageAttachedKeepsItsLock() {
+      Volume volume = create();
+      try (RadosCluster cluster = CLUSTER.connect();
+          IoContext io = cluster.openPool("rbd");
+          RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
+        image.write(0, new byte[512]);
+        assertThat(image.lock().isOwner()).isTrue();
+        assertThat(
+                controller()
+                    .controllerModifyVolume(
+                        request(volume.getVolumeId(), Map.of("qos.bpsLimit", "1000000"))))
+            .isNotNull();
+        assertThat(image.lock().isOwner()).isTrue();
+        assertThat(image.metadata().get("conf_rbd_qos_bps_limit")).contains("1000000");
+      }
+      driver.delete(volume.getVolumeId());
     }
 
     @Test

@@ -50,7 +50,9 @@ class CloseStressIT {
     try (var in = process.getOutputStream()) {
       in.write(CLUSTER.key("admin").getBytes(StandardCharsets.UTF_8));
     }
-    assertThat(process.waitFor(20L + ROUNDS * 10L, TimeUnit.SECONDS)).isTrue();
+    boolean ended = process.waitFor(20L + ROUNDS * 10L, TimeUnit.SECONDS);
+    process.destroyForcibly();
+    assertThat(ended).as(Files.readString(log)).isTrue();
     assertThat(process.exitValue()).as(Files.readString(log)).isZero();
     assertThat(Files.readString(log)).contains("survived " + ROUNDS + " rounds");
     System.out.println(Files.readString(log).lines().reduce((a, b) -> b).orElse(""));

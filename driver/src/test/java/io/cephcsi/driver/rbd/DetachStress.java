@@ -66,14 +66,17 @@ final class DetachStress {
                           }
                         })));
       }
-      for (Future<?> cloner : cloners) {
-        cloner.get();
+      try {
+        for (Future<?> cloner : cloners) {
+          cloner.get();
+        }
+      } finally {
+        cloned = true;
+        threads.shutdown();
       }
-      cloned = true;
       for (Future<?> writer : writers) {
         writer.get();
       }
-      threads.shutdown();
       pool.remove(parent, Progress.NONE);
     }
     System.out.printf("survived %d rounds with %d opens%n", clones.get() / CLONERS, opens.get());

@@ -58,7 +58,7 @@ class OnlineTrimIT extends ReclaimCase {
           mkdir -p d$((i / 50))
           head -c $((100000 + i * 7919 % 800000)) /dev/urandom > d$((i / 50))/f$i
         done
-        sync
+        sync -f .
         for i in $(seq 1 400); do [ $((i % 3)) = 0 ] || rm d$((i / 50))/f$i; done
         """);
     return files;

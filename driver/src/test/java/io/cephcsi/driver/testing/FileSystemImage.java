@@ -89,7 +89,7 @@ public final class FileSystemImage {
           mkdir -p d$((i / 30))
           head -c $((1000000 + i * 7919 %% 1000000)) /dev/urandom > d$((i / 30))/f$i
         done
-        sync
+        sync -f .
         for i in $(seq 1 $n); do [ $((i / 10 %% 3)) = 0 ] || rm d$((i / 30))/f$i; done
         """
             .formatted(bytes));

@@ -125,6 +125,8 @@ public final class SubvolumeState {
     metadata.objects().stream()
         .filter(object -> !before.contains(object) && !isOfAnotherInstance(object))
         .forEach(object -> all.put(object, omap(object)));
+    all.entrySet() // of a class that had groups
+        .removeIf(each -> each.getKey().startsWith("csi.groups.") && each.getValue().isEmpty());
     return all;
   }
 

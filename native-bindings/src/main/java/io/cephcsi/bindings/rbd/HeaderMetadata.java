@@ -4,6 +4,8 @@ import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -13,16 +15,20 @@ import java.util.Map;
 /**
  * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
  * without opening it, and without its exclusive lock. Clients that have the image open notice
- * changes when they open it the next time; {@link ImageMetadata} tells them at once.
+ * changes when they look at its header the next time, which {@link RbdPool#tellWatchers} asks of
+ * them. With the feature {@link ImageFeature#JOURNALING} changes do not get to mirrors: {@link
+ * ImageMetadata} is for these.
  *
  * <pre>
  *   rbd_header.ID    omap               metadata_KEY → value
+ *                                       features → u64
  *                    metadata_set       u32 n · n × (string key · string value)
  *                    metadata_remove    string key
  * </pre>
  */
 public final class HeaderMetadata {
   private static final String PREFIX = "metadata_";
+  private static final String FEATURES = "features";
 
   private HeaderMetadata() {}
 
@@ -40,6 +46,19 @@ public final class HeaderMetadata {
                   found.put(
                       key.substring(PREFIX.length()), new String(value, StandardCharsets.UTF_8)));
       return found;
+    }
+  }
+
+  /** Whether changes of an image are to be journaled, which only librbd does; one round trip. */
+  public static boolean isJournaled(IoContext io, String imageId) {
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(FEATURES));
+      io.operate("rbd_header." + imageId, read);
+      byte[] features = values.get().get(FEATURES);
+      return features != null
+          && (ByteBuffer.wrap(features).order(ByteOrder.LITTLE_ENDIAN).getLong()
+                  & ImageFeature.JOURNALING.mask())
+              != 0;
     }
   }
 

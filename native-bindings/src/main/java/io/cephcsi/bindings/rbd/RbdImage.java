@@ -18,10 +18,12 @@ import java.util.Set;
  */
 public final class RbdImage extends ImageProperties {
   private final RbdPool pool;
+  private final boolean locks;
 
-  private RbdImage(String path, RbdPool pool, long pointer) {
+  private RbdImage(String path, RbdPool pool, boolean locks, long pointer) {
     super(path, pool.io(), pointer);
     this.pool = pool;
+    this.locks = locks;
   }
 
   /** The pool that it was opened in. */
@@ -48,7 +50,8 @@ public final class RbdImage extends ImageProperties {
         code = call.open(io, name, out, at);
       }
       check(code, operation, path);
-      return new RbdImage(path, pool, arena.getLong(out));
+      boolean locks = snapshot.isEmpty() && !operation.endsWith("read_only");
+      return new RbdImage(path, pool, locks, arena.getLong(out));
     } finally {
       pool.io().exit();
     }
@@ -65,7 +68,9 @@ public final class RbdImage extends ImageProperties {
    */
   @Override
   protected void destroy(long pointer) {
-    LibRbd.rbd_lock_release(pointer); // EINVAL where it is not held; what else fails, closing tells
+    if (locks) {
+      LibRbd.rbd_lock_release(pointer); // EINVAL if it is not held; what else fails, closing tells
+    }
     int code = LibRbd.rbd_close(pointer);
     if (code != -Errno.ESHUTDOWN.number()) {
       check(code, "rbd_close", toString());

@@ -88,10 +88,10 @@ record Sample(List<String> mkfs, long megabytes, Fill fill, String after) {
             + ") + RANDOM % 1024)) /dev/zero >d$((i % 7))/f$i"
             + " || break",
         "done",
-        "sync",
+        "sync -f .",
         "for f in d*/f*; do ((RANDOM % 100 >= " + random.nextInt(90) + ")) || rm $f; done",
         "fallocate -l " + (1 + random.nextInt(2000)) + "k big || true",
-        "sync",
+        "sync -f .",
         "cd /");
   }
 
