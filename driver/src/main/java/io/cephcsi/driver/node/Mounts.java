@@ -3,6 +3,8 @@ package io.cephcsi.driver.node;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Mounts and unmounts by mount(8) and umount(8): processes of their own, so that a file system that
@@ -12,6 +14,9 @@ public final class Mounts {
   private static final String UMOUNT = "umount";
   private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final Duration STILL_UNMOUNTING = Duration.ofSeconds(30);
+
+  private static final int BUSY_TRIES = 5;
+  private static final long BUSY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** What mount(8) and umount(8) say for a path where nothing is mounted. */
   private static final int UMOUNT_FAILED = 32;
@@ -68,10 +73,18 @@ public final class Mounts {
     }
   }
 
+  /** A program that is just being started has what its parent has open, for a moment. */
   private static Command.Result umount(Path target) {
-    return Command.of(UMOUNT, "--no-canonicalize", "--", target.toString())
-        .within(DEADLINE)
-        .tryRun();
+    for (int tries = 1; ; tries++) {
+      Command.Result result =
+          Command.of(UMOUNT, "--no-canonicalize", "--", target.toString())
+              .within(DEADLINE)
+              .tryRun();
+      if (tries == BUSY_TRIES || !result.said().contains("target is busy")) {
+        return result;
+      }
+      LockSupport.parkNanos(BUSY_NANOS);
+    }
   }
 
   /**

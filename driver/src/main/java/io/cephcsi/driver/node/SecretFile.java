@@ -75,14 +75,17 @@ public final class SecretFile implements AutoCloseable {
     while (!Files.exists(there) && there.getParent() != null) {
       there = there.getParent();
     }
+    return isInMemory(there) || !Files.isWritable(MEMORY)
+        ? absolute.resolve("keys")
+        : MEMORY.resolve("ceph-csi-" + UUID.nameUUIDFromBytes(absolute.toString().getBytes(UTF_8)));
+  }
+
+  /** Not as far as is known: a change of root leaves the mounts out that it is within. */
+  private static boolean isInMemory(Path path) {
     try {
-      boolean inMemory = IN_MEMORY.contains(Files.getFileStore(there).type());
-      return inMemory || !Files.isWritable(MEMORY)
-          ? absolute.resolve("keys")
-          : MEMORY.resolve(
-              "ceph-csi-" + UUID.nameUUIDFromBytes(absolute.toString().getBytes(UTF_8)));
+      return IN_MEMORY.contains(Files.getFileStore(path).type());
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      return false;
     }
   }
 

@@ -101,14 +101,18 @@ final class DetachStress {
 
   private void cloneAndRemove(RbdPool pool, String child) {
     try (RbdImage image = pool.open(parent)) {
-      image.snapshots().create(child);
+      try {
+        image.snapshots().create(child);
+      } catch (CephException.AlreadyExists e) {
+        // as below
+      }
       pool.cloneImage(parent, child, pool, child, CloneWorkshop.cloneOptions(options));
       image.snapshots().remove(child); // stays until the clone goes
     }
     try {
       pool.remove(child, Progress.NONE);
     } catch (CephException.NotFound e) {
-      // a request to the owner that timed out was repeated, and carried out twice
+      // the owner of the lock carried it out and went, and was asked again
     }
     clones.incrementAndGet();
   }

@@ -58,7 +58,7 @@ final class Shell {
   }
 
   private static List<String> inPrivateMounts(String script) {
-    return List.of("unshare", "-m", "--propagation", "private", "bash", "-euc", script);
+    return List.of("unshare", "-m", "--propagation", "slave", "bash", "-euc", script);
   }
 
   /** Runs a command and hands over its output and errors line by line; answers the exit code. */
