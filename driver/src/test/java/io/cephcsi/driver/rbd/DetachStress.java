@@ -101,20 +101,21 @@ final class DetachStress {
 
   private void cloneAndRemove(RbdPool pool, String child) {
     try (RbdImage image = pool.open(parent)) {
-      try {
-        image.snapshots().create(child);
-      } catch (CephException.AlreadyExists e) {
-        // as below
-      }
+      changed(() -> image.snapshots().create(child));
       pool.cloneImage(parent, child, pool, child, CloneWorkshop.cloneOptions(options));
-      image.snapshots().remove(child); // stays until the clone goes
+      changed(() -> image.snapshots().remove(child)); // stays until the clone goes
     }
-    try {
-      pool.remove(child, Progress.NONE);
-    } catch (CephException.NotFound e) {
-      // the owner of the lock carried it out and went, and was asked again
-    }
+    changed(() -> pool.remove(child, Progress.NONE));
     clones.incrementAndGet();
+  }
+
+  /** The owner of the lock may have carried it out and gone: then the next one is asked again. */
+  private static void changed(Runnable change) {
+    try {
+      change.run();
+    } catch (CephException.AlreadyExists | CephException.NotFound e) {
+      // done already
+    }
   }
 
   /** What a client does. */
