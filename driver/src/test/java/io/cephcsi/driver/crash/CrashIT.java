@@ -258,18 +258,11 @@ class CrashIT extends CrashCase {
             false,
             "calls",
             1,
-            (scene, controller) ->
-                controller.createSnapshot(
-                    scene
-                        .driver()
-                        .snapshotRequest(scene.name(), scene.volume().getVolumeId())
-                        .build()),
+            (scene, controller) -> controller.createSnapshot(imageSnapshot(scene)),
             scene -> {
               Snapshot snapshot =
                   scene.driver().snapshot(scene.name(), scene.volume().getVolumeId());
-              String image =
-                  "csi-snap-"
-                      + snapshot.getSnapshotId().substring(snapshot.getSnapshotId().length() - 36);
+              String image = image(snapshot);
               scene.hasContent(image + "@" + image);
               scene.driver().deleteSnapshot(snapshot.getSnapshotId());
             })
@@ -688,6 +681,10 @@ class CrashIT extends CrashCase {
         .isEqualTo(bytes);
   }
 
+  private static CreateSnapshotRequest imageSnapshot(Scene scene) {
+    return scene.driver().snapshotRequest(scene.name(), scene.volume().getVolumeId()).build();
+  }
+
   private static String image(Snapshot snapshot) {
     String id = snapshot.getSnapshotId();
     return "csi-snap-" + id.substring(id.length() - 36);
@@ -706,12 +703,7 @@ class CrashIT extends CrashCase {
             false,
             "calls",
             2,
-            (scene, controller) ->
-                controller.createSnapshot(
-                    scene
-                        .driver()
-                        .snapshotRequest(scene.name(), scene.volume().getVolumeId())
-                        .build()),
+            (scene, controller) -> controller.createSnapshot(imageSnapshot(scene)),
             scene -> {
               Snapshot snapshot =
                   scene.driver().snapshot(scene.name(), scene.volume().getVolumeId());

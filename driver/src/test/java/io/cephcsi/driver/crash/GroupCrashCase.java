@@ -53,11 +53,6 @@ abstract class GroupCrashCase extends CrashCase {
     return FULL ? 1 : 1 + (int) Math.floorMod(SEED, (long) step);
   }
 
-  /** What is in the pool. */
-  static Set<String> everything() {
-    return POOL.everything();
-  }
-
   /** Sends a call to a driver that halts at a write; false if the call has not so many. */
   static boolean halts(String fault, Scene scene, Call call) throws InterruptedException {
     try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault);
@@ -96,8 +91,7 @@ abstract class GroupCrashCase extends CrashCase {
         .pollInterval(Duration.ofMillis(300))
         .untilAsserted(
             () -> {
-              Set<String> left = everything();
-              left.removeAll(before);
+              Set<String> left = POOL.left(before);
               left.removeIf(object -> object.matches(kept));
               assertThat(left).isEmpty();
             });

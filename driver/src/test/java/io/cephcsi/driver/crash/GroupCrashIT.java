@@ -52,7 +52,7 @@ class GroupCrashIT extends GroupCrashCase {
   private static boolean attempt(
       String fault, Check prepare, Call call, Check after, Check repeated)
       throws InterruptedException {
-    Set<String> objects = everything();
+    Set<String> objects = POOL.everything();
     Scene scene;
     try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
       scene = Scene.set(driver);
@@ -230,7 +230,7 @@ class GroupCrashIT extends GroupCrashCase {
       int write = first(step);
       for (; halted && write < MAX_WRITES; write += FULL ? 1 : step) {
         String fault = when + "," + write + ",calls";
-        Set<String> objects = everything();
+        Set<String> objects = POOL.everything();
         Scene scene;
         try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
           scene = Scene.set(driver);
@@ -310,7 +310,7 @@ class GroupCrashIT extends GroupCrashCase {
   /** Nobody knows yet that the driver is dead: its work is let be until its lock runs out. */
   @Test
   void aDriverIsTakenForAliveUntilItsLockRunsOut() throws InterruptedException {
-    Set<String> objects = everything();
+    Set<String> objects = POOL.everything();
     try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
       Scene scene = Scene.set(driver);
       TestGroups groups = new TestGroups(CLUSTER, driver);

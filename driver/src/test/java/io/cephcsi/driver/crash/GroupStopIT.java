@@ -48,7 +48,7 @@ class GroupStopIT extends GroupCrashCase {
 
   @BeforeEach
   void look() {
-    before = everything();
+    before = POOL.everything();
   }
 
   @AfterEach
@@ -184,7 +184,7 @@ class GroupStopIT extends GroupCrashCase {
     String a = filledVolume("stopped-a", 1);
     String b = filledVolume("stopped-b", 2);
     Map<String, Integer> contents = contents(a, b);
-    before = everything();
+    before = POOL.everything();
     AtomicInteger count = new AtomicInteger();
     atSomeWrites(
         List.of(beforeWrite(16), beforeWrite(26)),
@@ -220,7 +220,7 @@ class GroupStopIT extends GroupCrashCase {
     String b = filledVolume("given-up-b", 2);
     String c = filledVolume("given-up-c", 3);
     Map<String, Integer> contents = contents(a, b, c);
-    before = everything();
+    before = POOL.everything();
     AtomicInteger count = new AtomicInteger();
     atSomeWrites(
         List.of(beforeWrite(16)),

@@ -36,21 +36,21 @@ public final class RbdImage extends ImageProperties {
     return new ImageLayout(size(), info().objectSize(), stripeUnit(), stripeCount());
   }
 
-  static RbdImage open(RbdPool pool, OpenCall call, String operation, String key, String snapshot) {
+  static RbdImage open(RbdPool pool, Opening opening, String key, String snapshot) {
     String path = pool.describe(snapshot.isEmpty() ? key : key + "@" + snapshot);
     long io = pool.io().enter();
     try (NativeArena arena = NativeArena.open()) {
       long out = arena.cell(0);
       long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
       long name = arena.cString(key);
-      int code = call.open(io, name, out, at);
+      int code = opening.call().open(io, name, out, at);
       if (code == -Errno.ENOENT.number()) {
         // Also of an image that was being flattened: its parent's snapshot went while it was
         // opened.
-        code = call.open(io, name, out, at);
+        code = opening.call().open(io, name, out, at);
       }
-      check(code, operation, path);
-      boolean locks = snapshot.isEmpty() && !operation.endsWith("read_only");
+      check(code, opening.operation(), path);
+      boolean locks = opening.writes() && snapshot.isEmpty();
       return new RbdImage(path, pool, locks, arena.getLong(out));
     } finally {
       pool.io().exit();
@@ -199,6 +199,22 @@ public final class RbdImage extends ImageProperties {
   /** The exclusive lock of this image. */
   public ExclusiveLock lock() {
     return new ExclusiveLock(this);
+  }
+
+  /**
+   * A way to open an image.
+   *
+   * @param call the function
+   * @param operation its name
+   * @param writes whether the image can be written then
+   */
+  record Opening(OpenCall call, String operation, boolean writes) {
+    static final Opening BY_NAME = new Opening(LibRbd::rbd_open, "rbd_open", true);
+    static final Opening BY_NAME_READ_ONLY =
+        new Opening(LibRbd::rbd_open_read_only, "rbd_open_read_only", false);
+    static final Opening BY_ID = new Opening(LibRbd::rbd_open_by_id, "rbd_open_by_id", true);
+    static final Opening BY_ID_READ_ONLY =
+        new Opening(LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", false);
   }
 
   /** A function that opens an image. */

@@ -143,12 +143,12 @@ public final class RbdPool {
    * @throws CephException.NotFound if there is none of this name; one in the trash counts as none
    */
   public RbdImage open(String name) {
-    return RbdImage.open(this, LibRbd::rbd_open, "rbd_open", name, "");
+    return RbdImage.open(this, RbdImage.Opening.BY_NAME, name, "");
   }
 
   /** As {@link #open(String)}, at a snapshot: what is read is the snapshot, writes fail. */
   public RbdImage open(String name, String snapshot) {
-    return RbdImage.open(this, LibRbd::rbd_open, "rbd_open", name, snapshot);
+    return RbdImage.open(this, RbdImage.Opening.BY_NAME, name, snapshot);
   }
 
   /**
@@ -157,36 +157,34 @@ public final class RbdPool {
    * EROFS.
    */
   public RbdImage openReadOnly(String name) {
-    return RbdImage.open(this, LibRbd::rbd_open_read_only, "rbd_open_read_only", name, "");
+    return RbdImage.open(this, RbdImage.Opening.BY_NAME_READ_ONLY, name, "");
   }
 
   /** As {@link #openReadOnly(String)}, at a snapshot. */
   public RbdImage openReadOnly(String name, String snapshot) {
-    return RbdImage.open(this, LibRbd::rbd_open_read_only, "rbd_open_read_only", name, snapshot);
+    return RbdImage.open(this, RbdImage.Opening.BY_NAME_READ_ONLY, name, snapshot);
   }
 
   /**
    * As {@link #open(String)}, by the image's id: also one in the trash ({@code rbd_open_by_id}).
    */
   public RbdImage openById(String id) {
-    return RbdImage.open(this, LibRbd::rbd_open_by_id, "rbd_open_by_id", id, "");
+    return RbdImage.open(this, RbdImage.Opening.BY_ID, id, "");
   }
 
   /** As {@link #openById(String)}, at a snapshot. */
   public RbdImage openById(String id, String snapshot) {
-    return RbdImage.open(this, LibRbd::rbd_open_by_id, "rbd_open_by_id", id, snapshot);
+    return RbdImage.open(this, RbdImage.Opening.BY_ID, id, snapshot);
   }
 
   /** As {@link #openReadOnly(String)}, by the image's id ({@code rbd_open_by_id_read_only}). */
   public RbdImage openByIdReadOnly(String id) {
-    return RbdImage.open(
-        this, LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", id, "");
+    return RbdImage.open(this, RbdImage.Opening.BY_ID_READ_ONLY, id, "");
   }
 
   /** As {@link #openByIdReadOnly(String)}, at a snapshot. */
   public RbdImage openByIdReadOnly(String id, String snapshot) {
-    return RbdImage.open(
-        this, LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", id, snapshot);
+    return RbdImage.open(this, RbdImage.Opening.BY_ID_READ_ONLY, id, snapshot);
   }
 
   /** All images, without those in the trash ({@code rbd_list2}). */
