@@ -10,10 +10,12 @@ import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** The program itself, in a process of its own, as an RBD and a CephFS driver of a cluster. */
+/** The program itself, in a process of its own, as an RBD (and a CephFS) driver of a cluster. */
 @SuppressWarnings("NullAway.Init") // start comes first
 final class DriverState {
   private static final String PROGRAM = "driver/target/ceph-csi/bin/ceph-csi";
@@ -32,15 +34,16 @@ final class DriverState {
 
   /** Starts the driver and waits until it serves. */
   void start() throws IOException, InterruptedException {
-    start(BenchCluster.conf());
+    start(BenchCluster.conf(), true);
   }
 
   /**
    * Starts the driver and waits until it answers a Probe.
    *
+   * @param cephFsToo serves RBD and CephFS, by a configuration file; else RBD, by options
    * @return the milliseconds that this took
    */
-  double start(Path conf) throws IOException, InterruptedException {
+  double start(Path conf, boolean cephFsToo) throws IOException, InterruptedException {
     folder = Files.createTempDirectory("driver");
     String monitors;
     try (RadosCluster cluster = RbdImages.connection(conf)) {
@@ -57,6 +60,34 @@ final class DriverState {
     Files.writeString(
         clusters,
         "[{\"clusterID\": \"" + CLUSTER_ID + "\", \"monitors\": [\"" + monitors + "\"]}]");
+    channels = new SocketChannels();
+    Path socket = folder.resolve("rbd.sock");
+    List<String> command = new ArrayList<>(List.of(program(), "serve"));
+    command.addAll(
+        cephFsToo
+            ? List.of("--config", config(clusters, socket).toString())
+            : List.of(
+                "--type=rbd",
+                "--controllerserver",
+                "--endpoint=unix://" + socket,
+                "--clusters-file=" + clusters));
+    long start = System.nanoTime();
+    process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(folder.resolve("driver.log").toFile())
+            .start();
+    channel = awaitProbe(socket, start);
+    double millis = (System.nanoTime() - start) / 1e6;
+    if (cephFsToo) {
+      cephFs = channels.open(folder.resolve("cephfs.sock"));
+    }
+    parameters = Map.of("clusterID", CLUSTER_ID, "pool", RbdImages.POOL);
+    cephFsParameters = Map.of("clusterID", CLUSTER_ID, "fsName", "cephfs");
+    return millis;
+  }
+
+  private Path config(Path clusters, Path socket) throws IOException {
     Path config = folder.resolve("drivers.yaml");
     Files.writeString(
         config,
@@ -66,20 +97,8 @@ final class DriverState {
           - {type: rbd, endpoint: "unix://%s", controller: true}
           - {type: cephfs, endpoint: "unix://%s", controller: true}
         """
-            .formatted(clusters, folder.resolve("rbd.sock"), folder.resolve("cephfs.sock")));
-    channels = new SocketChannels();
-    long start = System.nanoTime();
-    process =
-        new ProcessBuilder(program(), "serve", "--config", config.toString())
-            .redirectErrorStream(true)
-            .redirectOutput(folder.resolve("driver.log").toFile())
-            .start();
-    channel = awaitProbe(folder.resolve("rbd.sock"), start);
-    double millis = (System.nanoTime() - start) / 1e6;
-    cephFs = channels.open(folder.resolve("cephfs.sock"));
-    parameters = Map.of("clusterID", CLUSTER_ID, "pool", RbdImages.POOL);
-    cephFsParameters = Map.of("clusterID", CLUSTER_ID, "fsName", "cephfs");
-    return millis;
+            .formatted(clusters, socket, folder.resolve("cephfs.sock")));
+    return config;
   }
 
   private static String program() {
@@ -121,7 +140,9 @@ final class DriverState {
   /** Ends the driver. */
   void stop() throws IOException, InterruptedException {
     channel.shutdownNow();
-    cephFs.shutdownNow();
+    if (cephFs != null) {
+      cephFs.shutdownNow();
+    }
     channels.close();
     process.destroy();
     if (!process.waitFor(START_SECONDS, TimeUnit.SECONDS)) {

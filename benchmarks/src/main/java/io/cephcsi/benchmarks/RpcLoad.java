@@ -30,6 +30,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +41,8 @@ import org.jspecify.annotations.Nullable;
 public final class RpcLoad {
   private static final double TICKS_PER_SECOND = 100; // USER_HZ of Linux on x86-64 and arm64
   private static final long BYTES = 64L << 20;
+  private static final long QUIET_MILLIS = 2000;
+  private static final long SETTLE_SECONDS = 120;
   private static final int WARM_CALLS = 60; // of each kind: a driver runs for weeks
 
   private final ControllerBlockingStub controller;
@@ -102,6 +105,7 @@ public final class RpcLoad {
 
   private void run() throws Exception {
     measure(Math.max(2, WARM_CALLS / clients), new LinkedHashMap<>());
+    settle(); // what the deleted volumes left to do is not part of the next call
     Map<String, Sample> samples = new LinkedHashMap<>();
     measure(rounds, samples);
     System.out.printf(
@@ -116,6 +120,31 @@ public final class RpcLoad {
                 sample.percentile(50),
                 sample.percentile(99),
                 sample.cpuMillis / sample.millis.length));
+    System.out.printf(
+        Locale.ROOT,
+        "%-34s %10s %10s %14.1f%n",
+        "afterwards, for each volume",
+        "",
+        "",
+        settle() / (rounds * clients));
+  }
+
+  /**
+   * Waits until the driver does nothing any more, as an image in the trash is removed later.
+   *
+   * @return the milliseconds of CPU that it took until then
+   */
+  private double settle() throws IOException, InterruptedException {
+    long first = driverTicks();
+    long before;
+    long now = first;
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SETTLE_SECONDS);
+    do {
+      before = now;
+      Thread.sleep(QUIET_MILLIS);
+      now = driverTicks();
+    } while (now - before > 1 && System.nanoTime() < end);
+    return (now - first) * 1000.0 / TICKS_PER_SECOND;
   }
 
   private void measure(int count, Map<String, Sample> samples) throws Exception {

@@ -33,9 +33,13 @@ final class RpcQuestion implements Question {
   @Override
   public List<Finding> ask(BenchSetup setup) throws Exception {
     List<Finding> findings = new ArrayList<>();
-    findings.add(starts(setup));
+    findings.add(
+        starts(setup, false, "start", "from process start to the first answer")
+            .withinItself(START_LIMIT));
+    findings.add(
+        starts(setup, true, "start-both", "the same, of a process that serves RBD and CephFS"));
     DriverState driver = new DriverState();
-    driver.start(setup.conf());
+    driver.start(setup.conf(), true);
     try {
       findings.addAll(calls(setup, driver));
       int volumes = setup.scaled(1000, 160);
@@ -54,15 +58,15 @@ final class RpcQuestion implements Question {
     return findings;
   }
 
-  private static Finding starts(BenchSetup setup) throws IOException, InterruptedException {
+  private static Finding starts(BenchSetup setup, boolean cephFsToo, String id, String title)
+      throws IOException, InterruptedException {
     double[] millis = new double[setup.scaled(11, 7)];
     for (int i = -2; i < millis.length; i++) {
       DriverState driver = new DriverState();
-      millis[Math.max(i, 0)] = driver.start(setup.conf());
+      millis[Math.max(i, 0)] = driver.start(setup.conf(), cephFsToo);
       driver.stop();
     }
-    return Finding.time("start", "from process start to the first answer", "ms", millis)
-        .withinItself(START_LIMIT);
+    return Finding.time(id, title, "ms", millis);
   }
 
   private static List<Finding> calls(BenchSetup setup, DriverState driver)

@@ -23,7 +23,7 @@ final class ShallowQuestion implements Question {
   @Override
   public List<Finding> ask(BenchSetup setup) throws IOException, InterruptedException {
     DriverState driver = new DriverState();
-    driver.start(setup.conf());
+    driver.start(setup.conf(), true);
     try {
       return measure(setup, new Calls(driver));
     } finally {

@@ -6,6 +6,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import java.io.PrintWriter;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -15,7 +16,7 @@ import picocli.CommandLine.Spec;
 
 /** The program: {@code ceph-csi}. */
 @Command(
-    name = "ceph-csi",
+    name = DriverMain.NAME,
     description = "A CSI driver for Ceph that talks to the cluster through Ceph's own libraries.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
@@ -27,6 +28,8 @@ import picocli.CommandLine.Spec;
       "deployment work as they are."
     })
 public final class DriverMain implements Runnable {
+  static final String NAME = "ceph-csi";
+
   /** The command could not do its work. */
   static final int EXIT_FAILED = 1;
 
@@ -63,21 +66,32 @@ public final class DriverMain implements Runnable {
 
   static int run(PrintWriter out, PrintWriter err, String... args) {
     List<String> words = GoFlags.normalize(args);
-    CommandLine program = new CommandLine(new DriverMain());
-    commands(words).forEach(program::addSubcommand);
+    CommandLine program =
+        named(words)
+            .map(DriverMain::only)
+            .orElseGet(
+                () -> {
+                  CommandLine all = new CommandLine(new DriverMain());
+                  COMMANDS.forEach(all::addSubcommand);
+                  return all;
+                });
     withErrors(program);
     program.setOut(out);
     program.setErr(err);
     return program.execute(words.toArray(new String[0]));
   }
 
-  /** The command that is named, alone: reading the options of all takes a third of the start. */
-  private static List<Class<?>> commands(List<String> words) {
+  /** The command that is named. */
+  private static Optional<Class<?>> named(List<String> words) {
     return COMMANDS.stream()
         .filter(command -> !words.isEmpty() && words.get(0).equals(name(command)))
-        .findFirst()
-        .<List<Class<?>>>map(List::of)
-        .orElse(COMMANDS);
+        .findFirst();
+  }
+
+  /** The program with one command: reading the options of all takes a third of the start. */
+  private static CommandLine only(Class<?> command) {
+    CommandSpec program = CommandSpec.create().name(NAME);
+    return new CommandLine(program).addSubcommand(command);
   }
 
   private static String name(Class<?> command) {

@@ -94,7 +94,7 @@ public final class DriverProcess implements AutoCloseable {
     this.clusters = new ClusterDirectory(config.clustersFile());
     this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
-    this.probe = MonitorProbe.start(clusters);
+    this.probe = new MonitorProbe(clusters);
     metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
   }
 
@@ -113,6 +113,9 @@ public final class DriverProcess implements AutoCloseable {
         HTTPServer http = process.metrics.serve(config.metrics());
         process.others.push(http);
       }
+      // Last: they would take the time of what a caller waits for.
+      EarlyStart.loadAnswers();
+      process.probe.start();
       return process;
     } catch (IOException | RuntimeException e) {
       process.close();

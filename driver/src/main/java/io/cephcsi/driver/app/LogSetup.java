@@ -2,7 +2,6 @@ package io.cephcsi.driver.app;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.LoggerContext;
-import ch.qos.logback.classic.encoder.PatternLayoutEncoder;
 import ch.qos.logback.classic.spi.Configurator;
 import ch.qos.logback.classic.spi.ConfiguratorRank;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -19,11 +18,6 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
   /** The system property that names a configuration of logback's own. */
   static final String CONFIGURATION = "logback.configurationFile";
 
-  // In UTC: rules of time zones come from services, for which all libraries would be looked
-  // through.
-  private static final String PATTERN =
-      "%d{\"yyyy-MM-dd'T'HH:mm:ss.SSSXXX\", Z} %-5level %logger{0} %msg%n";
-
   /** Made by logback. */
   public LogSetup() {}
 
@@ -32,9 +26,8 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     if (System.getProperty(CONFIGURATION) != null) {
       return ExecutionStatus.INVOKE_NEXT_IF_ANY;
     }
-    PatternLayoutEncoder encoder = new PatternLayoutEncoder();
+    LineEncoder encoder = new LineEncoder();
     encoder.setContext(context);
-    encoder.setPattern(PATTERN);
     encoder.start();
     ConsoleAppender<ILoggingEvent> stderr = new ConsoleAppender<>();
     stderr.setContext(context);

@@ -1,11 +1,11 @@
 package io.cephcsi.driver.app;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.fsck.BackingSnapshots;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.Json;
 import java.util.Map;
 import java.util.Optional;
 
@@ -18,7 +18,6 @@ import java.util.Optional;
  */
 record ManagerSnapshots(RadosCluster cluster, String fileSystem, String group)
     implements BackingSnapshots {
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   @Override
   public boolean exists(JournalEntry snapshot) {
@@ -41,7 +40,7 @@ record ManagerSnapshots(RadosCluster cluster, String fileSystem, String group)
             "snap_name",
             snapshot.name());
     try {
-      cluster.mgrCommand(JSON.writeValueAsString(command));
+      cluster.mgrCommand(Json.mapper().writeValueAsString(command));
       return true;
     } catch (CephException.NotFound e) {
       return false;

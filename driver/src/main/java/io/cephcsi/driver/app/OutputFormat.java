@@ -1,8 +1,8 @@
 package io.cephcsi.driver.app;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.driver.volume.Json;
 import java.io.PrintWriter;
 import java.util.function.Consumer;
 
@@ -10,8 +10,6 @@ import java.util.function.Consumer;
 enum OutputFormat {
   table,
   json;
-
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   /**
    * Prints in this form.
@@ -23,10 +21,10 @@ enum OutputFormat {
     if (this == table) {
       asTable.accept(out);
     } else {
-      ObjectNode root = JSON.createObjectNode();
+      ObjectNode root = Json.mapper().createObjectNode();
       asJson.accept(root);
       try {
-        out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(root));
+        out.println(Json.mapper().writerWithDefaultPrettyPrinter().writeValueAsString(root));
       } catch (JsonProcessingException e) {
         throw new IllegalStateException(e); // a tree can always be written
       }

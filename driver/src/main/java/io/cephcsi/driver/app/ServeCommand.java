@@ -25,6 +25,7 @@ import picocli.CommandLine.Option;
       "until SIGTERM or SIGINT."
     },
     mixinStandardHelpOptions = true,
+    addMethodSubcommands = false, // not looked for: it takes time
     versionProvider = Version.class,
     showDefaultValues = true,
     sortOptions = false,

@@ -2,9 +2,9 @@ package io.cephcsi.driver.cephfs;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
@@ -31,7 +31,6 @@ import org.slf4j.LoggerFactory;
  */
 record Quiesce(ManagerCommands manager, String fileSystem, String group, String id) {
   private static final Logger LOG = LoggerFactory.getLogger(Quiesce.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String PREFIX = "fs quiesce";
 
   /** The states of a set, as the MDS names them. */
@@ -166,7 +165,8 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
     command.put("set_id", id);
     command.putAll(more);
     try {
-      return decode(JSON.readTree(manager.send(JSON.writeValueAsString(command))));
+      return decode(
+          Json.mapper().readTree(manager.send(Json.mapper().writeValueAsString(command))));
     } catch (JsonProcessingException e) {
       throw new VolumeException(
           Reason.UNAVAILABLE, "the answer to \"" + PREFIX + "\" is not JSON", e);

@@ -2,9 +2,9 @@ package io.cephcsi.driver.cephfs;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -25,7 +25,6 @@ final class SubvolumeAdmin {
   private static final String MODE = "777";
 
   private static final int RESIZES = 3;
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String NAME = "sub_name";
   private static final String SNAPSHOT = "snap_name";
 
@@ -245,7 +244,7 @@ final class SubvolumeAdmin {
 
   private static JsonNode parse(String prefix, String text) {
     try {
-      return JSON.readTree(text.isBlank() ? "{}" : text);
+      return Json.mapper().readTree(text.isBlank() ? "{}" : text);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the manager's answer to \"" + prefix + "\" is not JSON", e);
     }
@@ -258,7 +257,7 @@ final class SubvolumeAdmin {
     command.put("vol_name", fileSystem);
     command.putAll(more);
     try {
-      return manager.send(JSON.writeValueAsString(command));
+      return manager.send(Json.mapper().writeValueAsString(command));
     } catch (CephException.NotFound e) {
       requireFileSystem(e);
       throw e;

@@ -1,8 +1,7 @@
 package io.cephcsi.driver.cluster;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -11,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +26,6 @@ public final class ClusterDirectory {
   public static final Path DEFAULT_FILE = Path.of("/etc/ceph-csi-config/config.json");
 
   private static final Logger LOG = LoggerFactory.getLogger(ClusterDirectory.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Path file;
   private @Nullable Snapshot current;
@@ -114,17 +111,17 @@ public final class ClusterDirectory {
   }
 
   private Map<String, ClusterConfig> read() throws IOException {
-    JsonNode root;
+    Object root;
     try {
-      root = JSON.readTree(Files.readAllBytes(file));
+      root = Json.tree(Files.readAllBytes(file));
     } catch (JsonProcessingException e) {
       throw new IOException("is not JSON: " + e.getOriginalMessage(), e);
     }
-    if (!root.isArray()) {
+    if (!(root instanceof List<?> list)) {
       throw new IOException("must be a JSON list of clusters");
     }
     Map<String, ClusterConfig> clusters = new LinkedHashMap<>();
-    for (JsonNode node : root) {
+    for (Object node : list) {
       ClusterConfig config = cluster(node);
       if (clusters.put(config.clusterId(), config) != null) {
         throw new IOException("names clusterID \"" + config.clusterId() + "\" twice");
@@ -133,42 +130,54 @@ public final class ClusterDirectory {
     return Map.copyOf(clusters);
   }
 
-  private static ClusterConfig cluster(JsonNode node) throws IOException {
-    String clusterId = node.path("clusterID").asText("");
+  private static ClusterConfig cluster(Object node) throws IOException {
+    String clusterId = text(node, "clusterID");
     if (clusterId.isEmpty()) {
       throw new IOException("has a cluster without clusterID");
     }
-    List<String> monitors = new ArrayList<>();
-    node.path("monitors").forEach(monitor -> monitors.add(monitor.asText()));
+    List<String> monitors = texts(node, "monitors");
     if (monitors.isEmpty()) {
       throw new IOException("cluster \"" + clusterId + "\" has no monitors");
     }
     return new ClusterConfig(
         clusterId,
         monitors,
-        node.path("rbd").path("radosNamespace").asText(""),
-        text(node.path("cephFS").path("radosNamespace"), ClusterConfig.CEPHFS_DEFAULT),
-        text(node.path("cephFS").path("subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT),
+        text(node, "rbd", "radosNamespace"),
+        or(text(node, "cephFS", "radosNamespace"), ClusterConfig.CEPHFS_DEFAULT),
+        or(text(node, "cephFS", "subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT),
         nodeSide(node));
   }
 
-  private static NodeSide nodeSide(JsonNode node) {
-    List<String> labels = new ArrayList<>();
-    if (node.path("readAffinity").path("enabled").asBoolean(false)) {
-      node.path("readAffinity")
-          .path("crushLocationLabels")
-          .forEach(label -> labels.add(label.asText()));
-    }
+  private static NodeSide nodeSide(Object node) {
+    boolean readAffinity = Boolean.parseBoolean(text(node, "readAffinity", "enabled"));
     return new NodeSide(
-        node.path("cephFS").path("kernelMountOptions").asText(""),
-        node.path("cephFS").path("fuseMountOptions").asText(""),
-        node.path("rbd").path("netNamespaceFilePath").asText(""),
-        node.path("cephFS").path("netNamespaceFilePath").asText(""),
-        labels);
+        text(node, "cephFS", "kernelMountOptions"),
+        text(node, "cephFS", "fuseMountOptions"),
+        text(node, "rbd", "netNamespaceFilePath"),
+        text(node, "cephFS", "netNamespaceFilePath"),
+        readAffinity ? texts(node, "readAffinity", "crushLocationLabels") : List.of());
   }
 
-  private static String text(JsonNode node, String whenEmpty) {
-    String text = node.asText("");
+  /** What stands under some names within each other; nothing if it is missing. */
+  private static @Nullable Object at(Object node, String... names) {
+    @Nullable Object found = node;
+    for (String name : names) {
+      found = found instanceof Map<?, ?> object ? object.get(name) : null;
+    }
+    return found;
+  }
+
+  private static String text(Object node, String... names) {
+    return at(node, names) instanceof String text ? text : "";
+  }
+
+  private static List<String> texts(Object node, String... names) {
+    return at(node, names) instanceof List<?> list
+        ? list.stream().map(value -> value instanceof String text ? text : "").toList()
+        : List.of();
+  }
+
+  private static String or(String text, String whenEmpty) {
     return text.isEmpty() ? whenEmpty : text;
   }
 

@@ -23,17 +23,16 @@ public final class MonitorProbe implements AutoCloseable {
   private final Thread thread;
   private volatile boolean reached;
 
-  private MonitorProbe(ClusterDirectory clusters) {
+  /** Looks for the clusters of a directory, once it is started. */
+  public MonitorProbe(ClusterDirectory clusters) {
     this.clusters = clusters;
     this.thread = new Thread(this::tryUntilReached, "monitor-probe");
     thread.setDaemon(true);
   }
 
-  /** Starts looking, in the background. */
-  public static MonitorProbe start(ClusterDirectory clusters) {
-    MonitorProbe probe = new MonitorProbe(clusters);
-    probe.thread.start();
-    return probe;
+  /** Starts looking, in the background; called once. */
+  public void start() {
+    thread.start();
   }
 
   /** Whether a monitor of a configured cluster answered; does not block. */

@@ -2,8 +2,8 @@ package io.cephcsi.driver.cluster;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -21,7 +21,6 @@ import java.util.regex.Pattern;
 
 /** Questions to the monitors as typed calls; each is one round trip. */
 public final class MonitorQueries {
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String SEVERE = "HEALTH_ERR";
   private static final Pattern RELEASE = Pattern.compile("^ceph version (\\d{1,4})\\.");
   private static final List<String> OF_DATA = List.of("OSD_", "POOL_", "PG_", "OBJECT_", "MON_");
@@ -182,7 +181,8 @@ public final class MonitorQueries {
     command.put("format", "json");
     command.putAll(more);
     try {
-      return JSON.readTree(cluster.monCommand(JSON.writeValueAsString(command)).text());
+      return Json.mapper()
+          .readTree(cluster.monCommand(Json.mapper().writeValueAsString(command)).text());
     } catch (JsonProcessingException e) {
       throw new VolumeException(
           VolumeException.Reason.UNAVAILABLE,

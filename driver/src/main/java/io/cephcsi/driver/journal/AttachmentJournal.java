@@ -4,11 +4,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.volume.Attachment;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -51,7 +51,6 @@ public final class AttachmentJournal {
   private static final Logger LOG = LoggerFactory.getLogger(AttachmentJournal.class);
   private static final int ATTEMPTS = 20;
   private static final byte[] ABSENT = {};
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final IoContext pool;
   private final Journal journal;
@@ -257,7 +256,7 @@ public final class AttachmentJournal {
     value.put(MODE, attachment.mode());
     value.put(ACCESS, attachment.access());
     try {
-      return JSON.writeValueAsString(value).getBytes(UTF_8);
+      return Json.mapper().writeValueAsString(value).getBytes(UTF_8);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a map of strings is always JSON", e);
     }
@@ -267,9 +266,9 @@ public final class AttachmentJournal {
   private static Attachment decode(String nodeId, String value) {
     JsonNode json;
     try {
-      json = JSON.readTree(value);
+      json = Json.mapper().readTree(value);
     } catch (JsonProcessingException e) {
-      json = JSON.createObjectNode();
+      json = Json.mapper().createObjectNode();
     }
     return new Attachment(
         nodeId,

@@ -3,7 +3,7 @@ package io.cephcsi.driver.node;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.driver.volume.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -22,7 +22,6 @@ final class MachineProtocol implements AutoCloseable {
   private static final Duration DEADLINE = Duration.ofSeconds(20);
   private static final int MAX_LINE = 1 << 20;
   private static final Logger LOG = LoggerFactory.getLogger(MachineProtocol.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final SocketChannel channel;
   private final Selector selector;
@@ -78,14 +77,15 @@ final class MachineProtocol implements AutoCloseable {
   }
 
   private JsonNode answer(String command, Map<String, Object> arguments) throws IOException {
-    byte[] request = JSON.writeValueAsBytes(Map.of("execute", command, "arguments", arguments));
+    byte[] request =
+        Json.mapper().writeValueAsBytes(Map.of("execute", command, "arguments", arguments));
     ByteBuffer bytes = ByteBuffer.allocate(request.length + 1).put(request).put((byte) '\n').flip();
     while (bytes.hasRemaining()) {
       channel.write(bytes); // a command is short: the socket's buffer takes it
     }
-    JsonNode answer = JSON.readTree(line());
+    JsonNode answer = Json.mapper().readTree(line());
     while (answer.has("event")) {
-      answer = JSON.readTree(line());
+      answer = Json.mapper().readTree(line());
     }
     return answer;
   }

@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -39,7 +39,6 @@ public record StagedImage(
   static final String FILE = "image-meta.json";
 
   private static final int VERSION = 3;
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   /** One that is not encrypted. */
   public StagedImage(
@@ -51,7 +50,7 @@ public record StagedImage(
   public static Optional<StagedImage> read(Path stagingPath) {
     Path file = stagingPath.resolve(FILE);
     try {
-      JsonNode json = JSON.readTree(Files.readAllBytes(file));
+      JsonNode json = Json.mapper().readTree(Files.readAllBytes(file));
       String pool = json.path("pool").asText("");
       String image = json.path("image").asText("");
       if (pool.isEmpty() || image.isEmpty()) {
@@ -93,7 +92,7 @@ public record StagedImage(
 
   /** Writes the file, whole or not at all; it survives a crash of the machine. */
   public void write(Path stagingPath) {
-    ObjectNode json = JSON.createObjectNode();
+    ObjectNode json = Json.mapper().createObjectNode();
     json.put("Version", VERSION);
     json.put("pool", image.pool());
     json.put("radosNamespace", image.namespace());

@@ -2,8 +2,8 @@ package io.cephcsi.driver.node;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.type.TypeReference;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -36,7 +36,6 @@ record StorageDaemon(Path folder) {
   private static final String SHOWN = "shown";
 
   private static final String NAME = "node-name";
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final Duration START = Duration.ofSeconds(45);
   private static final Duration END = Duration.ofSeconds(30);
   private static final Duration KILLED = Duration.ofSeconds(5);
@@ -145,7 +144,7 @@ record StorageDaemon(Path folder) {
 
   private static String json(Map<String, Object> node) {
     try {
-      return JSON.writeValueAsString(node);
+      return Json.mapper().writeValueAsString(node);
     } catch (JsonProcessingException e) {
       throw new UncheckedIOException(e);
     }
@@ -195,7 +194,7 @@ record StorageDaemon(Path folder) {
     for (String word : words) {
       if (word.startsWith("{")) {
         try {
-          Map<String, Object> node = JSON.readValue(word, new TypeReference<>() {});
+          Map<String, Object> node = Json.mapper().readValue(word, new TypeReference<>() {});
           nodes.put(String.valueOf(node.get(NAME)), node);
         } catch (JsonProcessingException e) {
           throw new UncheckedIOException(e);

@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.ClusterWorkers;
+import io.cephcsi.driver.volume.Json;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,7 +25,6 @@ import org.slf4j.LoggerFactory;
  */
 final class MgrTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
   private static final Duration SILENCE = Duration.ofMinutes(1);
 
@@ -85,8 +84,9 @@ final class MgrTasks implements AutoCloseable {
   private static String command(IoContext io, String prefix, String specKey, String image) {
     String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
     try {
-      return JSON.writeValueAsString(
-          Map.of("prefix", prefix, specKey, io.pool() + "/" + space + image, "format", "json"));
+      return Json.mapper()
+          .writeValueAsString(
+              Map.of("prefix", prefix, specKey, io.pool() + "/" + space + image, "format", "json"));
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a map of strings is always JSON", e);
     }

@@ -2,7 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -25,7 +25,6 @@ import java.util.stream.Stream;
  */
 public final class TopologyPools {
   static final String PARAMETER = "topologyConstrainedPools";
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final List<Pool> pools;
 
@@ -45,7 +44,7 @@ public final class TopologyPools {
     }
     JsonNode root;
     try {
-      root = JSON.readTree(text);
+      root = Json.mapper().readTree(text);
     } catch (JsonProcessingException e) {
       throw VolumeException.invalid(
           "parameters: " + PARAMETER + " is not JSON: " + e.getOriginalMessage());

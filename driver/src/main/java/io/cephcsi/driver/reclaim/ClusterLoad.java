@@ -2,10 +2,10 @@ package io.cephcsi.driver.reclaim;
 
 import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -24,7 +24,6 @@ import org.slf4j.LoggerFactory;
  */
 final class ClusterLoad implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ClusterLoad.class);
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   /**
    * Health checks that say so: slow operations, and data that is being recovered. Full OSDs are
@@ -126,7 +125,7 @@ final class ClusterLoad implements AutoCloseable {
   /** The first check in the answer of {@code health} that reclaim must wait for. */
   static Optional<String> urgent(byte[] health) {
     try {
-      JsonNode checks = JSON.readTree(health).path("checks");
+      JsonNode checks = Json.mapper().readTree(health).path("checks");
       return URGENT.stream()
           .filter(name -> checks.has(name) && !checks.get(name).path("muted").asBoolean(false))
           .findFirst();

@@ -1,0 +1,67 @@
+package io.cephcsi.driver.app;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.IThrowableProxy;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
+import ch.qos.logback.core.encoder.EncoderBase;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+
+/**
+ * A line of the log: time in UTC, level, the class that says it, the message; below it the stack of
+ * what was thrown. Logback's patterns say the same, and take a tenth of the start to be understood.
+ */
+final class LineEncoder extends EncoderBase<ILoggingEvent> {
+  private static final byte[] NOTHING = {};
+  private static final int NANOS_PER_MILLI = 1_000_000;
+  private static final int LEVEL_WIDTH = 5;
+
+  @Override
+  public byte[] encode(ILoggingEvent event) {
+    StringBuilder line = new StringBuilder(160);
+    time(line, event.getTimeStamp());
+    String level = event.getLevel().toString();
+    line.append(' ').append(level).append(" ".repeat(Math.max(0, LEVEL_WIDTH - level.length())));
+    String logger = event.getLoggerName();
+    line.append(' ').append(logger, logger.lastIndexOf('.') + 1, logger.length());
+    line.append(' ').append(event.getFormattedMessage()).append('\n');
+    IThrowableProxy thrown = event.getThrowableProxy();
+    if (thrown != null) {
+      line.append(ThrowableProxyUtil.asString(thrown));
+    }
+    return line.toString().getBytes(UTF_8);
+  }
+
+  /** As 2026-01-31T23:59:59.001Z. */
+  private static void time(StringBuilder line, long millis) {
+    Instant instant = Instant.ofEpochMilli(millis);
+    LocalDateTime time =
+        LocalDateTime.ofEpochSecond(instant.getEpochSecond(), instant.getNano(), ZoneOffset.UTC);
+    line.append(time.getYear());
+    padded(line.append('-'), time.getMonthValue(), 2);
+    padded(line.append('-'), time.getDayOfMonth(), 2);
+    padded(line.append('T'), time.getHour(), 2);
+    padded(line.append(':'), time.getMinute(), 2);
+    padded(line.append(':'), time.getSecond(), 2);
+    padded(line.append('.'), time.getNano() / NANOS_PER_MILLI, 3);
+    line.append('Z');
+  }
+
+  private static void padded(StringBuilder line, int number, int width) {
+    String digits = Integer.toString(number);
+    line.append("0".repeat(width - digits.length())).append(digits);
+  }
+
+  @Override
+  public byte[] headerBytes() {
+    return NOTHING;
+  }
+
+  @Override
+  public byte[] footerBytes() {
+    return NOTHING;
+  }
+}
