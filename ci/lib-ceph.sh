@@ -134,11 +134,11 @@ remove_cluster() {
   rm -rf "$dir"
 }
 
-# watch_owner PID: a small process that takes the cluster down after PID has ended.
+# watch_owner PID: a small process that takes the cluster down after PID has ended, unless it is gone.
 watch_owner() {
   # shellcheck disable=SC2016
-  detached bash -c 'tail --pid="$1" -f /dev/null; exec "$2" down "$3"' watch "$1" "$(readlink -f "$0")" "$name" \
-    </dev/null >/dev/null 2>&1 &
+  detached bash -c 'tail --pid="$1" -f /dev/null; [[ ! -d $4 ]] || exec "$2" down "$3"' watch "$1" "$(readlink -f "$0")" \
+    "$name" "$dir" </dev/null >/dev/null 2>&1 &
   disown $!
 }
 
