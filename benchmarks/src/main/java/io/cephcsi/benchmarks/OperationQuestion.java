@@ -47,6 +47,9 @@ final class OperationQuestion implements Question {
       write(io, COMPILED);
       async(io, COMPILED);
       plain(io, COMPILED);
+      for (int i = 0; i < COMPILED; i++) {
+        otherIo.write("bench-rados-java", VALUE);
+      }
       for (int round = -rounds / 4; round < rounds; round++) { // the first ones warm up
         int at = Math.max(round, 0);
         double[] built = inTurns(setup, () -> build(), baseline, "build", BUILDS);

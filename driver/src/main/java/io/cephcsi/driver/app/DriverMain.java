@@ -85,6 +85,7 @@ public final class DriverMain implements Runnable {
   private static Optional<Class<?>> named(List<String> words) {
     return COMMANDS.stream()
         .filter(command -> !words.isEmpty() && words.get(0).equals(name(command)))
+        .filter(command -> command != CommandLine.HelpCommand.class) // it tells of all others
         .findFirst();
   }
 
@@ -95,9 +96,7 @@ public final class DriverMain implements Runnable {
   }
 
   private static String name(Class<?> command) {
-    return command == CommandLine.HelpCommand.class
-        ? "" // tells of all others
-        : command.getAnnotation(Command.class).name();
+    return command.getAnnotation(Command.class).name();
   }
 
   /** Lets a program say what went wrong in one line. */
