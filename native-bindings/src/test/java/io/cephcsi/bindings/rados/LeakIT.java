@@ -137,7 +137,8 @@ class LeakIT {
     // One buffer of 256 KiB kept from each round would be 212 MiB.
     assertThat(ProcessState.mallocBytes() - before).isLessThan(20L << 20);
 
-    // The check can fail.
+    // The check can fail. Meanwhile the connection frees what it has of the rounds before: 15 MiB
+    // were seen.
     List<ReadOperation> kept = new ArrayList<>();
     long base = ProcessState.mallocBytes();
     for (int i = 0; i < 850; i++) {
@@ -145,7 +146,7 @@ class LeakIT {
       op.read(0, large.length);
       kept.add(op);
     }
-    assertThat(ProcessState.mallocBytes() - base).isGreaterThan(200L << 20);
+    assertThat(ProcessState.mallocBytes() - base).isGreaterThan(150L << 20);
     kept.forEach(ReadOperation::close);
   }
 
