@@ -36,7 +36,7 @@ record GroupStanding(Kind kind, RbdPool pool, String group, Optional<OpenGroup> 
     SNAPSHOT,
     /** It was left in the group by a process that died. */
     STALE,
-    /** The group was removed while the image was put in, and the image alone knows of it. */
+    /** The group was removed while the image was put in: it has no name any more. */
     VANISHED,
     /** No driver made the group. */
     FOREIGN
@@ -53,8 +53,7 @@ record GroupStanding(Kind kind, RbdPool pool, String group, Optional<OpenGroup> 
     RbdPool pool = new RbdPool(io);
     Optional<String> name = GroupHeader.name(io, link.groupId());
     if (name.isEmpty()) {
-      Kind kind = GroupHeader.exists(io, link.groupId()) ? Kind.FOREIGN : Kind.VANISHED;
-      return plain(kind, pool, "with id " + link.groupId());
+      return plain(Kind.VANISHED, pool, "with id " + link.groupId());
     }
     Optional<OpenGroup> group = recovery.find(volume.lease(), io, name.get());
     if (group.isEmpty()) {
@@ -100,6 +99,7 @@ record GroupStanding(Kind kind, RbdPool pool, String group, Optional<OpenGroup> 
     } else if (standing.kind() == Kind.VANISHED) {
       LOG.info("image {} was left in group {}, which is gone", imageId, link.get().groupId());
       GroupHeader.forget(volume.pool().io(), imageId, link.get());
+      GroupHeader.removeRemnant(standing.pool.io(), link.get().groupId());
     } else {
       standing.detach(volume.pool(), imageId);
     }

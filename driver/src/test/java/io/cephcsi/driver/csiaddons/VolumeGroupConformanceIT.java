@@ -30,6 +30,8 @@ import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The rules of CSI-Addons' VolumeGroup, each row of its tables of errors included, over the socket.
@@ -418,8 +420,10 @@ class VolumeGroupConformanceIT extends GroupCase {
     }
 
     /** Whoever removed the group did not see the image, which was put in at the same time. */
-    @Test
-    void anImageOfAGroupThatHasVanishedCanBeGroupedAndDeleted() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anImageOfAGroupThatHasVanishedCanBeGroupedAndDeleted(boolean headerMadeAnew) {
+      List<String> headers = new ArrayList<>();
       String a = newVolume();
       String b = newVolume();
       for (String volume : List.of(a, b)) {
@@ -431,7 +435,10 @@ class VolumeGroupConformanceIT extends GroupCase {
             var io = cluster.openPool("rbd")) {
           id = GroupHeader.id(io, vanished).orElseThrow();
         }
-        CLUSTER.rados("-p", "rbd", "rm", "rbd_group_header." + id);
+        headers.add("rbd_group_header." + id);
+        if (!headerMadeAnew) {
+          CLUSTER.rados("-p", "rbd", "rm", "rbd_group_header." + id);
+        }
         for (String key : List.of("name_" + vanished, "id_" + id)) {
           CLUSTER.rados("-p", "rbd", "rmomapkey", "rbd_group_directory", key);
         }
@@ -443,6 +450,10 @@ class VolumeGroupConformanceIT extends GroupCase {
       driver.delete(a);
       driver.delete(b);
       assertThat(POOL.images()).doesNotContain(image(a), image(b));
+      try (var cluster = CLUSTER.connect();
+          var io = cluster.openPool("rbd")) {
+        assertThat(io.objects()).doesNotContainAnyElementsOf(headers);
+      }
     }
 
     @Test
