@@ -53,7 +53,9 @@ record GroupStanding(Kind kind, RbdPool pool, String group, Optional<OpenGroup> 
     RbdPool pool = new RbdPool(io);
     Optional<String> name = GroupHeader.name(io, link.groupId());
     if (name.isEmpty()) {
-      return plain(Kind.VANISHED, pool, "with id " + link.groupId());
+      // With snapshots it is not one that an image has made anew: perhaps the directory is damaged.
+      Kind kind = GroupHeader.hasSnapshots(io, link.groupId()) ? Kind.FOREIGN : Kind.VANISHED;
+      return plain(kind, pool, "with id " + link.groupId());
     }
     Optional<OpenGroup> group = recovery.find(volume.lease(), io, name.get());
     if (group.isEmpty()) {

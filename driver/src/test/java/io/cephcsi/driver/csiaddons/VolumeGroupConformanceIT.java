@@ -2,6 +2,7 @@ package io.cephcsi.driver.csiaddons;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -442,6 +443,13 @@ class VolumeGroupConformanceIT extends GroupCase {
         for (String key : List.of("name_" + vanished, "id_" + id)) {
           CLUSTER.rados("-p", "rbd", "rmomapkey", "rbd_group_directory", key);
         }
+      }
+      if (headerMadeAnew) { // one with snapshots is somebody's
+        CLUSTER.rados("-p", "rbd", "setomapval", headers.get(0), "snapshot_1", "x");
+        assertThatThrownBy(() -> groups.create(newName(), a))
+            .hasMessageContaining("FAILED_PRECONDITION")
+            .hasMessageContaining("not a volume group of CSI");
+        CLUSTER.rados("-p", "rbd", "rmomapkey", headers.get(0), "snapshot_1");
       }
       VolumeGroup group = groups.create(newName(), a);
       assertThat(groups.images(TestGroups.rbdGroup(group))).containsExactly(image(a));

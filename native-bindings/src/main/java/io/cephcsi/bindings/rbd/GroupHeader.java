@@ -48,6 +48,17 @@ public final class GroupHeader {
     return Optional.ofNullable(values(io, List.of(BY_ID + groupId)).get(BY_ID + groupId));
   }
 
+  /** Whether a group has snapshots, or part of one; one round trip. */
+  public static boolean hasSnapshots(IoContext io, String groupId) {
+    try (ReadOperation read = new ReadOperation()) {
+      var first = read.omapGetVals("", "snap", 1); // snapshot_ID, snap_order_ID
+      io.operate("rbd_group_header." + groupId, read);
+      return !first.get().values().isEmpty();
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
   /**
    * Removes what is left of a group that has no name: librbd makes the name first and takes it away
    * last, but an image that is put in meanwhile makes the header anew. One round trip.
