@@ -1,6 +1,7 @@
 /*
  * Baseline for operations of librados. Usage: operations CONF POOL; reads lines "WHAT N", does so many, and prints the
- * nanoseconds that they took. WHAT is
+ * nanoseconds that they took. The objects are those of the driver: others would be in other placement groups, which are not
+ * equally fast. WHAT is
  *   build   a compound write of a comparison, an omap key and an xattr is built and released
  *   write   a compound write that creates, sets an omap key and an xattr; one after the other
  *   async   the same, 16 in flight
@@ -43,7 +44,7 @@ static rados_write_op_t operation(void) {
 static void write_all(long count) {
   for (long i = 0; i < count; i++) {
     rados_write_op_t op = operation();
-    check(rados_write_op_operate(op, io, "bench-c-sync", NULL, 0), "write");
+    check(rados_write_op_operate(op, io, "bench-sync", NULL, 0), "write");
     rados_release_write_op(op);
   }
 }
@@ -61,7 +62,7 @@ static void async(long count) {
     }
     if (i < count) {
       rados_write_op_t op = operation();
-      snprintf(object, sizeof object, "bench-c-async-%ld", i % IN_FLIGHT);
+      snprintf(object, sizeof object, "bench-async-%ld", i % IN_FLIGHT);
       check(rados_aio_create_completion2(NULL, NULL, slot), "rados_aio_create_completion2");
       check(rados_aio_write_op_operate(op, io, *slot, object, NULL, 0), "rados_aio_write_op_operate");
       rados_release_write_op(op);
@@ -71,7 +72,7 @@ static void async(long count) {
 
 static void plain(long count) {
   for (long i = 0; i < count; i++) {
-    check(rados_write(io, "bench-c-plain", value, sizeof value - 1, 0), "rados_write");
+    check(rados_write(io, "bench-plain", value, sizeof value - 1, 0), "rados_write");
   }
 }
 

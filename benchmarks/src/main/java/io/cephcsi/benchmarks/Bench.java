@@ -63,6 +63,13 @@ final class Bench implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it
   private Path programs;
 
+  @Option(
+      names = "--objectstore",
+      paramLabel = "STORE",
+      description =
+          "a new cluster of local daemons, whose OSD keeps objects in this: bluestore, memstore")
+  private @Nullable String objectstore;
+
   @Option(names = "--out", paramLabel = "DIR", description = "where the report is written")
   private Path out = Path.of("target/bench");
 
@@ -124,7 +131,7 @@ final class Bench implements Callable<Integer> {
       throw new ParameterException(
           spec.commandLine(), "there is no " + baseline + ": make it by --save-baseline");
     }
-    BenchSetup setup = new BenchSetup(BenchCluster.conf(), programs, quick, slowed);
+    BenchSetup setup = new BenchSetup(BenchCluster.conf(objectstore), programs, quick, slowed);
     if (saveRuns > 0) {
       List<List<Finding>> runs = new ArrayList<>();
       for (int run = 0; run < saveRuns; run++) {

@@ -2,6 +2,7 @@ package io.cephcsi.benchmarks;
 
 import io.cephcsi.testing.TestCluster;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The cluster that is measured: the one whose ceph.conf {@code CEPH_CONF} names, else one that
@@ -10,6 +11,13 @@ import java.nio.file.Path;
  */
 final class BenchCluster {
   private BenchCluster() {}
+
+  /** Of a new cluster of local daemons with this store if one is named. */
+  static Path conf(@Nullable String objectstore) {
+    return objectstore == null
+        ? conf()
+        : TestCluster.start("bench", "--objectstore", objectstore).conf();
+  }
 
   static Path conf() {
     String conf = System.getenv("CEPH_CONF");

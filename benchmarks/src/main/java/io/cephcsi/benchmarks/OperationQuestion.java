@@ -20,6 +20,12 @@ final class OperationQuestion implements Question {
   private static final int IN_FLIGHT = 16;
   private static final int BUILDS = 20_000;
 
+  /**
+   * How often both sides connect anew: two connections of one program differ by up to 5 %, as
+   * threads of the OSD and of the client are shared out anew.
+   */
+  private static final int CONNECTIONS = 5;
+
   /** After so many the JVM has compiled what one does. */
   private static final int COMPILED = 12_000;
 
@@ -29,54 +35,41 @@ final class OperationQuestion implements Question {
 
   @Override
   public List<Finding> ask(BenchSetup setup) throws Exception {
-    int rounds = setup.scaled(60, 20);
-    int writes = setup.scaled(400, 100);
+    int rounds = setup.scaled(60, 25);
     double[][] ours = new double[4][rounds];
     double[][] c = new double[4][rounds];
     double[] calls = new double[rounds];
     double[] radosJava = new double[rounds];
-    Rados other = new Rados("admin");
-    try (RadosCluster cluster = RbdImages.connection(setup.conf());
-        IoContext io = cluster.openPool(RbdImages.POOL, "benchmarks");
-        BaselineServer baseline =
-            BaselineServer.start(
-                setup.program("operations"), setup.conf().toString(), RbdImages.POOL)) {
-      other.confReadFile(new File(setup.conf().toString()));
-      other.connect();
-      IoCTX otherIo = other.ioCtxCreate(RbdImages.POOL);
-      write(io, COMPILED);
-      async(io, COMPILED);
-      plain(io, COMPILED);
-      for (int i = 0; i < COMPILED; i++) {
-        otherIo.write("bench-rados-java", VALUE);
-      }
-      for (int round = -rounds / 4; round < rounds; round++) { // the first ones warm up
-        int at = Math.max(round, 0);
-        double[] built = inTurns(setup, () -> build(), baseline, "build", BUILDS);
-        ours[0][at] = built[0] * 1e9 / BUILDS;
-        c[0][at] = built[1] * 1e9 / BUILDS;
-        calls[at] = setup.seconds(OperationQuestion::calls) * 1e9 / BUILDS;
-        double[] one = inTurns(setup, () -> write(io, writes), baseline, "write", writes);
-        ours[1][at] = writes / one[0];
-        c[1][at] = writes / one[1];
-        int many = 4 * writes;
-        double[] ring = inTurns(setup, () -> async(io, many), baseline, "async", many);
-        ours[2][at] = many / ring[0];
-        c[2][at] = many / ring[1];
-        double[] bare = inTurns(setup, () -> plain(io, writes), baseline, "plain", writes);
-        ours[3][at] = writes / bare[0];
-        c[3][at] = writes / bare[1];
-        double start = System.nanoTime();
-        for (int i = 0; i < writes; i++) {
-          otherIo.write("bench-rados-java", VALUE);
+    int at = 0;
+    for (int part = 0; part < CONNECTIONS; part++) {
+      try (RadosCluster cluster = RbdImages.connection(setup.conf());
+          IoContext io = cluster.openPool(RbdImages.POOL, "benchmarks");
+          RadosJava other = RadosJava.connect(setup);
+          BaselineServer baseline =
+              BaselineServer.start(
+                  setup.program("operations"), setup.conf().toString(), RbdImages.POOL)) {
+        warm(io, other, part == 0 ? COMPILED : COMPILED / 20);
+        for (; at < rounds * (part + 1) / CONNECTIONS; at++) {
+          Turns turns = new Turns(setup, baseline, at % 2 == 0);
+          double[] built = turns.seconds(n -> build(n), "build", BUILDS);
+          ours[0][at] = built[0] * 1e9 / BUILDS;
+          c[0][at] = built[1] * 1e9 / BUILDS;
+          calls[at] = setup.seconds(() -> calls(BUILDS)) * 1e9 / BUILDS;
+          int writes = setup.scaled(800, 400);
+          double[] one = turns.seconds(n -> write(io, n), "write", writes);
+          ours[1][at] = writes / one[0];
+          c[1][at] = writes / one[1];
+          int many = 4 * writes;
+          double[] ring = turns.seconds(n -> async(io, n), "async", many);
+          ours[2][at] = many / ring[0];
+          c[2][at] = many / ring[1];
+          double[] bare = turns.seconds(n -> plain(io, n), "plain", writes);
+          ours[3][at] = writes / bare[0];
+          c[3][at] = writes / bare[1];
+          radosJava[at] = writes / (Baseline.millis(() -> other.plain(writes)) / 1e3);
         }
-        radosJava[at] = writes / ((System.nanoTime() - start) / 1e9);
+        io.objects().forEach(io::remove);
       }
-      otherIo.remove("bench-rados-java");
-      other.ioCtxDestroy(otherIo);
-      io.objects().forEach(io::remove);
-    } finally {
-      other.shutDown();
     }
     return List.of(
         Finding.time("build", "building a compound write", "ns", ours[0])
@@ -94,25 +87,20 @@ final class OperationQuestion implements Question {
             .beside(RADOS_JAVA, radosJava));
   }
 
-  /**
-   * Some that do not count, then ours, C, C, ours: whoever comes first after a pause is slower by a
-   * tenth, as the OSD has to wake up.
-   *
-   * @return the mean seconds of ours, and of C
-   */
-  private static double[] inTurns(
-      BenchSetup setup, Baseline.Work work, BaselineServer baseline, String what, int count)
+  private static void warm(IoContext io, RadosJava other, int count)
       throws IOException, InterruptedException {
-    baseline.nanos(what, count / 4);
-    double ours = setup.seconds(work);
-    double c = baseline.nanos(what, count) / 1e9;
-    c += baseline.nanos(what, count) / 1e9;
-    ours += setup.seconds(work);
-    return new double[] {ours / 2, c / 2};
+    for (int i = 0; i < count; i += BUILDS / 20) {
+      build(BUILDS / 20);
+      calls(BUILDS / 20);
+    }
+    write(io, count);
+    async(io, count);
+    plain(io, count);
+    other.plain(count);
   }
 
-  private static void build() {
-    for (int i = 0; i < BUILDS; i++) {
+  private static void build(int count) {
+    for (int i = 0; i < count; i++) {
       try (WriteOperation op = new WriteOperation()) {
         op.omapCompare("csi.volume.pvc-1", VALUE);
         op.omapSet("csi.volume.pvc-2", VALUE);
@@ -121,10 +109,8 @@ final class OperationQuestion implements Question {
     }
   }
 
-  /**
-   * What {@link #build()} calls, with arguments that are there already: the least that JNA costs.
-   */
-  private static void calls() {
+  /** What {@link #build} calls, with arguments that are there already: the least that JNA costs. */
+  private static void calls(int count) {
     try (NativeArena arena = NativeArena.open()) {
       long value = arena.bytes(VALUE);
       long compared = arena.cString("csi.volume.pvc-1");
@@ -132,7 +118,7 @@ final class OperationQuestion implements Question {
       long values = arena.cell(value);
       long lengths = arena.cell(VALUE.length);
       long name = arena.cString("csi.ceph.com/rt-version");
-      for (int i = 0; i < BUILDS; i++) {
+      for (int i = 0; i < count; i++) {
         long op = LibRados.rados_create_write_op();
         LibRados.rados_write_op_omap_cmp(op, compared, LibRados.CMP_EQ, value, VALUE.length, 0);
         LibRados.rados_write_op_omap_set(op, keys, values, lengths, 1);
@@ -179,6 +165,29 @@ final class OperationQuestion implements Question {
   private static void plain(IoContext io, int count) {
     for (int i = 0; i < count; i++) {
       io.write("bench-plain", 0, VALUE);
+    }
+  }
+
+  /** A connection by rados-java. */
+  private record RadosJava(Rados cluster, IoCTX io) implements AutoCloseable {
+    static RadosJava connect(BenchSetup setup) throws IOException {
+      Rados cluster = new Rados("admin");
+      cluster.confReadFile(new File(setup.conf().toString()));
+      cluster.connect();
+      return new RadosJava(cluster, cluster.ioCtxCreate(RbdImages.POOL));
+    }
+
+    void plain(int count) throws IOException {
+      for (int i = 0; i < count; i++) {
+        io.write("bench-rados-java", VALUE);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      io.remove("bench-rados-java");
+      cluster.ioCtxDestroy(io);
+      cluster.shutDown();
     }
   }
 }

@@ -55,9 +55,11 @@ final class SnapshotQuestion implements Question {
       }
       for (int round = -rounds / 4; round < rounds; round++) {
         int at = Math.max(round, 0);
-        list[at] = 1e3 * setup.seconds(() -> repeat(() -> list(snapshots))) / BATCH;
-        c[at] = baseline.nanos("list", BATCH) / 1e6 / BATCH;
-        find[at] = 1e3 * setup.seconds(() -> repeat(() -> find(snapshots))) / BATCH;
+        Turns turns = new Turns(setup, baseline, round % 2 == 0);
+        double[] listed = turns.seconds(n -> repeat(n, () -> list(snapshots)), "list", BATCH);
+        list[at] = 1e3 * listed[0] / BATCH;
+        c[at] = 1e3 * listed[1] / BATCH;
+        find[at] = 1e3 * setup.seconds(() -> repeat(BATCH, () -> find(snapshots))) / BATCH;
       }
     }
     return List.of(
@@ -67,8 +69,8 @@ final class SnapshotQuestion implements Question {
         Finding.time("snapshot-path", "finding the data in a snapshot", "ms", find));
   }
 
-  private static void repeat(Runnable work) {
-    for (int i = 0; i < BATCH; i++) {
+  private static void repeat(int count, Runnable work) {
+    for (int i = 0; i < count; i++) {
       work.run();
     }
   }

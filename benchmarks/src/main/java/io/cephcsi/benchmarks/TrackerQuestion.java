@@ -16,8 +16,8 @@ import java.util.concurrent.Future;
  * ceph-csi? All ways change one tracker and take turns in short rounds.
  */
 final class TrackerQuestion implements Question {
-  private static final int BATCH = 40;
-  private static final int AWAKE = 10;
+  private static final int CONNECTIONS = 5; // as in OperationQuestion
+  private static final int BATCH = 100;
   private static final int WARM_CHANGES = 15_000; // or the interpreter is measured: 60 us a change
   private static final int MANY = 64;
   private static final String PEER_STEPS = "getxattr, read, write";
@@ -27,6 +27,47 @@ final class TrackerQuestion implements Question {
 
   @Override
   public List<Finding> ask(BenchSetup setup) throws Exception {
+    int rounds = setup.scaled(200, 50);
+    double[] steady = new double[rounds];
+    double[] cold = new double[rounds];
+    double[] write = new double[rounds];
+    double[] sequence = new double[rounds];
+    withTracker(
+        setup,
+        (tracker, state, c) -> change(tracker, setup.scaled(WARM_CHANGES, WARM_CHANGES / 3)));
+    for (int connection = 0; connection < CONNECTIONS; connection++) {
+      int from = rounds * connection / CONNECTIONS;
+      int to = rounds * (connection + 1) / CONNECTIONS;
+      withTracker(
+          setup,
+          (tracker, state, c) -> {
+            for (int at = from; at < to; at++) {
+              Turns turns = new Turns(setup, c, at % 2 == 0);
+              double[] change = turns.seconds(n -> change(tracker, n), "write", BATCH);
+              steady[at] = change[0] * 1e6 / BATCH;
+              write[at] = change[1] * 1e6 / BATCH;
+              double[] steps = turns.seconds(n -> changeCold(state, n), "sequence", BATCH);
+              cold[at] = steps[0] * 1e6 / BATCH;
+              sequence[at] = steps[1] * 1e6 / BATCH;
+            }
+          });
+    }
+    List<Finding> together = new ArrayList<>();
+    withTracker(setup, (tracker, state, c) -> together.add(together(setup, tracker, state)));
+    return List.of(
+        Finding.time("tracker", "a change of a tracker", "us", steady)
+            .beside(Finding.C, write)
+            .atLeast(Finding.C, 1 / 1.1)
+            .beside(PEER_STEPS, sequence)
+            .atLeast(PEER_STEPS, 2),
+        Finding.time("tracker-cold", "the same, remembering nothing", "us", cold)
+            .beside(Finding.C, write)
+            .beside(PEER_STEPS, sequence),
+        together.get(0));
+  }
+
+  /** Connects, and has the program in C make the tracker. */
+  private void withTracker(BenchSetup setup, Asked asked) throws Exception {
     ClusterState state = new ClusterState();
     state.connect(setup.conf());
     try (BaselineServer c =
@@ -37,70 +78,24 @@ final class TrackerQuestion implements Question {
             state.io.namespace(),
             id)) {
       c.nanos("write", 2); // it has made the tracker
-      ReferenceTracker tracker = new ReferenceTracker(new RadosTrackerStore(state.io));
-      for (int i = 0; i < setup.scaled(WARM_CHANGES, WARM_CHANGES / 3); i += 2) {
-        change(tracker);
-      }
-      List<Finding> findings = new ArrayList<>(alone(setup, c, tracker, state));
-      findings.add(together(setup, tracker, state));
-      return findings;
+      asked.of(new ReferenceTracker(new RadosTrackerStore(state.io)), state, c);
     } finally {
       state.disconnect();
     }
   }
 
-  private List<Finding> alone(
-      BenchSetup setup, BaselineServer c, ReferenceTracker tracker, ClusterState state)
-      throws IOException, InterruptedException {
-    int rounds = setup.scaled(500, 120);
-    double[] steady = new double[rounds];
-    double[] cold = new double[rounds];
-    double[] write = new double[rounds];
-    double[] sequence = new double[rounds];
-    for (int round = -rounds / 20; round < rounds; round++) {
-      int at = Math.max(round, 0);
-      // Some of each do not count: a process that slept while the other worked is slower at first.
-      c.nanos("write", AWAKE);
-      write[at] = c.nanos("write", BATCH) / 1e3 / BATCH;
-      for (int i = 0; i < AWAKE; i += 2) {
-        change(tracker); // the first one sees what the others wrote
-      }
-      steady[at] = micros(setup, () -> change(tracker));
-      cold[at] = micros(setup, () -> changeCold(state));
-      c.nanos("sequence", AWAKE);
-      sequence[at] = c.nanos("sequence", BATCH) / 1e3 / BATCH;
+  private void change(ReferenceTracker tracker, int count) {
+    for (int i = 0; i < count; i += 2) {
+      tracker.add(id, List.of(id, key));
+      tracker.remove(id, key);
     }
-    return List.of(
-        Finding.time("tracker", "a change of a tracker", "us", steady)
-            .beside(Finding.C, write)
-            .atLeast(Finding.C, 1 / 1.1)
-            .beside(PEER_STEPS, sequence)
-            .atLeast(PEER_STEPS, 2),
-        Finding.time("tracker-cold", "the same, remembering nothing", "us", cold)
-            .beside(Finding.C, write)
-            .beside(PEER_STEPS, sequence));
   }
 
-  private static double micros(BenchSetup setup, Baseline.Work two)
-      throws IOException, InterruptedException {
-    return setup.seconds(
-            () -> {
-              for (int i = 0; i < BATCH; i += 2) {
-                two.run();
-              }
-            })
-        * 1e6
-        / BATCH;
-  }
-
-  private void change(ReferenceTracker tracker) {
-    tracker.add(id, List.of(id, key));
-    tracker.remove(id, key);
-  }
-
-  private void changeCold(ClusterState state) {
-    new ReferenceTracker(new RadosTrackerStore(state.io)).add(id, List.of(id, key));
-    new ReferenceTracker(new RadosTrackerStore(state.io)).remove(id, key);
+  private void changeCold(ClusterState state, int count) {
+    for (int i = 0; i < count; i += 2) {
+      new ReferenceTracker(new RadosTrackerStore(state.io)).add(id, List.of(id, key));
+      new ReferenceTracker(new RadosTrackerStore(state.io)).remove(id, key);
+    }
   }
 
   /** 64 clients of one process; in the steps of ceph-csi each tries again until it succeeds. */
@@ -172,5 +167,11 @@ final class TrackerQuestion implements Question {
   @FunctionalInterface
   private interface Change {
     void of(String key);
+  }
+
+  /** What is asked of a tracker. */
+  @FunctionalInterface
+  private interface Asked {
+    void of(ReferenceTracker tracker, ClusterState state, BaselineServer c) throws Exception;
   }
 }

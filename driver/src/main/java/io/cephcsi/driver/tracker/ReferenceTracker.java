@@ -34,7 +34,11 @@ public final class ReferenceTracker {
   private final TrackerStore store;
   private final IntConsumer pause;
   private final Cache<String, TrackerLane> lanes =
-      Caffeine.newBuilder().maximumSize(MAX_TRACKERS).expireAfterAccess(KEEP_UNUSED).build();
+      Caffeine.newBuilder()
+          .maximumSize(MAX_TRACKERS)
+          .expireAfterAccess(KEEP_UNUSED)
+          .executor(Runnable::run) // another thread would have to wake up for it, all 16 changes
+          .build();
 
   /**
    * @param store of one file system

@@ -36,7 +36,7 @@ final class TrackerLane {
   private final Semaphore lane = new Semaphore(1);
 
   // Only for who has the lane.
-  private @Nullable TrackerState remembered;
+  private @Nullable TrackerMemory remembered;
   private boolean uncertain;
 
   /**
@@ -133,14 +133,16 @@ final class TrackerLane {
   }
 
   private Optional<TrackerModel> guess(TrackerChange<?> first) {
-    TrackerState last = remembered;
+    TrackerMemory last = remembered;
     if (last == null) {
       // Who adds the snapshot's own reference has just made the snapshot.
       return first.keys().equals(Set.of(ownKey)) && first instanceof TrackerChange.Add
           ? Optional.of(TrackerModel.guess(name, null))
           : Optional.empty();
     }
-    return mayEmpty(first, last) ? Optional.empty() : Optional.of(TrackerModel.guess(name, last));
+    return mayEmpty(first, last.state())
+        ? Optional.empty()
+        : Optional.of(TrackerModel.guess(name, last));
   }
 
   private static boolean mayEmpty(TrackerChange<?> change, TrackerState state) {
@@ -149,15 +151,20 @@ final class TrackerLane {
 
   private TrackerModel read(Deque<Pending<?>> changes) {
     TrackerChange<?> first = changes.element().change;
-    if (remembered != null && mayEmpty(first, remembered)) {
-      remembered = null;
-      return TrackerModel.read(name, readWhole());
-    }
+    TrackerMemory last = remembered;
     remembered = null;
+    if (last != null && mayEmpty(first, last.state())) {
+      return TrackerModel.read(name, readWhole(), true);
+    }
     Set<String> keys = new HashSet<>(Set.of(ownKey));
     changes.forEach(change -> keys.addAll(change.change.keys()));
     TrackerState state = store.read(name, keys).orElse(null);
-    return TrackerModel.read(name, state != null && mayEmpty(first, state) ? readWhole() : state);
+    if (state != null && last != null && last.whole() && last.version() == state.version()) {
+      return TrackerModel.read(name, last.state(), true);
+    }
+    return state != null && mayEmpty(first, state)
+        ? TrackerModel.read(name, readWhole(), true)
+        : TrackerModel.read(name, state, state == null);
   }
 
   /** Before the last reference is taken for the last: the count alone must not be believed. */

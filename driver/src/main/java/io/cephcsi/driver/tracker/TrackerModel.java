@@ -16,29 +16,38 @@ final class TrackerModel {
   private final String name;
   private final @Nullable TrackerState before;
   private final boolean guesses;
+  private final boolean whole;
   private final Map<String, ReferenceState> guessed = new HashMap<>();
   private final Map<String, ReferenceState> changed = new HashMap<>();
   private long count;
 
-  private TrackerModel(String name, @Nullable TrackerState before, boolean guesses) {
+  private TrackerModel(String name, @Nullable TrackerState before, boolean guesses, boolean whole) {
     this.name = name;
     this.before = before;
     this.guesses = guesses;
+    this.whole = whole;
     this.count = before == null ? 0 : before.count();
   }
 
-  /** A tracker whose keys were all read, as far as the changes concern them; null: none. */
-  static TrackerModel read(String name, @Nullable TrackerState state) {
-    return new TrackerModel(name, state, false);
+  /**
+   * A tracker whose keys were read, as far as the changes concern them.
+   *
+   * @param state what was read; null: there is none
+   * @param whole whether all its keys were
+   */
+  static TrackerModel read(String name, @Nullable TrackerState state, boolean whole) {
+    return new TrackerModel(name, state, false, whole);
   }
 
   /**
    * A tracker as it probably is.
    *
-   * @param state with the keys that need no guess; null: none
+   * @param memory what was last seen; null: that there is probably none
    */
-  static TrackerModel guess(String name, @Nullable TrackerState state) {
-    return new TrackerModel(name, state, true);
+  static TrackerModel guess(String name, @Nullable TrackerMemory memory) {
+    return memory == null
+        ? new TrackerModel(name, null, true, true)
+        : new TrackerModel(name, memory.state(), true, memory.whole());
   }
 
   /** Whether it is only a guess what there is: without a write, nothing of this is certain. */
@@ -68,7 +77,7 @@ final class TrackerModel {
     if (known != null) {
       return known;
     }
-    return guesses ? guessed.computeIfAbsent(key, any -> guess) : ABSENT;
+    return guesses && !whole ? guessed.computeIfAbsent(key, any -> guess) : ABSENT;
   }
 
   /** Whether a key is the only reference that counts. */
@@ -111,8 +120,33 @@ final class TrackerModel {
     return before == null ? 0 : before.version();
   }
 
-  /** What there is after the write, with one key; null: no tracker. */
-  @Nullable TrackerState after(long version, String key) {
-    return exists() ? new TrackerState(version, count, Map.of(key, state(key, ABSENT))) : null;
+  /**
+   * What to remember after the write: what was known, and what it proved and changed.
+   *
+   * @param ownKey the key that is always remembered
+   * @return null when there is no tracker
+   */
+  @Nullable TrackerMemory after(long version, String ownKey) {
+    if (!exists()) {
+      return null;
+    }
+    Map<String, ReferenceState> known = new HashMap<>();
+    known.put(ownKey, state(ownKey, ABSENT));
+    boolean all = whole || before == null;
+    if (before != null && before.references().size() <= TrackerMemory.MOST_KEYS) {
+      known.putAll(before.references());
+    } else {
+      all = before == null;
+    }
+    known.putAll(guessed);
+    known.putAll(changed);
+    if (all) {
+      known.values().removeIf(ABSENT::equals);
+    }
+    if (known.size() > TrackerMemory.MOST_KEYS) {
+      known = Map.of(ownKey, state(ownKey, ABSENT));
+      all = false;
+    }
+    return new TrackerMemory(new TrackerState(version, count, known), all);
   }
 }

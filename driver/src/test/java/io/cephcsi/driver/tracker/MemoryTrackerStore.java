@@ -9,12 +9,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** The bytes of trackers in memory, with the versions that an OSD would give. */
 final class MemoryTrackerStore implements TrackerStore {
   private final Map<String, Stored> objects = new TreeMap<>();
   private final List<String> calls = new ArrayList<>();
+  private final Set<String> compared = new TreeSet<>();
   private long version;
 
   private record Stored(long version, RawObject bytes) {}
@@ -23,6 +26,13 @@ final class MemoryTrackerStore implements TrackerStore {
   synchronized List<String> takeCalls() {
     List<String> taken = List.copyOf(calls);
     calls.clear();
+    return taken;
+  }
+
+  /** The keys that writes compared since the last time this was asked. */
+  synchronized Set<String> takeCompared() {
+    Set<String> taken = Set.copyOf(compared);
+    compared.clear();
     return taken;
   }
 
@@ -93,7 +103,8 @@ final class MemoryTrackerStore implements TrackerStore {
     return OptionalLong.of(++version);
   }
 
-  private static boolean fits(Stored stored, long version, Map<String, ReferenceState> expected) {
+  private boolean fits(Stored stored, long version, Map<String, ReferenceState> expected) {
+    compared.addAll(expected.keySet());
     return stored.version() == version
         && expected.entrySet().stream()
             .allMatch(

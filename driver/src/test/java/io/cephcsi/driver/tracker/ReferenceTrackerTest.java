@@ -205,14 +205,57 @@ class ReferenceTrackerTest {
 
   @Test
   void aWrongGuessIsReadOnce() {
-    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    other.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    tracker.add(SNAPSHOT, List.of("b"));
     memory.takeCalls();
     assertThat(tracker.add(SNAPSHOT, List.of("a")).added()).isEmpty();
     assertThat(memory.takeCalls()).containsExactly("write", "read");
     tracker.remove(SNAPSHOT, "never");
     assertThat(memory.takeCalls()).containsExactly("write", "read");
-    tracker.add(SNAPSHOT, List.of("b"));
+    tracker.add(SNAPSHOT, List.of("c"));
     assertThat(memory.takeCalls()).as("what was read is remembered").containsExactly("write");
+  }
+
+  @Test
+  void whatIsRememberedToBeSoIsReadAndNotWritten() {
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    memory.takeCalls();
+    assertThat(tracker.add(SNAPSHOT, List.of("a")).added()).isEmpty();
+    assertThat(memory.takeCalls()).containsExactly("read");
+    tracker.remove(SNAPSHOT, "never");
+    assertThat(memory.takeCalls()).containsExactly("read");
+  }
+
+  @Test
+  void aTrackerThatIsKnownWholeHasNoKeyToCompare() {
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT));
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
+    tracker.add(SNAPSHOT, List.of("a"));
+    tracker.remove(SNAPSHOT, "a");
+    tracker.add(SNAPSHOT, List.of("b"));
+    tracker.mask(SNAPSHOT, SNAPSHOT);
+    assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT)).masked()).containsExactly(SNAPSHOT);
+    assertThat(memory.takeCompared()).isEmpty();
+    other.add(SNAPSHOT, List.of("c"));
+    assertThat(tracker.add(SNAPSHOT, List.of("d", "c")).added()).containsExactly("d");
+    assertThat(memory.takeCompared()).as("both were read").isEmpty();
+    tracker.add(SNAPSHOT, List.of("e"));
+    assertThat(memory.takeCompared()).as("another may have added it").containsExactly("e");
+    assertThat(state().references())
+        .isEqualTo(Map.of(SNAPSHOT, MASK, "b", NORMAL, "c", NORMAL, "d", NORMAL, "e", NORMAL));
+  }
+
+  @Test
+  void moreKeysThanAreRememberedAreCompared() {
+    tracker.add(SNAPSHOT, List.of(SNAPSHOT));
+    for (int i = 1; i <= TrackerMemory.MOST_KEYS; i++) {
+      tracker.add(SNAPSHOT, List.of("csi-vol-" + i));
+    }
+    assertThat(memory.takeCompared()).isEmpty();
+    tracker.add(SNAPSHOT, List.of("more"));
+    tracker.remove(SNAPSHOT, "csi-vol-1");
+    assertThat(memory.takeCompared()).containsExactlyInAnyOrder("more", "csi-vol-1");
+    assertThat(state().count()).isEqualTo(TrackerMemory.MOST_KEYS + 1);
   }
 
   @Test

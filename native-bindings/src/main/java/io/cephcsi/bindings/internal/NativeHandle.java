@@ -38,7 +38,7 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
-  private final String name;
+  private final Object name;
   private final @Nullable NativeHandle parent;
   private final @Nullable LeakWarning leakWarning;
   private final long pointer;
@@ -52,7 +52,8 @@ public abstract class NativeHandle implements AutoCloseable {
    * the parent ({@link #enter()} to {@link #exit()}), so that the parent's object still lives when
    * a concurrent close of the parent makes this constructor destroy the new one.
    *
-   * @param name for messages, such as {@code image rbd/csi-vol-1}
+   * @param name for messages, such as {@code image rbd/csi-vol-1}; or what gives it by {@code
+   *     toString()}, for objects made by the million
    * @param parent the handle that this one was made from and that must outlive it, or null
    * @param pointer the native object, not 0
    * @param longLived whether a handle that is collected unclosed deserves a warning; false for
@@ -60,11 +61,11 @@ public abstract class NativeHandle implements AutoCloseable {
    */
   @SuppressWarnings("this-escape")
   protected NativeHandle(
-      String name, @Nullable NativeHandle parent, long pointer, boolean longLived) {
+      Object name, @Nullable NativeHandle parent, long pointer, boolean longLived) {
     this.name = name;
     this.parent = parent;
     this.pointer = pointer;
-    this.leakWarning = longLived ? new LeakWarning(name) : null;
+    this.leakWarning = longLived ? new LeakWarning(name.toString()) : null;
     if (parent != null) {
       try {
         parent.addChild();
@@ -142,7 +143,7 @@ public abstract class NativeHandle implements AutoCloseable {
   /** The name given at construction. */
   @Override
   public final String toString() {
-    return name;
+    return name.toString();
   }
 
   /**

@@ -13,26 +13,26 @@ import java.util.function.LongToIntFunction;
  */
 public final class Completion extends NativeHandle {
   private final String operation;
-  private final String object;
+  private final Target target;
   private final boolean versionAsserted;
-  private volatile boolean started;
+  private volatile boolean unanswered;
 
-  private Completion(
-      IoContext io, String operation, String object, boolean versionAsserted, long pointer) {
-    super("operation on " + object, io, pointer, false);
+  private Completion(String operation, Target target, boolean versionAsserted, long pointer) {
+    super(target, target.io, pointer, false);
     this.operation = operation;
-    this.object = object;
+    this.target = target;
     this.versionAsserted = versionAsserted;
   }
 
   static Completion create(IoContext io, String operation, String object, boolean versionAsserted) {
+    Target target = new Target(io, object);
     try (NativeArena arena = NativeArena.open()) {
       long out = arena.cell(0);
-      check(
-          LibRados.rados_aio_create_completion2(0, null, out),
-          "rados_aio_create_completion2",
-          object);
-      return new Completion(io, operation, object, versionAsserted, arena.getLong(out));
+      int code = LibRados.rados_aio_create_completion2(0, null, out);
+      if (code < 0) {
+        check(code, "rados_aio_create_completion2", target.described());
+      }
+      return new Completion(operation, target, versionAsserted, arena.getLong(out));
     }
   }
 
@@ -42,12 +42,12 @@ public final class Completion extends NativeHandle {
     try {
       int code = begin.applyAsInt(completion);
       if (code < 0) {
-        throw IoContext.failure(code, operation, object, versionAsserted);
+        throw failure(code);
       }
-      started = true;
+      unanswered = true;
     } finally {
       exit();
-      if (!started) {
+      if (!unanswered) {
         close();
       }
     }
@@ -55,7 +55,7 @@ public final class Completion extends NativeHandle {
 
   @Override
   protected void destroy(long pointer) {
-    if (started) {
+    if (unanswered) {
       LibRados.rados_aio_wait_for_complete(pointer);
     }
     LibRados.rados_aio_release(pointer);
@@ -74,20 +74,48 @@ public final class Completion extends NativeHandle {
   /**
    * Waits for the cluster's answer ({@code rados_aio_wait_for_complete}).
    *
-   * @return the version of the object after the operation
    * @throws io.cephcsi.bindings.error.CephException if the operation failed
    */
-  public long await() {
+  public void await() {
     long completion = enter();
     try {
       LibRados.rados_aio_wait_for_complete(completion);
+      unanswered = false;
       int code = LibRados.rados_aio_get_return_value(completion);
       if (code < 0) {
-        throw IoContext.failure(code, operation, object, versionAsserted);
+        throw failure(code);
       }
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * The version of the object after the operation ({@code rados_aio_get_version}); to be asked once
+   * {@link #await()} has returned.
+   */
+  public long version() {
+    long completion = enter();
+    try {
       return LibRados.rados_aio_get_version(completion);
     } finally {
       exit();
+    }
+  }
+
+  private RuntimeException failure(int code) {
+    return IoContext.failure(code, operation, target.described(), versionAsserted);
+  }
+
+  /** What the operation is about; it is described for messages only. */
+  private record Target(IoContext io, String object) {
+    String described() {
+      return io.describe(object);
+    }
+
+    @Override
+    public String toString() {
+      return "operation on " + described();
     }
   }
 }

@@ -96,6 +96,11 @@ public final class IoContext extends NativeHandle {
     return namespace.isEmpty() ? pool + "/" + object : pool + "/" + namespace + "/" + object;
   }
 
+  /** As {@link ReturnCode#check}; the object is described only if the call failed. */
+  private int checked(int code, String operation, String object) {
+    return code < 0 ? check(code, operation, describe(object)) : code;
+  }
+
   /**
    * The version of the object that the last completed operation of this context read or wrote
    * ({@code rados_get_last_version}).
@@ -122,10 +127,10 @@ public final class IoContext extends NativeHandle {
       long buffer = arena.allocate(length);
       int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
       int got =
-          check(
+          checked(
               LibRados.rados_read(io, arena.cString(object), buffer, wanted, offset),
               "rados_read",
-              describe(object));
+              object);
       return arena.getBytes(buffer, Math.min(got, length));
     } finally {
       exit();
@@ -136,10 +141,10 @@ public final class IoContext extends NativeHandle {
   public void write(String object, long offset, byte[] data) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(
+      checked(
           LibRados.rados_write(io, arena.cString(object), arena.bytes(data), data.length, offset),
           "rados_write",
-          describe(object));
+          object);
     } finally {
       exit();
     }
@@ -149,10 +154,10 @@ public final class IoContext extends NativeHandle {
   public void writeFull(String object, byte[] data) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(
+      checked(
           LibRados.rados_write_full(io, arena.cString(object), arena.bytes(data), data.length),
           "rados_write_full",
-          describe(object));
+          object);
     } finally {
       exit();
     }
@@ -162,10 +167,10 @@ public final class IoContext extends NativeHandle {
   public void append(String object, byte[] data) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(
+      checked(
           LibRados.rados_append(io, arena.cString(object), arena.bytes(data), data.length),
           "rados_append",
-          describe(object));
+          object);
     } finally {
       exit();
     }
@@ -175,7 +180,7 @@ public final class IoContext extends NativeHandle {
   public void truncate(String object, long size) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(LibRados.rados_trunc(io, arena.cString(object), size), "rados_trunc", describe(object));
+      checked(LibRados.rados_trunc(io, arena.cString(object), size), "rados_trunc", object);
     } finally {
       exit();
     }
@@ -189,7 +194,7 @@ public final class IoContext extends NativeHandle {
   public void remove(String object) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(LibRados.rados_remove(io, arena.cString(object)), "rados_remove", describe(object));
+      checked(LibRados.rados_remove(io, arena.cString(object)), "rados_remove", object);
     } finally {
       exit();
     }
@@ -205,10 +210,7 @@ public final class IoContext extends NativeHandle {
     try (NativeArena arena = NativeArena.open()) {
       long size = arena.cell(0);
       long seconds = arena.cell(0);
-      check(
-          LibRados.rados_stat(io, arena.cString(object), size, seconds),
-          "rados_stat",
-          describe(object));
+      checked(LibRados.rados_stat(io, arena.cString(object), size, seconds), "rados_stat", object);
       return new ObjectStat(arena.getLong(size), Instant.ofEpochSecond(arena.getLong(seconds)));
     } finally {
       exit();
@@ -366,7 +368,7 @@ public final class IoContext extends NativeHandle {
       try {
         Completion completion =
             Completion.create(
-                this, "rados_aio_write_op_operate", describe(object), operation.assertsVersion());
+                this, "rados_aio_write_op_operate", object, operation.assertsVersion());
         completion.start(
             pointer ->
                 LibRados.rados_aio_write_op_operate(op, io, pointer, arena.cString(object), 0, 0));
@@ -410,7 +412,8 @@ public final class IoContext extends NativeHandle {
    */
   public long operateVersioned(String object, WriteOperation operation) {
     try (Completion completion = operateAsync(object, operation)) {
-      return completion.await();
+      completion.await();
+      return completion.version();
     }
   }
 
@@ -437,7 +440,7 @@ public final class IoContext extends NativeHandle {
       try {
         Completion completion =
             Completion.create(
-                this, "rados_aio_read_op_operate", describe(object), operation.assertsVersion());
+                this, "rados_aio_read_op_operate", object, operation.assertsVersion());
         completion.start(
             pointer ->
                 LibRados.rados_aio_read_op_operate(op, io, pointer, arena.cString(object), 0));
@@ -489,7 +492,7 @@ public final class IoContext extends NativeHandle {
               replyLength);
       long buffer = arena.getLong(reply);
       try {
-        check(code, "rados_notify2", describe(object));
+        checked(code, "rados_notify2", object);
         // The reply begins with the number of answers, little-endian.
         return arena.getLong(replyLength) < 4 ? 0 : NativeMemory.getInt(buffer);
       } finally {

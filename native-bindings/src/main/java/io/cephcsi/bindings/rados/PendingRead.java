@@ -24,9 +24,9 @@ public final class PendingRead implements AutoCloseable {
    * @throws StaleVersionException if the version asserted is not the object's
    */
   public long await() {
-    long version = completion.await();
+    completion.await();
     operation.completed(0, object);
-    return version;
+    return completion.version();
   }
 
   @Override

@@ -231,7 +231,8 @@ class CompoundOperationIT {
       }
     }
     for (Completion completion : running) {
-      assertThat(completion.await()).isPositive();
+      completion.await();
+      assertThat(completion.version()).isPositive();
       assertThat(completion.isComplete()).isTrue();
       completion.close();
     }

@@ -208,7 +208,8 @@ class FrozenClusterIT {
   private static Object asynchronousWrite(IoContext io) {
     try (WriteOperation op = new WriteOperation().create();
         Completion completion = io.operateAsync("object", op)) {
-      return completion.await();
+      completion.await();
+      return true;
     }
   }
 
