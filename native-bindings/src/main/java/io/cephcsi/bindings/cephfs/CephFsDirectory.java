@@ -15,6 +15,7 @@ import java.util.List;
 public final class CephFsDirectory extends NativeHandle {
   private static final int LONGEST_NAME = 256; // NAME_MAX and its zero byte
   private static final int MOST_BYTES = 1 << 20;
+  private static final int DOTS = 2; // the position after both
 
   private final CephFsMount mount;
   private final String path;
@@ -29,6 +30,25 @@ public final class CephFsDirectory extends NativeHandle {
   @Override
   protected void destroy(long pointer) {
     LibCephFs.ceph_closedir(parentPointer(), pointer);
+  }
+
+  /**
+   * Skips . and .., the first two entries of every directory ({@code ceph_seekdir}); to be called
+   * before anything is read. Of a directory whose capabilities no client gets, such as {@code
+   * .snap}, libcephfs would ask the MDS for the attributes of both.
+   */
+  public void skipDots() {
+    long pointer = mount.enter();
+    try {
+      long directory = enter();
+      try {
+        LibCephFs.ceph_seekdir(pointer, directory, DOTS);
+      } finally {
+        exit();
+      }
+    } finally {
+      mount.exit();
+    }
   }
 
   /**

@@ -187,6 +187,7 @@ public final class CephFsMount extends NativeHandle {
   public List<String> names(String path) {
     List<String> names = new ArrayList<>();
     try (CephFsDirectory directory = openDirectory(path)) {
+      directory.skipDots();
       List<String> some = directory.nextNames(NAMES_BYTES);
       while (!some.isEmpty()) {
         names.addAll(some);

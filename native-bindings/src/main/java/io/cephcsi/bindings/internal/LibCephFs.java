@@ -46,6 +46,8 @@ public final class LibCephFs {
 
   public static native int ceph_closedir(long cmount, long dirp);
 
+  public static native void ceph_seekdir(long cmount, long dirp, long offset);
+
   public static native int ceph_getdnames(long cmount, long dirp, long name, int buflen);
 
   public static native int ceph_mkdir(long cmount, long path, int mode);

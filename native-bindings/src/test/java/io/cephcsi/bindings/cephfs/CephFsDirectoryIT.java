@@ -32,6 +32,24 @@ class CephFsDirectoryIT extends CephFsCase {
   }
 
   @Test
+  void noNameIsSkippedWithTheDots() {
+    List<String> made = new ArrayList<>();
+    for (String name : List.of("a", "b", "..c", ".d")) {
+      mount.makeDirectory(directory + "/" + name, 0755);
+      mount.makeDirectory(directory + "/.snap/s" + name, 0755);
+      made.add(name);
+      for (int again = 0; again < 2; again++) { // from the MDS, and from what the client remembers
+        assertThat(mount.names(directory)).containsExactlyInAnyOrderElementsOf(made);
+        assertThat(mount.names(directory + "/.snap"))
+            .containsExactlyInAnyOrderElementsOf(made.stream().map(any -> "s" + any).toList());
+        assertThat(mount.names(directory + "/.snap/s" + name))
+            .containsExactlyInAnyOrderElementsOf(made);
+      }
+    }
+    made.forEach(name -> mount.removeDirectory(directory + "/.snap/s" + name));
+  }
+
+  @Test
   void anEmptyDirectoryHasNoNames() {
     assertThat(mount.names(directory)).isEmpty();
   }
