@@ -66,8 +66,7 @@ final class Bench implements Callable<Integer> {
   @Option(
       names = "--objectstore",
       paramLabel = "STORE",
-      description =
-          "a new cluster of local daemons, whose OSD keeps objects in this: bluestore, memstore")
+      description = "local daemons whose OSD keeps objects in this: bluestore or memstore")
   private @Nullable String objectstore;
 
   @Option(names = "--out", paramLabel = "DIR", description = "where the report is written")
@@ -127,6 +126,7 @@ final class Bench implements Callable<Integer> {
         throw new ParameterException(spec.commandLine(), "no question is called " + name);
       }
     }
+    checkObjectstore();
     if (guard && !Files.isReadable(baseline)) {
       throw new ParameterException(
           spec.commandLine(), "there is no " + baseline + ": make it by --save-baseline");
@@ -151,6 +151,25 @@ final class Bench implements Callable<Integer> {
     print.println(report.markdown());
     say("report: " + out.resolve("report.html"));
     return guard ? compare(findings, print) : 0;
+  }
+
+  private void checkObjectstore() {
+    if (objectstore == null) {
+      return;
+    }
+    if (!Set.of("bluestore", "memstore").contains(objectstore)) {
+      throw new ParameterException(
+          spec.commandLine(), "--objectstore is bluestore or memstore, not " + objectstore);
+    }
+    if (!BenchCluster.canChooseObjectstore()) {
+      throw new ParameterException(
+          spec.commandLine(),
+          "--objectstore is for new local daemons: CEPH_CONF or CEPH_TEST_PROVIDER names another cluster");
+    }
+    if (objectstore.equals("memstore") && (guard || saveRuns > 0)) {
+      throw new ParameterException(
+          spec.commandLine(), "the guard and its baseline are of bluestore, not of memstore");
+    }
   }
 
   private List<Finding> ask(BenchSetup setup) throws Exception {

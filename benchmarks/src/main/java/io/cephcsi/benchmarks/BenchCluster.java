@@ -12,6 +12,11 @@ import org.jspecify.annotations.Nullable;
 final class BenchCluster {
   private BenchCluster() {}
 
+  static boolean canChooseObjectstore() {
+    String conf = System.getenv("CEPH_CONF");
+    return (conf == null || conf.isEmpty()) && TestCluster.canControl();
+  }
+
   /** Of a new cluster of local daemons with this store if one is named. */
   static Path conf(@Nullable String objectstore) {
     return objectstore == null

@@ -66,6 +66,7 @@ final class OperationQuestion implements Question {
           double[] bare = turns.seconds(n -> plain(io, n), "plain", writes);
           ours[3][at] = writes / bare[0];
           c[3][at] = writes / bare[1];
+          other.plain(writes / 10);
           radosJava[at] = writes / (Baseline.millis(() -> other.plain(writes)) / 1e3);
         }
         io.objects().forEach(io::remove);
@@ -172,20 +173,26 @@ final class OperationQuestion implements Question {
   private record RadosJava(Rados cluster, IoCTX io) implements AutoCloseable {
     static RadosJava connect(BenchSetup setup) throws IOException {
       Rados cluster = new Rados("admin");
-      cluster.confReadFile(new File(setup.conf().toString()));
-      cluster.connect();
-      return new RadosJava(cluster, cluster.ioCtxCreate(RbdImages.POOL));
+      try {
+        cluster.confReadFile(new File(setup.conf().toString()));
+        cluster.connect();
+        IoCTX io = cluster.ioCtxCreate(RbdImages.POOL);
+        io.setNamespace("benchmarks");
+        return new RadosJava(cluster, io);
+      } catch (IOException | RuntimeException e) {
+        cluster.shutDown();
+        throw e;
+      }
     }
 
     void plain(int count) throws IOException {
       for (int i = 0; i < count; i++) {
-        io.write("bench-rados-java", VALUE);
+        io.write("bench-plain", VALUE);
       }
     }
 
     @Override
-    public void close() throws IOException {
-      io.remove("bench-rados-java");
+    public void close() {
       cluster.ioCtxDestroy(io);
       cluster.shutDown();
     }

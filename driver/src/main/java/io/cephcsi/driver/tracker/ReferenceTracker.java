@@ -17,9 +17,9 @@ import java.util.function.IntConsumer;
  * the snapshot exists for its user, and the subvolume name of each shallow volume.
  *
  * <p>In the steady state each call is one round trip: what was last seen of a tracker is remembered
- * (how many refer to it and whether the snapshot itself does, whatever the number), each write
- * asserts the version that this was seen at, and only when another process wrote meanwhile the
- * tracker is read. Calls of several threads on one tracker share a write.
+ * (how many refer to it, whether the snapshot itself does, and of a tracker of few keys all of
+ * them), each write asserts the version that this was seen at, and only when another process wrote
+ * meanwhile the tracker is read. Calls of several threads on one tracker share a write.
  *
  * <p>Every call is idempotent, and safe for several threads and processes. Calls block on the
  * cluster, for as long as its operations may take. A call that throws anything but {@link

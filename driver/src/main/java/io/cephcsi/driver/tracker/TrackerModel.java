@@ -132,11 +132,11 @@ final class TrackerModel {
     }
     Map<String, ReferenceState> known = new HashMap<>();
     known.put(ownKey, state(ownKey, ABSENT));
-    boolean all = whole || before == null;
+    boolean all = whole;
     if (before != null && before.references().size() <= TrackerMemory.MOST_KEYS) {
       known.putAll(before.references());
-    } else {
-      all = before == null;
+    } else if (before != null) {
+      all = false;
     }
     known.putAll(guessed);
     known.putAll(changed);

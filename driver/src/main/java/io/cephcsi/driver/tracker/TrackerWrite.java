@@ -21,7 +21,7 @@ public sealed interface TrackerWrite {
    * Changes a tracker.
    *
    * @param version what was read
-   * @param expected keys and what they must be, for those that were not read at this version
+   * @param expected keys and what they must be, for those that are not known at this version
    * @param count the new number of normal references
    * @param changes the new states; ABSENT removes a key
    */
@@ -42,7 +42,7 @@ public sealed interface TrackerWrite {
    * Removes a tracker.
    *
    * @param version what was read
-   * @param expected keys and what they must be, for those that were not read at this version
+   * @param expected keys and what they must be, for those that are not known at this version
    */
   record Remove(long version, Map<String, ReferenceState> expected) implements TrackerWrite {
     /** Copies the map. */

@@ -100,8 +100,9 @@ final class RadosHandle extends Rados {
     // connection stands is written to stderr, a key that cannot be parsed included.
     String file = settings.configFile().map(Path::toString).orElse("/dev/null");
     call("rados_conf_read_file", file, () -> confReadFile(new File(file)));
-    // CephFS: the MDS checks permissions itself; the client would ask it for the modes of .snap and
-    // of every directory on the way, again and again, to check them, too.
+    // CephFS: what the driver may do, the capabilities of its key say, which the MDS enforces. The
+    // modes of files are for others, and libcephfs would ask the MDS again and again for those of
+    // .snap, which no client may keep.
     set("client_permissions", "false");
     set("client_mount_timeout", seconds(settings.connectTimeout()));
     String seconds = seconds(settings.operationTimeout());
