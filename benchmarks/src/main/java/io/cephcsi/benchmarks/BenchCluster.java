@@ -2,6 +2,7 @@ package io.cephcsi.benchmarks;
 
 import io.cephcsi.testing.TestCluster;
 import java.nio.file.Path;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,8 +14,7 @@ final class BenchCluster {
   private BenchCluster() {}
 
   static boolean canChooseObjectstore() {
-    String conf = System.getenv("CEPH_CONF");
-    return (conf == null || conf.isEmpty()) && TestCluster.canControl();
+    return named().isEmpty() && TestCluster.canControl();
   }
 
   /** Of a new cluster of local daemons with this store if one is named. */
@@ -25,7 +25,12 @@ final class BenchCluster {
   }
 
   static Path conf() {
-    String conf = System.getenv("CEPH_CONF");
-    return conf == null || conf.isEmpty() ? TestCluster.shared().conf() : Path.of(conf);
+    return named().orElseGet(() -> TestCluster.shared().conf());
+  }
+
+  private static Optional<Path> named() {
+    return Optional.ofNullable(System.getenv("CEPH_CONF"))
+        .filter(conf -> !conf.isEmpty())
+        .map(Path::of);
   }
 }

@@ -20,12 +20,6 @@ final class OperationQuestion implements Question {
   private static final int IN_FLIGHT = 16;
   private static final int BUILDS = 20_000;
 
-  /**
-   * How often both sides connect anew: two connections of one program differ by up to 5 %, as
-   * threads of the OSD and of the client are shared out anew.
-   */
-  private static final int CONNECTIONS = 5;
-
   /** After so many the JVM has compiled what one does. */
   private static final int COMPILED = 12_000;
 
@@ -41,7 +35,7 @@ final class OperationQuestion implements Question {
     double[] calls = new double[rounds];
     double[] radosJava = new double[rounds];
     int at = 0;
-    for (int part = 0; part < CONNECTIONS; part++) {
+    for (int part = 0; part < Turns.CONNECTIONS; part++) {
       try (RadosCluster cluster = RbdImages.connection(setup.conf());
           IoContext io = cluster.openPool(RbdImages.POOL, "benchmarks");
           RadosJava other = RadosJava.connect(setup);
@@ -49,7 +43,7 @@ final class OperationQuestion implements Question {
               BaselineServer.start(
                   setup.program("operations"), setup.conf().toString(), RbdImages.POOL)) {
         warm(io, other, part == 0 ? COMPILED : COMPILED / 20);
-        for (; at < rounds * (part + 1) / CONNECTIONS; at++) {
+        for (; at < rounds * (part + 1) / Turns.CONNECTIONS; at++) {
           Turns turns = new Turns(setup, baseline, at % 2 == 0);
           double[] built = turns.seconds(n -> build(n), "build", BUILDS);
           ours[0][at] = built[0] * 1e9 / BUILDS;

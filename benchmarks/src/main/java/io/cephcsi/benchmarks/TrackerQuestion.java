@@ -16,7 +16,6 @@ import java.util.concurrent.Future;
  * ceph-csi? All ways change one tracker and take turns in short rounds.
  */
 final class TrackerQuestion implements Question {
-  private static final int CONNECTIONS = 5; // as in OperationQuestion
   private static final int BATCH = 100;
   private static final int WARM_CHANGES = 15_000; // or the interpreter is measured: 60 us a change
   private static final int MANY = 64;
@@ -35,9 +34,9 @@ final class TrackerQuestion implements Question {
     withTracker(
         setup,
         (tracker, state, c) -> change(tracker, setup.scaled(WARM_CHANGES, WARM_CHANGES / 3)));
-    for (int connection = 0; connection < CONNECTIONS; connection++) {
-      int from = rounds * connection / CONNECTIONS;
-      int to = rounds * (connection + 1) / CONNECTIONS;
+    for (int connection = 0; connection < Turns.CONNECTIONS; connection++) {
+      int from = rounds * connection / Turns.CONNECTIONS;
+      int to = rounds * (connection + 1) / Turns.CONNECTIONS;
       withTracker(
           setup,
           (tracker, state, c) -> {

@@ -14,6 +14,12 @@ import java.io.IOException;
  */
 record Turns(BenchSetup setup, BaselineServer baseline, boolean oursFirst) {
   /**
+   * How often both sides connect anew in a run: two connections of one program differ by up to 5 %,
+   * as threads of the OSD and of the client are shared out anew.
+   */
+  static final int CONNECTIONS = 5;
+
+  /**
    * Does it twice each.
    *
    * @param ours does it so often as it is told, an even number

@@ -194,7 +194,6 @@ public final class CephFsMount extends NativeHandle {
         some = directory.nextNames(NAMES_BYTES);
       }
     }
-    names.removeIf(name -> name.equals(".") || name.equals(".."));
     return names;
   }
 
