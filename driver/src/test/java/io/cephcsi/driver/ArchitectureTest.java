@@ -171,6 +171,14 @@ class ArchitectureTest {
                     "com.sun.jna..", "com.ceph..", "io.cephcsi.bindings.internal..")));
   }
 
+  /** Java takes everything that is not "true" for false: Booleans refuses what is not clear. */
+  @Test
+  void nobodyReadsBooleansLeniently() {
+    for (String method : List.of("parseBoolean", "valueOf", "getBoolean")) {
+      check(noClasses().should().callMethod(Boolean.class, method, String.class));
+    }
+  }
+
   @Test
   void servicesDoNotKnowTheJournal() {
     check(

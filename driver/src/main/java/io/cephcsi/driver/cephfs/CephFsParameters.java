@@ -3,6 +3,7 @@ package io.cephcsi.driver.cephfs;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.LinkedHashMap;
@@ -49,7 +50,7 @@ public record CephFsParameters(
   public static CephFsParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
-    if (Boolean.parseBoolean(parameters.get("encrypted"))) {
+    if (Booleans.isTrue("parameters", parameters, "encrypted")) {
       throw VolumeException.invalid(
           "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
               + " another driver for this StorageClass");
@@ -66,18 +67,8 @@ public record CephFsParameters(
         required(parameters, "fsName"),
         given(parameters, "pool"),
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
-        given(parameters, "backingSnapshot").map(CephFsParameters::flag),
+        Booleans.given("parameters", parameters, "backingSnapshot"),
         context);
-  }
-
-  private static boolean flag(String value) {
-    return switch (value) {
-      case "true" -> true;
-      case "false" -> false;
-      default ->
-          throw VolumeException.invalid(
-              "parameters: backingSnapshot must be true or false, not " + value);
-    };
   }
 
   /** What begins the names of snapshots: a parameter of the VolumeSnapshotClass, or the usual. */

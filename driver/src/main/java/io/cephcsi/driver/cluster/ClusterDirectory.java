@@ -1,7 +1,9 @@
 package io.cephcsi.driver.cluster;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.Json;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -148,8 +150,15 @@ public final class ClusterDirectory {
         nodeSide(node));
   }
 
-  private static NodeSide nodeSide(Object node) {
-    boolean readAffinity = Boolean.parseBoolean(text(node, "readAffinity", "enabled"));
+  private static NodeSide nodeSide(Object node) throws IOException {
+    String enabled = or(text(node, "readAffinity", "enabled"), "false");
+    boolean readAffinity =
+        Booleans.parse(enabled)
+            .orElseThrow(
+                () ->
+                    new IOException(
+                        "readAffinity.enabled must be true or false, not "
+                            + PlainText.show(enabled)));
     return new NodeSide(
         text(node, "cephFS", "kernelMountOptions"),
         text(node, "cephFS", "fuseMountOptions"),

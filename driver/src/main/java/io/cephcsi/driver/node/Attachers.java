@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -44,7 +45,7 @@ public record Attachers(List<Attacher> all) {
     if (hindrance.isEmpty()) {
       return named.orElseThrow();
     }
-    if (Boolean.parseBoolean(context.get("tryOtherMounters"))) {
+    if (Booleans.isTrue("volume_context", context, "tryOtherMounters")) {
       return first();
     }
     throw new VolumeException(

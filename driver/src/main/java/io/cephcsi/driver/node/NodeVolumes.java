@@ -1,6 +1,7 @@
 package io.cephcsi.driver.node;
 
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -51,10 +52,11 @@ public interface NodeVolumes {
    * Refuses a volume that is to be encrypted, which this driver cannot do: what is written must not
    * become readable.
    *
-   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION for one
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION for one; INVALID_ARGUMENT
+   *     when it is not clear
    */
   static void requirePlain(StageRequest request) {
-    if (Boolean.parseBoolean(request.context().get("encrypted"))) {
+    if (Booleans.isTrue("volume_context", request.context(), "encrypted")) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "volume " + request.volumeId() + " is to be encrypted, which this driver cannot do");

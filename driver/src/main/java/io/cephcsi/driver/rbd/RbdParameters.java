@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
@@ -131,7 +132,7 @@ public record RbdParameters(
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
     String pool = required(parameters, "pool");
-    if (Boolean.parseBoolean(parameters.get("encrypted"))) {
+    if (Booleans.isTrue("parameters", parameters, "encrypted")) {
       throw VolumeException.invalid(
           "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
               + " another driver for this StorageClass");

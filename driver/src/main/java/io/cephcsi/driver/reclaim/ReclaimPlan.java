@@ -1,8 +1,8 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.HashMap;
-import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -129,13 +129,7 @@ public record ReclaimPlan(
   }
 
   private static boolean bool(String key, String value) {
-    return switch (value.toLowerCase(Locale.ROOT)) {
-      case "true" -> true;
-      case "false" -> false;
-      default ->
-          throw VolumeException.invalid(
-              "parameters: " + key + " must be true or false, not " + value);
-    };
+    return Booleans.isTrue("parameters", Map.of(key, value), key);
   }
 
   private static int concurrency(String key, String value) {

@@ -27,11 +27,9 @@ public record StaticVolume(String handle, Map<String, String> context) {
    * @throws VolumeException INVALID_ARGUMENT when it does not say which
    */
   public static Optional<StaticVolume> of(String handle, Map<String, String> context) {
-    return switch (context.getOrDefault(KEY, "")) {
-      case "true", "True", "TRUE", "t", "T", "1" -> Optional.of(new StaticVolume(handle, context));
-      case "", "false", "False", "FALSE", "f", "F", "0" -> Optional.empty();
-      default -> throw VolumeException.invalid("volume_context: " + KEY + " must be true or false");
-    };
+    return Booleans.isTrue("volume_context", context, KEY)
+        ? Optional.of(new StaticVolume(handle, context))
+        : Optional.empty();
   }
 
   /** The cluster in the configuration. */

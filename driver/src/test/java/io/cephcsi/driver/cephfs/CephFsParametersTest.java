@@ -47,7 +47,11 @@ class CephFsParametersTest {
     assertInvalid("clusterID", Map.of("fsName", "fs"));
     assertInvalid("fsName", Map.of("clusterID", "c"));
     assertInvalid("backingSnapshot", parameters("backingSnapshot", "maybe"));
-    assertInvalid("encrypted", parameters("encrypted", "true"));
+    for (String value : new String[] {"true", "1", "t", "T", "yes", " true", ""}) {
+      assertInvalid("encrypted", parameters("encrypted", value));
+    }
+    assertThat(CephFsParameters.parse(parameters("backingSnapshot", "F")).backingSnapshot())
+        .contains(false);
     for (String prefix : new String[] {"a/b", ".a", "_a", "n".repeat(220)}) {
       assertInvalid("volumeNamePrefix", parameters("volumeNamePrefix", prefix));
     }

@@ -127,6 +127,7 @@ class ClusterDirectoryTest {
         "[{\"clusterID\": \"c2\", \"monitors\": []}]",
         "[{\"clusterID\": \"c2\", \"monitors\": \"m\"}]",
         "[7]",
+        "[{\"clusterID\":\"c2\",\"monitors\":[\"m\"],\"readAffinity\":{\"enabled\":\"yes\"}}]",
         "[{\"clusterID\":\"c2\",\"monitors\":[\"m\"]},{\"clusterID\":\"c2\",\"monitors\":[\"m\"]}]"
       })
   void aFileThatIsBrokenByAnEditKeepsTheLastGoodClusters(String broken) throws IOException {

@@ -29,6 +29,12 @@ class AttachersTest {
     assertRefused(Reason.FAILED_PRECONDITION, "does not serve", Map.of("mounter", "rbd-nbd"));
     assertThat(attachers.choose(Map.of("mounter", "rbd", "tryOtherMounters", "true")).kind())
         .isEqualTo(AttacherKind.FUSE);
+    assertThat(attachers.choose(Map.of("mounter", "rbd", "tryOtherMounters", "1")).kind())
+        .isEqualTo(AttacherKind.FUSE);
+    assertRefused(
+        Reason.INVALID_ARGUMENT,
+        "tryOtherMounters",
+        Map.of("mounter", "rbd", "tryOtherMounters", "yes"));
   }
 
   @Test

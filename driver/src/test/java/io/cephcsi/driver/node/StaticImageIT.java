@@ -171,7 +171,9 @@ class StaticImageIT {
         "staticVolume",
         () -> node.stage(with("staticVolume", "perhaps"), WRITER));
     assertStatus(
-        Code.FAILED_PRECONDITION, "encrypted", () -> node.stage(with("encrypted", "true"), WRITER));
+        Code.FAILED_PRECONDITION, "encrypted", () -> node.stage(with("encrypted", "1"), WRITER));
+    assertStatus(
+        Code.INVALID_ARGUMENT, "encrypted", () -> node.stage(with("encrypted", "yes"), WRITER));
     assertStatus(Code.NOT_FOUND, "nowhere", () -> node.stage(with("pool", "nowhere"), WRITER));
     assertStatus(Code.NOT_FOUND, name, () -> node.stage(without("staticVolume"), WRITER));
     Volume missing = volume.toBuilder().setVolumeId(name + "-not").build();

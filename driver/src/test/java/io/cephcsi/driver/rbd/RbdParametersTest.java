@@ -96,7 +96,6 @@ class RbdParametersTest {
                 "objectSize", "",
                 "stripeUnit", " ",
                 "stripeCount", "",
-                "encrypted", "",
                 "csi.storage.k8s.io/pvc/namespace", ""))
         .satisfies(
             parsed -> {
@@ -114,6 +113,12 @@ class RbdParametersTest {
     "pool, ''",
     "encrypted, true",
     "encrypted, True",
+    "encrypted, 1",
+    "encrypted, t",
+    "encrypted, T",
+    "encrypted, yes",
+    "encrypted, ' true'",
+    "encrypted, ''",
     "volumeNamePrefix, a/b",
     "volumeNamePrefix, a@b",
     "volumeNamePrefix, 123456789-123456789-123456789-123456789-123456789-123456789-",

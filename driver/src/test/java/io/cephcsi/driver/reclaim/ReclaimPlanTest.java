@@ -48,7 +48,7 @@ class ReclaimPlanTest {
   @CsvSource({
     "reclaim.dryRun, yes",
     "reclaim.dryRun, ''",
-    "reclaim.exactUsage, 1",
+    "reclaim.exactUsage, on",
     "reclaim.sparseSize, 4095",
     "reclaim.sparseSize, 2048",
     "reclaim.sparseSize, 4097",
