@@ -98,9 +98,9 @@ final class ImageDisposal {
   /**
    * Nobody may have the image open: the trash itself would take it all the same.
    *
-   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user that has
-   * a name of ours was left by a process that died over it and goes with the image; any other was
-   * made by hand, and is not for us to delete.
+   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user with a
+   * name as drivers give it may be a CSI snapshot, or left by a process that died over it: {@link
+   * OwnSnapshots} decides before the image is removed. Any other was made by hand.
    */
   private void requireFree(String imageId, Optional<String> groupId) {
     try {
@@ -118,7 +118,7 @@ final class ImageDisposal {
         snapshots.stream()
             .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
             .map(HeaderSnapshot::name)
-            .filter(name -> !TrashReaper.isOurs(name))
+            .filter(name -> DeletedImages.parse(name).isEmpty())
             .toList();
     if (!foreign.isEmpty()) {
       throw new VolumeException(

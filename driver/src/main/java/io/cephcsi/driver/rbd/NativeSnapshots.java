@@ -7,11 +7,15 @@ import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.bindings.rbd.TrashMark;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -122,8 +126,13 @@ final class NativeSnapshots {
    */
   static void outOfTrash(RbdPool pool, Journal journal, JournalEntry entry, Runnable work) {
     String imageId = entry.nativeImage().orElseThrow();
-    boolean inTrash = pool.trashEntry(imageId).isPresent();
+    Optional<TrashEntry> trashed = pool.trashEntry(imageId);
+    boolean inTrash = trashed.isPresent();
     if (inTrash) {
+      requireNoDeferment(trashed.get());
+      if (TrashMark.find(pool.io(), imageId).isEmpty()) {
+        TrashMark.remove(pool.io(), List.of(imageId)); // that of another time
+      }
       journal.markOutOfTrash(entry.uuid());
       pool.restoreFromTrash(imageId, image(entry));
     }
@@ -137,10 +146,30 @@ final class NativeSnapshots {
     }
   }
 
-  /** Puts an image back that a process that died took out of the trash. */
+  private static void requireNoDeferment(TrashEntry trashed) {
+    if (trashed.deferredUntil().isAfter(Instant.now())) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "image "
+              + trashed.name()
+              + " was moved to the trash by hand, to stay there until "
+              + trashed.deferredUntil()
+              + "; restore it first");
+    }
+  }
+
+  /**
+   * Puts an image back that a process that died took out of the trash; as a deleted one only if it
+   * was one.
+   */
   static void backToTrash(RbdPool pool, JournalEntry entry) {
+    String imageId = entry.nativeImage().orElseThrow();
     if (pool.imageId(image(entry)).equals(entry.nativeImage())) {
-      pool.moveToTrash(image(entry), entry.nativeImage().orElseThrow());
+      if (TrashMark.exists(pool.io(), imageId)) {
+        pool.moveToTrash(image(entry), imageId);
+      } else {
+        pool.moveToTrash(image(entry), Duration.ZERO);
+      }
     }
   }
 

@@ -20,10 +20,10 @@ import org.slf4j.LoggerFactory;
  * Empties the trash of deleted images in the background.
  *
  * <p>The deleting call ends when its image is in the trash and the journal has forgotten it: no
- * more is lost by a crash than time, as everything in the trash that no journal entry claims is
- * found again when a driver first works with the pool after its start. Removals on a cluster are
- * decided one after the other, so that of the last two clones of an image one sees that the other
- * goes.
+ * more is lost by a crash than time, as every image that a driver put into the trash, and that no
+ * journal entry claims, is found again when a driver first works with the pool after its start.
+ * Removals on a cluster are decided one after the other, so that of the last two clones of an image
+ * one sees that the other goes.
  */
 final class TrashPurger implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TrashPurger.class);
@@ -66,7 +66,7 @@ final class TrashPurger implements AutoCloseable {
       ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
     Place place = Place.of(cluster, credentials, io);
     visit(place);
-    submit(place, FIRST_DELAY, (pool, later) -> reaper.reapIfDoomed(pool, imageId, later));
+    submit(place, FIRST_DELAY, (pool, later) -> reaper.reapIfDeleted(pool, imageId, later));
   }
 
   /** Looks again after a delay, and then ever more rarely; the next start goes on. */

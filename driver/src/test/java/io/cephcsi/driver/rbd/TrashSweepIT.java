@@ -2,10 +2,15 @@ package io.cephcsi.driver.rbd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -18,50 +23,141 @@ class TrashSweepIT {
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
 
   private final String left = "csi-vol-" + UUID.randomUUID();
-  private final String foreign = "volume-" + UUID.randomUUID();
-  private final String deferred = "csi-vol-" + UUID.randomUUID();
+  private final List<String> others = new ArrayList<>();
 
-  private void trash(String image, String... options) {
+  private static String anyName() {
+    return "csi-vol-" + UUID.randomUUID();
+  }
+
+  private static void make(String image) {
     CLUSTER.rbd("create", "rbd/" + image, "--size", "8M");
-    String[] move = new String[options.length + 3];
-    move[0] = "trash";
-    move[1] = "mv";
-    System.arraycopy(options, 0, move, 2, options.length);
-    move[move.length - 1] = "rbd/" + image;
-    CLUSTER.rbd(move);
+  }
+
+  /** As a driver does it. */
+  private static void delete(String image) {
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool("rbd")) {
+      RbdPool pool = new RbdPool(io);
+      pool.moveToTrash(image, pool.imageId(image).orElseThrow());
+    }
+  }
+
+  /** As anybody else does it; the image must stay. */
+  private String byHand(String image, String... options) {
+    others.add(image);
+    List<String> move = new ArrayList<>(List.of("trash", "mv"));
+    move.addAll(List.of(options));
+    move.add("rbd/" + image);
+    CLUSTER.rbd(move.toArray(String[]::new));
+    return image;
+  }
+
+  private static String idInTrash(String image) {
+    return CLUSTER
+        .rbd("trash", "ls", "--all", "rbd")
+        .lines()
+        .filter(line -> line.contains(image))
+        .findFirst()
+        .orElseThrow()
+        .strip()
+        .split(" ", -1)[0];
+  }
+
+  private static void awaitGone(String... images) {
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(images));
   }
 
   @AfterEach
   void empty() {
-    CLUSTER
-        .rbd("trash", "ls", "rbd")
-        .lines()
-        .filter(line -> line.contains(foreign) || line.contains(deferred))
-        .forEach(
-            line -> CLUSTER.rbd("trash", "rm", "--force", "rbd/" + line.strip().split(" ", -1)[0]));
+    for (String image : others) {
+      String id = idInTrash(image);
+      CLUSTER.rbd("trash", "restore", "rbd/" + id);
+      CLUSTER.rbd("snap", "purge", "rbd/" + image);
+      CLUSTER.rbd("rm", "rbd/" + image);
+    }
   }
 
   @Test
-  void imagesOfAnotherUserOrThatWereDeferredStayAndOursThatNobodyClaimsGo() {
-    trash(left);
-    trash(foreign);
-    trash(deferred, "--expires-at", "tomorrow");
+  void onlyWhatADriverPutThereGoes() {
+    make(left);
+    delete(left);
+    String named = anyName();
+    make(named);
+    byHand(named);
+    String foreign = "volume-" + UUID.randomUUID();
+    make(foreign);
+    byHand(foreign);
+    String deferred = anyName();
+    make(deferred);
+    byHand(deferred, "--expires-at", "tomorrow");
+    String again = anyName();
+    make(again);
+    delete(again);
+    CLUSTER.rbd("trash", "restore", "rbd/" + idInTrash(again));
+    byHand(again);
+    String backedUp = anyName();
+    String backup = "backup-" + UUID.randomUUID();
+    make(backedUp);
+    CLUSTER.rbd("snap", "create", "rbd/" + backedUp + "@" + backup);
+    delete(backedUp);
+    others.add(backedUp);
+
+    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+      Volume removed = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
+      String image = TestDriver.image(removed);
+      byHand(image);
+      driver.delete(removed.getVolumeId()); // its image stays for who put it there
+      Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
+      driver.delete(volume.getVolumeId());
+      awaitGone(left, TestDriver.image(volume));
+    }
+    assertThat(POOL.trash()).containsAll(others);
+    assertThat(CLUSTER.rbd("snap", "ls", "--pool", "rbd", "--image-id", idInTrash(backedUp)))
+        .contains(backup);
+  }
+
+  @Test
+  void theParentOfADeletedCloneStaysUnlessADriverDeletedItToo() {
+    String parent = "volume-" + UUID.randomUUID();
+    String snapshot = "snapshot-" + UUID.randomUUID();
+    make(parent);
+    CLUSTER.rbd("snap", "create", "rbd/" + parent + "@" + snapshot);
+    CLUSTER.rbd(
+        "clone", "--rbd-default-clone-format=2", "rbd/" + parent + "@" + snapshot, "rbd/" + left);
+    byHand(parent);
+    delete(left);
 
     try (TestDriver driver = TestDriver.start(CLUSTER)) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
-      Awaitility.await()
-          .atMost(PoolState.MANAGER_TIME)
-          .untilAsserted(
-              () -> assertThat(CLUSTER.rbd("trash", "ls", "--all", "rbd")).doesNotContain(left));
       driver.delete(volume.getVolumeId());
+      awaitGone(left, TestDriver.image(volume));
+    }
+    assertThat(POOL.trash()).contains(parent);
+    assertThat(CLUSTER.rbd("snap", "ls", "--pool", "rbd", "--image-id", idInTrash(parent)))
+        .contains(snapshot);
+  }
+
+  @Test
+  void theMarksOfImagesThatAreGoneGoToo() {
+    make(left);
+    delete(left);
+    String id = idInTrash(left);
+    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+      driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
+      awaitGone(left);
+    }
+    assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "rbd_trash")).contains(id);
+    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+      driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
       Awaitility.await()
           .atMost(PoolState.MANAGER_TIME)
           .untilAsserted(
               () ->
-                  assertThat(CLUSTER.rbd("trash", "ls", "--all", "rbd"))
-                      .doesNotContain(TestDriver.image(volume)));
+                  assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "rbd_trash"))
+                      .doesNotContain(id));
     }
-    assertThat(CLUSTER.rbd("trash", "ls", "--all", "rbd")).contains(foreign, deferred);
   }
 
   /** librbd cannot open a half-made clone whose origin does not know of it, and has gone. */
@@ -78,7 +174,7 @@ class TrashSweepIT {
         "rbd/" + origin + "@one",
         "rbd/" + orphan);
     CLUSTER.rbd("snap", "create", "rbd/" + orphan + "@" + left);
-    CLUSTER.rbd("trash", "mv", "rbd/" + orphan);
+    delete(orphan);
     String header = "rbd_header." + POOL.info(origin).path("id").asText();
     for (String key : CLUSTER.rados("-p", "rbd", "listomapkeys", header).split("\n", -1)) {
       if (key.startsWith("snapshot_") || key.startsWith("snap_children_")) {
@@ -86,7 +182,8 @@ class TrashSweepIT {
       }
     }
     String behind = "csi-vol-ffffffff" + UUID.randomUUID().toString().substring(8);
-    trash(behind);
+    make(behind);
+    delete(behind);
 
     try (TestDriver driver = TestDriver.start(CLUSTER)) {
       driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
@@ -110,7 +207,7 @@ class TrashSweepIT {
     CLUSTER.rbd(
         "clone", "--rbd-default-clone-format=2", "rbd/" + temporary + "@" + left, "rbd/" + clone);
     String id = POOL.info(temporary).path("id").asText();
-    CLUSTER.rbd("trash", "mv", "rbd/" + temporary);
+    delete(temporary);
 
     try (TestDriver driver = TestDriver.start(CLUSTER)) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);

@@ -261,10 +261,11 @@ public final class RbdPool {
   }
 
   /**
-   * Moves an image that nobody has open to the trash, without deferment; one that is neither
-   * mirrored nor journaled, grouped or migrated without opening it, which takes a tenth of what
-   * {@code rbd_trash_move} costs, and leaves the name to another image that has it by now. librbd,
-   * which moves what is left, only knows names: it is asked only if the name leads to the image.
+   * Moves an image that nobody has open to the trash, without deferment, with a {@link TrashMark};
+   * one that is neither mirrored nor journaled, grouped or migrated without opening it, which takes
+   * a tenth of what {@code rbd_trash_move} costs, and leaves the name to another image that has it
+   * by now. librbd, which moves what is left, only knows names: it is asked only if the name leads
+   * to the image.
    *
    * @param id the image's id
    * @throws CephException.NotFound if the image has no header
@@ -276,7 +277,9 @@ public final class RbdPool {
       return;
     }
     if (imageId(name).equals(Optional.of(id))) {
+      TrashMark.announce(io, id);
       moveToTrash(name, Duration.ZERO);
+      TrashMark.confirm(io, id);
     } else if (trashEntry(id).isEmpty()) {
       throw ReturnCode.exception(
           -Errno.EBUSY.number(),

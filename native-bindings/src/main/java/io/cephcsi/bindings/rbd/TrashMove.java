@@ -17,6 +17,7 @@ import java.time.Instant;
  *   rbd_mirroring    mirror_image_get   string id          →  ENOENT: not mirrored
  *   rbd_trash        trash_add          string id · v2,1 (u8 source · string name · time deleted ·
  *                                       time deferred until · u8 state)
+ *                    the same write also leaves a {@link TrashMark}
  *   rbd_directory    dir_remove_image   string name · string id  →  ESTALE: another one's name
  *   rbd_id.NAME      compared with the id, and removed
  * </pre>
@@ -81,8 +82,10 @@ final class TrashMove {
     Instant now = Instant.now();
     ClassCall entry =
         ClassCall.content().u8(0).string(name).time(now).time(now).u8(0); // by a user; normal
-    try {
-      write("rbd_trash", RbdClass.call("trash_add").string(id).structure(2, 1, entry));
+    try (WriteOperation write = new WriteOperation()) {
+      RbdClass.call("trash_add").string(id).structure(2, 1, entry).addTo(write);
+      TrashMark.addTo(write, id, now, now);
+      io.operate(TrashMark.TRASH, write);
     } catch (CephException.AlreadyExists e) {
       settle(); // the move was begun before, here or by librbd
     }
@@ -93,13 +96,9 @@ final class TrashMove {
   private void settle() {
     int normal = 0;
     int moving = 1;
-    write("rbd_trash", RbdClass.call("trash_state_set").string(id).u8(normal).u8(moving));
-  }
-
-  private void write(String object, ClassCall call) {
     try (WriteOperation write = new WriteOperation()) {
-      call.addTo(write);
-      io.operate(object, write);
+      RbdClass.call("trash_state_set").string(id).u8(normal).u8(moving).addTo(write);
+      io.operate(TrashMark.TRASH, write);
     }
   }
 }
