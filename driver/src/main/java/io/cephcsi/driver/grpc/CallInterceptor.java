@@ -15,7 +15,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Logs and counts every call, and refuses requests over the size limits. */
+/**
+ * Logs and counts every call, and refuses requests that are over the limits or hold control
+ * characters.
+ */
 final class CallInterceptor implements ServerInterceptor {
   private static final Logger LOG = LoggerFactory.getLogger("io.cephcsi.driver.requests");
 
@@ -43,6 +46,7 @@ final class CallInterceptor implements ServerInterceptor {
           }
           try {
             RequestLimits.check(message);
+            RequestText.check(message);
           } catch (VolumeException e) {
             refused = true;
             watched.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());

@@ -36,7 +36,7 @@ public final class Secrets {
     return stripped.build();
   }
 
-  private static boolean isSecret(FieldDescriptor field) {
+  static boolean isSecret(FieldDescriptor field) {
     return field.getOptions().getExtension(CsiProto.csiSecret)
         || field.getName().equals(ENCRYPTION_KEY);
   }

@@ -66,4 +66,42 @@ public final class PlainText {
             });
     return shown.append(text.codePointCount(0, text.length()) > SHOWN ? "...\"" : "\"").toString();
   }
+
+  /** A text on one line: a line break is shown as {@code \n}, the rest as a number. */
+  public static String escape(String text) {
+    if (isPlain(text)) {
+      return text;
+    }
+    StringBuilder shown = new StringBuilder(text.length() + 16);
+    text.codePoints().forEach(codePoint -> append(shown, codePoint));
+    return shown.toString();
+  }
+
+  /**
+   * As {@link #escape(String)}, cut after so many characters; three dots stand for the rest.
+   *
+   * @param limit at least 3
+   */
+  public static String escape(String text, int limit) {
+    // Escaping makes no text shorter: what is behind the limit is not looked at.
+    String shown = escape(text.substring(0, Math.min(text.length(), limit)));
+    return text.length() <= limit && shown.length() <= limit
+        ? shown
+        : shown.substring(0, limit - 3) + "...";
+  }
+
+  private static void append(StringBuilder shown, int codePoint) {
+    switch (codePoint) {
+      case '\n' -> shown.append("\\n");
+      case '\r' -> shown.append("\\r");
+      case '\t' -> shown.append("\\t");
+      default -> {
+        if (isPlain(codePoint)) {
+          shown.appendCodePoint(codePoint);
+        } else {
+          shown.append(String.format("\\u%04x", codePoint));
+        }
+      }
+    }
+  }
 }

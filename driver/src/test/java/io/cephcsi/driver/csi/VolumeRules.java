@@ -57,6 +57,23 @@ abstract class VolumeRules extends ConformanceCase {
   }
 
   @Nested
+  class TextOfRequests {
+    @Test
+    void aNulInAPrefixIsRefusedBeforeAnythingIsWritten() {
+      for (String prefix : List.of("\0", "a\0b", "a\nb", "\u001b[2K")) {
+        String name = newName();
+        var request = driver.createRequest(name, 16 * MIB);
+        assertInvalid(
+            "volumeNamePrefix",
+            controller()::createVolume,
+            request.clone().putParameters("volumeNamePrefix", prefix).build());
+        driver.delete(controller().createVolume(request.build()).getVolume().getVolumeId());
+      }
+      assertThat(controller().listVolumes(ListVolumesRequest.getDefaultInstance())).isNotNull();
+    }
+  }
+
+  @Nested
   class Capabilities {
     private static List<RPC.Type> of(TestDriver driver) {
       return driver

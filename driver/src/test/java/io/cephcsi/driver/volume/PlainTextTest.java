@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PlainTextTest {
@@ -35,5 +36,19 @@ class PlainTextTest {
   void showsBoundedTextInQuotes() {
     assertThat(PlainText.show("a\"\\\n")).isEqualTo("\"a\\\"\\\\\\u000a\"");
     assertThat(PlainText.show("x".repeat(5000))).isEqualTo("\"" + "x".repeat(100) + "...\"");
+  }
+
+  @Test
+  void escapesToOneLine() {
+    assertThat(PlainText.escape("a\nb\r\tc\0\u001b[2K\u202e"))
+        .isEqualTo("a\\nb\\r\\tc\\u0000\\u001b[2K\\u202e");
+    assertThat(PlainText.escape("größe")).isEqualTo("größe");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"abcdef, 6, abcdef", "abcdefg, 6, abc...", "abc, 3, abc", "abcd, 3, ..."})
+  void escapesToBoundedText(String text, int limit, String shown) {
+    assertThat(PlainText.escape(text, limit)).isEqualTo(shown);
+    assertThat(PlainText.escape("\0".repeat(100), limit)).hasSizeLessThanOrEqualTo(limit);
   }
 }
