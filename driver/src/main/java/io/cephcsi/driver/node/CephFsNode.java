@@ -70,6 +70,7 @@ public final class CephFsNode implements NodeVolumes {
       throw VolumeException.invalid("volume_capability: CephFS has no block volumes");
     }
     NodeVolumes.requirePlain(request);
+    GroupOwnership.requireKnown(request.use());
     CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
     VolumePlace place = place(request);
     if (place.snapshot().isPresent() && !request.use().readOnly()) {

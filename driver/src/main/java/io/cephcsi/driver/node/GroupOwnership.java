@@ -1,101 +1,238 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.FileFacts;
+import io.cephcsi.bindings.linux.HeldFile;
 import io.cephcsi.driver.volume.VolumeException;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.FileVisitResult;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gives all files of a volume to a group (volume_mount_group): the group may read and write them,
  * and what is made in a folder belongs to it, too. The top folder comes last, so that it tells
  * whether all is done.
+ *
+ * <p>Others rename and link in the volume meanwhile. So every file is held by a descriptor, reached
+ * from its folder's by its name alone, and never by a path or a link; what is on another mount is
+ * left alone. At most {@link #MOST_OPEN} folders are open at once, and memory does not grow with
+ * the number of files. Not safe for several threads.
  */
-final class GroupOwnership extends SimpleFileVisitor<Path> {
+final class GroupOwnership implements AutoCloseable {
   private static final int FILE = 0660;
   private static final int FOLDER = 02770; // setgid: new files inherit the group
-  private static final int PERMISSIONS = 07777;
+  private static final int MOST_OPEN = 64;
+  private static final int DEEPEST = 4096; // no path of Linux can name what is deeper
+  private static final long NO_GROUP = (1L << 32) - 1; // (gid_t) -1: it changes nothing
+  private static final Pattern NUMBER = Pattern.compile("[0-9]{1,10}");
 
   private final int group;
 
-  private GroupOwnership(int group) {
+  /** The folders from the top to the one that is looked at. */
+  private final List<Level> levels = new ArrayList<>();
+
+  private GroupOwnership(Path top, int group) {
     this.group = group;
+    HeldFile folder = HeldFile.folder(top);
+    levels.add(new Level("", folder, folder.facts()));
   }
 
-  /** Reads a volume_mount_group, which is a number: this driver does not know names of others. */
-  static int parse(String group) {
-    try {
-      long number = Long.parseLong(group);
-      if (number >= 0 && number < 1L << 32) {
-        return (int) number;
-      }
-    } catch (NumberFormatException e) {
-      // the answer is the same
+  /**
+   * Requires that a volume_mount_group, if there is one, is the number of a group: this driver does
+   * not know names of others.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when it is not
+   */
+  static void requireKnown(VolumeUse use) {
+    if (!use.group().isEmpty()) {
+      parse(use.group());
+    }
+  }
+
+  private static int parse(String group) {
+    if (NUMBER.matcher(group).matches() && Long.parseLong(group) < NO_GROUP) {
+      return (int) Long.parseLong(group);
     }
     throw VolumeException.invalid(
         "volume_capability: volume_mount_group must be the number of a group, not " + group);
   }
 
-  /** Gives a volume to a group; quick when it has it already. */
+  /**
+   * Gives a volume to a group; quick when it has it already.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when its file system refuses that
+   */
   static void give(Path top, String group) {
-    GroupOwnership ownership = new GroupOwnership(parse(group));
-    try {
-      if (!ownership.isDone(top)) {
-        Files.walkFileTree(top, ownership);
+    try (GroupOwnership ownership = new GroupOwnership(top, parse(group))) {
+      if (!ownership.isDone()) {
+        ownership.walk();
       }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    } catch (CephException e) {
+      throw switch (e.errno()) {
+        case EPERM, EACCES, EROFS, EOPNOTSUPP, EINVAL ->
+            new VolumeException(
+                Reason.FAILED_PRECONDITION,
+                "the files cannot be given to group " + group + ": " + e.getMessage(),
+                e);
+        default -> e;
+      };
     }
   }
 
-  private boolean isDone(Path top) throws IOException {
-    return (Integer) attribute(top, "unix:gid") == group && (mode(top) & FOLDER) == FOLDER;
+  private boolean isDone() {
+    FileFacts facts = levels.get(0).facts;
+    return facts.gid() == group && (facts.permissions() & FOLDER) == FOLDER;
   }
 
-  private static Object attribute(Path path, String name) throws IOException {
-    return Files.getAttribute(path, name, LinkOption.NOFOLLOW_LINKS);
-  }
-
-  private static int mode(Path path) throws IOException {
-    return (Integer) attribute(path, "unix:mode") & PERMISSIONS;
-  }
-
-  @Override
-  public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-    change(file, attributes.isRegularFile() ? FILE : 0);
-    return FileVisitResult.CONTINUE;
-  }
-
-  @Override
-  public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
-    if (e instanceof NoSuchFileException) {
-      return FileVisitResult.CONTINUE; // somebody deleted it meanwhile
+  private void walk() {
+    while (!levels.isEmpty()) {
+      Level level = levels.get(levels.size() - 1);
+      HeldFile folder = level.folder != null ? level.folder : reopen();
+      if (folder == null) {
+        levels.remove(levels.size() - 1); // somebody deleted or moved it meanwhile
+      } else if (!level.waiting.isEmpty()) {
+        enter(level, folder, level.waiting.remove());
+      } else if (!look(level, folder)) {
+        change(folder, FOLDER);
+        level.close();
+        levels.remove(levels.size() - 1);
+      }
     }
-    throw e;
   }
 
-  @Override
-  public FileVisitResult postVisitDirectory(Path folder, IOException e) throws IOException {
-    if (e != null && !(e instanceof NoSuchFileException)) {
-      throw e;
+  /** Does some entries of a folder; its folders wait. */
+  private boolean look(Level level, HeldFile folder) {
+    List<HeldFile.Entry> entries = folder.nextEntries();
+    for (HeldFile.Entry entry : entries) {
+      if (entry.folder() || isFolder(level, folder, entry.name())) {
+        level.waiting.add(entry.name());
+      }
     }
-    change(folder, FOLDER);
-    return FileVisitResult.CONTINUE;
+    return !entries.isEmpty();
   }
 
-  private void change(Path path, int more) throws IOException {
+  /** Changes an entry, unless it is a folder. */
+  private boolean isFolder(Level level, HeldFile folder, String name) {
+    try (HeldFile file = folder.child(name)) {
+      FileFacts facts = file.facts();
+      if (facts.isFolder()) {
+        return true;
+      }
+      if (facts.isBeside(level.facts)) {
+        change(file, facts.isRegular() ? FILE : 0);
+      }
+    } catch (CephException.NotFound e) {
+      return false; // somebody deleted it meanwhile
+    }
+    return false;
+  }
+
+  private void enter(Level level, HeldFile folder, String name) {
+    HeldFile child;
     try {
-      Files.setAttribute(path, "unix:gid", group, LinkOption.NOFOLLOW_LINKS);
+      child = folder.childFolder(name);
+    } catch (CephException e) {
+      switch (e.errno()) {
+        case ENOENT -> {}
+        case ENOTDIR, ELOOP -> isFolder(level, folder, name); // something else is there by now
+        default -> throw e;
+      }
+      return;
+    }
+    FileFacts facts = child.facts();
+    if (!facts.isBeside(level.facts)) {
+      child.close();
+      return;
+    }
+    if (levels.size() == DEEPEST) {
+      child.close();
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "the files cannot be given to group "
+              + group
+              + ": folders lie in each other, more than "
+              + DEEPEST);
+    }
+    levels.add(new Level(name, child, facts));
+    if (levels.size() > MOST_OPEN) {
+      levels.get(levels.size() - MOST_OPEN).close();
+    }
+  }
+
+  /** Opens the last folders anew, by their names from the top; null when they are not there. */
+  private @Nullable HeldFile reopen() {
+    HeldFile above = levels.get(0).folder;
+    for (int i = 1; above != null && i < levels.size(); i++) {
+      Level level = levels.get(i);
+      HeldFile next = level.folder != null ? level.folder : level.reopen(above);
+      if (i > 1 && i <= levels.size() - MOST_OPEN / 2) {
+        levels.get(i - 1).close();
+      }
+      above = next;
+    }
+    return above;
+  }
+
+  private void change(HeldFile file, int more) {
+    try {
+      file.setGroup(group);
       if (more != 0) {
-        Files.setAttribute(path, "unix:mode", mode(path) | more);
+        file.setPermissions(file.facts().permissions() | more);
       }
-    } catch (NoSuchFileException e) {
+    } catch (CephException.NotFound e) {
       // somebody deleted it meanwhile
+    }
+  }
+
+  @Override
+  public void close() {
+    levels.forEach(Level::close);
+  }
+
+  /** A folder on the way down. */
+  private static final class Level {
+    private final String name;
+    private final FileFacts facts;
+    private final Deque<String> waiting = new ArrayDeque<>();
+    private @Nullable HeldFile folder;
+    private long position;
+
+    Level(String name, HeldFile folder, FileFacts facts) {
+      this.name = name;
+      this.folder = folder;
+      this.facts = facts;
+    }
+
+    /** Opens it where it was left; null when it is not there any more. */
+    @Nullable HeldFile reopen(HeldFile above) {
+      try {
+        HeldFile found = above.childFolder(name);
+        if (!found.facts().isSame(facts)) {
+          found.close();
+          return null;
+        }
+        found.seek(position);
+        folder = found;
+        return found;
+      } catch (CephException e) {
+        return switch (e.errno()) {
+          case ENOENT, ENOTDIR, ELOOP -> null;
+          default -> throw e;
+        };
+      }
+    }
+
+    void close() {
+      if (folder != null) {
+        position = folder.position();
+        folder.close();
+        folder = null;
+      }
     }
   }
 }

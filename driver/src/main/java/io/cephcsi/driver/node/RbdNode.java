@@ -62,6 +62,7 @@ public final class RbdNode implements NodeVolumes {
   @Override
   public void stage(StageRequest request, Operation operation) {
     FileSystemSetup.requireKnown(request.use().fsType());
+    GroupOwnership.requireKnown(request.use());
     NodeVolumes.requirePlain(request);
     if (request.byHand().isPresent()) {
       StaticImage image = StaticImage.of(request.byHand().get());

@@ -8,6 +8,17 @@ import com.sun.jna.NativeLibrary;
  * the reason is {@link #errno()} until the thread's next call.
  */
 public final class LibC {
+  private static final boolean ARM = System.getProperty("os.arch").equals("aarch64");
+
+  // Of fcntl.h; two of them differ between the machines.
+  public static final int O_RDONLY = 0;
+  public static final int O_DIRECTORY = ARM ? 0x4000 : 0x10000;
+  public static final int O_NOFOLLOW = ARM ? 0x8000 : 0x20000;
+  public static final int O_CLOEXEC = 0x80000;
+  public static final int O_PATH = 0x200000;
+  public static final int AT_EMPTY_PATH = 0x1000;
+  public static final int SEEK_SET = 0;
+
   static {
     Native.register(LibC.class, NativeLibrary.getInstance("libc.so.6"));
   }
@@ -21,7 +32,19 @@ public final class LibC {
 
   public static native int open(long path, int flags);
 
+  public static native int openat(int folder, long path, int flags);
+
   public static native int close(int fd);
+
+  public static native long read(int fd, long buf, long count);
+
+  public static native long lseek(int fd, long offset, int whence);
+
+  public static native long getdirentries(int fd, long buf, long bytes, long base);
+
+  public static native int fchownat(int folder, long path, int owner, int group, int flags);
+
+  public static native int chmod(long path, int mode);
 
   public static native int ioctl(int fd, long request, long argument);
 

@@ -1,4 +1,4 @@
-/** What Linux offers on mounted file systems and Java has no call for. */
+/** What Linux offers on files and mounted file systems and Java has no call for. */
 @NullMarked
 package io.cephcsi.bindings.linux;
 

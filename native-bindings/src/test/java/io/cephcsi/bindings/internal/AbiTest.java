@@ -123,6 +123,8 @@ class AbiTest {
     values.put("AT_SYMLINK_NOFOLLOW", 0x100L);
     values.put("O_RDWR | O_CREAT", 2L | 0100L);
     values.put("S_IFDIR", 0040000L);
+    values.put("O_DIRECTORY | O_NOFOLLOW", (long) (LibC.O_DIRECTORY | LibC.O_NOFOLLOW));
+    values.put("O_CLOEXEC", (long) LibC.O_CLOEXEC);
     CAssertions assertions = new CAssertions();
     values.forEach(assertions::constant);
     assertions.check(headers);
