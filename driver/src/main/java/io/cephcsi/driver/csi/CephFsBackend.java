@@ -7,6 +7,7 @@ import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.node.NodeOptions;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
@@ -70,6 +71,7 @@ public final class CephFsBackend implements ControllerBackend {
               + request.getMutableParametersMap().keySet()
               + " are not known; a CephFS volume has none");
     }
+    NodeOptions.requireCephFs(request.getParametersMap());
     CephFsRequest wanted =
         new CephFsRequest(
             request.getName(),

@@ -3,6 +3,7 @@ package io.cephcsi.driver.csi;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.node.NodeOptions;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.MutableParameters;
 import io.cephcsi.driver.rbd.RbdParameters;
@@ -65,6 +66,7 @@ public final class RbdBackend implements ControllerBackend {
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
     MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
     RbdParameters parameters = Topologies.parameters(request);
+    NodeOptions.requireRbd(request.getParametersMap());
     return new RbdCreation(parameters, mutable, capacity, source);
   }
 

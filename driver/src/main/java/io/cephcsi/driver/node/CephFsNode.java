@@ -4,7 +4,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cephfs.VolumePlace;
-import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.VolumeException;
@@ -14,9 +13,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -72,6 +68,8 @@ public final class CephFsNode implements NodeVolumes {
     NodeVolumes.requirePlain(request);
     GroupOwnership.requireKnown(request.use());
     CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
+    CephFsOptions.of(mounter).require(request.context());
+    CephFsOptions.of(mounter).require(request.use());
     VolumePlace place = place(request);
     if (place.snapshot().isPresent() && !request.use().readOnly()) {
       throw VolumeException.invalid(
@@ -155,7 +153,7 @@ public final class CephFsNode implements NodeVolumes {
             place.fileSystem(),
             place.root(),
             request.use().readOnly(),
-            options(request, place.cluster(), mounter.name()));
+            CephFsOptions.of(mounter).all(request, place.cluster()));
     if (place.snapshot().isPresent()) {
       parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
     } else {
@@ -170,33 +168,6 @@ public final class CephFsNode implements NodeVolumes {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  /** Of the configuration, the StorageClass and the capability; the last word holds. */
-  static List<String> options(StageRequest request, ClusterConfig cluster, String mounter) {
-    boolean kernel = mounter.equals("kernel");
-    List<String> all = new ArrayList<>();
-    all.addAll(
-        split(kernel ? cluster.node().kernelMountOptions() : cluster.node().fuseMountOptions()));
-    all.addAll(
-        split(
-            request
-                .context()
-                .getOrDefault(kernel ? "kernelMountOptions" : "fuseMountOptions", "")));
-    all.addAll(request.use().mountFlags());
-    Map<String, String> byName = new LinkedHashMap<>();
-    for (String option : all) {
-      String name = option.split("=", 2)[0].strip();
-      if (!name.isEmpty() && !name.equals("ro") && !name.equals("rw")) {
-        byName.remove(name);
-        byName.put(name, option.strip());
-      }
-    }
-    return List.copyOf(byName.values());
-  }
-
-  private static List<String> split(String options) {
-    return options.isBlank() ? List.of() : List.of(options.split(",", -1));
   }
 
   @Override

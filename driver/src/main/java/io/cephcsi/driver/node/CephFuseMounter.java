@@ -1,10 +1,16 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * CephFS by a process ceph-fuse, which serves its mount until that is taken away, and ends then.
@@ -41,6 +47,9 @@ public final class CephFuseMounter implements CephFsMounter {
 
   @Override
   public void mount(Request request, Path target) {
+    if (!request.options().contains("nonempty")) {
+      requireEmpty(target);
+    }
     List<String> options = new ArrayList<>();
     options.add("subtype=" + PROGRAM);
     options.add("fsname=" + source(request.fileSystem(), request.root()));
@@ -57,6 +66,18 @@ public final class CephFuseMounter implements CephFsMounter {
         .with("-o", String.join(",", options))
         .input(request.credentials().key())
         .run();
+  }
+
+  private static void requireEmpty(Path target) {
+    try (Stream<Path> files = Files.list(target)) {
+      if (files.findAny().isPresent()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            target + " is not empty: nothing is mounted over its files");
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** The process writes what it has cached, and ends. */

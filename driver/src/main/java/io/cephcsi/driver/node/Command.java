@@ -2,6 +2,7 @@ package io.cephcsi.driver.node;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.volume.PlainText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -27,6 +28,7 @@ public final class Command {
   public static final Duration USUAL = Duration.ofSeconds(60);
 
   private static final int MAX_OUTPUT = 256 << 10;
+  private static final int SAID = 2000;
   private static final Duration LAST_OUTPUT = Duration.ofSeconds(1);
   private static final List<String> USUAL_FOLDERS =
       List.of("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin");
@@ -216,7 +218,7 @@ public final class Command {
     public String said() {
       String text = errors.isBlank() ? output : errors;
       String line = text.strip().replaceAll("\\s*\\R\\s*", "; ");
-      return line.isEmpty() ? "it said nothing" : line.substring(0, Math.min(2000, line.length()));
+      return line.isEmpty() ? "it said nothing" : PlainText.escape(line, SAID);
     }
   }
 

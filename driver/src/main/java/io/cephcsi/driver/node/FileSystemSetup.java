@@ -10,7 +10,6 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -85,7 +84,7 @@ final class FileSystemSetup {
       growUnmounted();
     }
     operation.phase("mount");
-    Mounts.mount(kind, device.toString(), place, options(kind));
+    mount(kind, place, options(kind));
     if (kind.equals(XFS) && !use.mountedReadOnly()) {
       grow(kind, device, place);
     }
@@ -121,8 +120,11 @@ final class FileSystemSetup {
     }
     String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
+      Command make = making(wanted, mkfsOptions, !kind.isEmpty());
       volume.changeMetadata(imageId, Map.of(FORMATTING, wanted), List.of());
-      make(wanted, mkfsOptions, !kind.isEmpty());
+      operation.phase("format");
+      LOG.info("volume {}: making {} on {}, which is blank", volume.volumeId(), wanted, device);
+      make.run();
       kind = wanted;
     }
     volume.changeMetadata(imageId, Map.of(), List.of(FORMATTING));
@@ -160,19 +162,32 @@ final class FileSystemSetup {
     };
   }
 
-  private void make(String kind, String mkfsOptions, boolean overUnfinished) {
-    operation.phase("format");
-    LOG.info("volume {}: making {} on {}, which is blank", volume.volumeId(), kind, device);
-    List<String> options = new ArrayList<>();
+  /**
+   * The program that makes the file system, which has found, without writing, that it can.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when it cannot, as the options or the size say
+   */
+  private Command making(String kind, String mkfsOptions, boolean overUnfinished) {
+    List<String> options = new ArrayList<>(MkfsOptions.of(kind, mkfsOptions));
     if (mkfsOptions.isBlank()) {
       options.addAll(USUAL_OPTIONS.getOrDefault(kind, List.of()));
-    } else {
-      options.addAll(Arrays.asList(mkfsOptions.strip().split("\\s+", -1)));
     }
     if (overUnfinished) {
       options.add(kind.equals(XFS) ? "-f" : "-F");
     }
-    Command.of("mkfs." + kind).with(options).with(device.toString()).within(MAKING).run();
+    Command make = Command.of("mkfs." + kind).with(options).within(MAKING);
+    Command.Result dry = make.with(kind.equals(XFS) ? "-N" : "-n", device.toString()).tryRun();
+    if (dry.exitCode() != 0) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.volumeId()
+              + " cannot be formatted with "
+              + kind
+              + ": "
+              + dry.said().split("; Usage: ", 2)[0]);
+    }
+    return make.with(device.toString());
   }
 
   private void requireUsable(String kind) {
@@ -208,7 +223,15 @@ final class FileSystemSetup {
     } catch (CommandException e) {
       LOG.info("volume {}: {}; mounting without its journal", volume.volumeId(), e.getMessage());
       options.add("norecovery");
+      mount(kind, place, options);
+    }
+  }
+
+  private void mount(String kind, Path place, List<String> options) {
+    try {
       Mounts.mount(kind, device.toString(), place, options);
+    } catch (CommandException e) {
+      throw MountFlags.explained(e);
     }
   }
 

@@ -18,7 +18,6 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
-import java.util.regex.Pattern;
 
 /**
  * RBD images as loop devices over a FUSE export of qemu-storage-daemon: needs no module of the
@@ -31,7 +30,6 @@ public final class FuseAttacher implements Attacher {
   private static final int KEY_BYTES = 12; // folders' paths stay short: sockets allow 107 bytes
   private static final Duration STARTING = Duration.ofSeconds(5);
   private static final Duration NEW_SIZE = Duration.ofSeconds(10);
-  private static final Pattern SETTING = Pattern.compile("[a-z][a-z0-9_]*=[^\\p{Cntrl}]*");
 
   private final Path folder;
 
@@ -62,7 +60,6 @@ public final class FuseAttacher implements Attacher {
 
   @Override
   public AttachedDevice attach(AttachRequest request) {
-    List<String> settings = settings(request.mapOptions());
     StorageDaemon daemon = daemon(request.image());
     if (isServing(daemon)) {
       if (!isOf(daemon, request).orElse(true)) {
@@ -74,7 +71,7 @@ public final class FuseAttacher implements Attacher {
     } else {
       clean(daemon);
       makeFolder(daemon, request);
-      daemon.start(request, settings);
+      daemon.start(request, List.of(request.mapOptions().split(",", -1)));
     }
     Path device =
         LoopDevices.of(daemon.file()).stream()
@@ -87,18 +84,6 @@ public final class FuseAttacher implements Attacher {
   private static boolean isServing(StorageDaemon daemon) {
     return daemon.process().isPresent()
         && (!LoopDevices.of(daemon.file()).isEmpty() || Waiting.until(STARTING, daemon::serves));
-  }
-
-  private static List<String> settings(String mapOptions) {
-    List<String> settings = new ArrayList<>();
-    for (String option : mapOptions.isBlank() ? new String[0] : mapOptions.split(",", -1)) {
-      if (!SETTING.matcher(option).matches() || option.startsWith("key")) {
-        throw VolumeException.invalid(
-            "mapOptions: fuse takes settings of librbd such as rbd_cache=false, not " + option);
-      }
-      settings.add(option);
-    }
-    return settings;
   }
 
   private StorageDaemon daemon(ImageSpec image) {

@@ -88,12 +88,17 @@ public final class KernelMounter implements CephFsMounter {
       options.add(near);
     }
     options.addAll(request.options());
-    Command.of("mount", "-t", FS_TYPE, "-o", String.join(",", options))
-        .inNetwork(request.cluster().node().cephFsNetwork())
-        .with("--", String.join(",", monitors.addresses()) + ":" + request.root())
-        .with(target.toString())
-        .input(request.credentials().key())
-        .run();
+    Command mount =
+        Command.of("mount", "-t", FS_TYPE, "-o", String.join(",", options))
+            .inNetwork(request.cluster().node().cephFsNetwork())
+            .with("--", String.join(",", monitors.addresses()) + ":" + request.root())
+            .with(target.toString())
+            .input(request.credentials().key());
+    try {
+      mount.run();
+    } catch (CommandException e) {
+      throw MountFlags.explained(e);
+    }
   }
 
   /** The kernel writes everything before it unmounts. */

@@ -63,6 +63,7 @@ public final class RbdNode implements NodeVolumes {
   public void stage(StageRequest request, Operation operation) {
     FileSystemSetup.requireKnown(request.use().fsType());
     GroupOwnership.requireKnown(request.use());
+    NodeOptions.requireRbd(request.context(), request.use());
     NodeVolumes.requirePlain(request);
     if (request.byHand().isPresent()) {
       StaticImage image = StaticImage.of(request.byHand().get());
@@ -107,6 +108,7 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void publish(PublishRequest request) {
+    MountFlags.require(request.use());
     Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
     MountTable.read()
         .at(place)

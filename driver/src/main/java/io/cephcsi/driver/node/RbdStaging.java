@@ -49,8 +49,7 @@ final class RbdStaging {
     if (isReady(request, attacher.find(image), known)) {
       return;
     }
-    String unmapOptions =
-        MapOptions.of(request.context().getOrDefault("unmapOptions", ""), attacher.kind());
+    String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
         .write(request.stagingPath());
     boolean wasAttached = attacher.find(image).filter(AttachedDevice::alive).isPresent();
@@ -172,7 +171,7 @@ final class RbdStaging {
         request.credentials(),
         image,
         request.use().readOnly(),
-        MapOptions.of(request.context().getOrDefault("mapOptions", ""), kind),
+        MapOptions.MAP.of(request.context(), kind),
         request.use().shared());
   }
 
@@ -329,7 +328,10 @@ final class RbdStaging {
     }
     mapping.ifPresent(LuksMapping::close);
     if (known.isPresent()) {
-      attachers.require(known.get().kind()).detach(known.get().image(), known.get().unmapOptions());
+      AttacherKind kind = known.get().kind();
+      attachers
+          .require(kind)
+          .detach(known.get().image(), MapOptions.UNMAP.kept(known.get().unmapOptions(), kind));
     } else if (device.isPresent()) {
       detachForgotten(device.get());
     }

@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class CephFsMountersTest {
   private static final String ROOT = "/volumes/csi/csi-vol-1/uuid";
@@ -28,24 +30,64 @@ class CephFsMountersTest {
     return MountTable.parse(line + "\n").all().get(0);
   }
 
-  private static List<String> options(String mounter, List<String> flags) {
-    return CephFsNode.options(
+  private static List<String> options(CephFsOptions options, String given, List<String> flags) {
+    return options.all(
         new StageRequest(
             "volume",
             Optional.empty(),
             Path.of("/staging"),
             new VolumeUse(false, "", flags, "", false, false, false),
-            Map.of("kernelMountOptions", "ms_mode=secure, wsize=1", "fuseMountOptions", "debug"),
+            Map.of("kernelMountOptions", given, "fuseMountOptions", given),
             new Credentials("user", "key")),
-        CLUSTER,
-        mounter);
+        CLUSTER);
   }
 
   @Test
   void theLastOptionOfAKindHolds() {
-    assertThat(options("kernel", List.of("rw", "wsize=2")))
+    assertThat(options(CephFsOptions.KERNEL, "ms_mode=secure, wsize=1", List.of("rw", "wsize=2")))
         .containsExactly("noatime", "ms_mode=secure", "wsize=2");
-    assertThat(options("fuse", List.of())).containsExactly("nonempty", "debug");
+    assertThat(options(CephFsOptions.FUSE, "debug", List.of()))
+        .containsExactly("nonempty", "debug");
+    assertThat(options(CephFsOptions.KERNEL, "", List.of("nodev,rsize=4096,ro")))
+        .containsExactly("noatime", "ms_mode=crc", "nodev", "rsize=4096");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "name=admin",
+        "secret=AQB",
+        "secretfile=/etc/shadow",
+        "mds_namespace=other",
+        "fs=other",
+        "conf=/etc/passwd",
+        "mon_addr=10.0.0.1",
+        "keyring=/x",
+        "ip=10.0.0.1",
+        "fsid=1",
+        "snapdirname=x",
+        "subtype=sshfs",
+        "fsname=x",
+        "modules=subdir",
+        "fd=3",
+        "user_id=0",
+        "remount",
+        "bind",
+        "loop",
+        "x-mount.mkdir",
+        "wsize=1/../../x",
+        "noatime,loop"
+      })
+  void whatOverridesTheDriverOrNamesFilesIsRefused(String option) {
+    for (CephFsOptions options : List.of(CephFsOptions.KERNEL, CephFsOptions.FUSE)) {
+      assertThatThrownBy(() -> options(options, option, List.of()))
+          .isInstanceOf(VolumeException.class)
+          .hasMessageContaining("MountOptions: \"")
+          .hasMessageNotContaining("AQB");
+      assertThatThrownBy(() -> options(options, "", List.of(option)))
+          .isInstanceOf(VolumeException.class)
+          .hasMessageContaining("mount_flags: \"");
+    }
   }
 
   @Test

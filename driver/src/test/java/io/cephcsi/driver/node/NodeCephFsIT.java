@@ -350,12 +350,23 @@ class NodeCephFsIT {
     Volume volume = driver.create(name, SIZE);
     VolumeCapability noatime =
         WRITER.toBuilder()
-            .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("noatime"))
+            .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("nodev,noatime"))
             .build();
     stage(volume, noatime, Map.of(NodeClient.MOUNTER + "MountOptions", "noexec"));
     Mount mount = MountTable.read().at(node.staging(volume)).orElseThrow();
-    assertThat(mount.options()).contains("noatime", "noexec");
+    assertThat(mount.options()).contains("noatime", "noexec", "nodev");
     node.unstage(volume);
+    for (String option : List.of("subtype=x", "name=admin", "modules=subdir", "secretfile=/x")) {
+      assertStatus(
+          Status.Code.INVALID_ARGUMENT,
+          "MountOptions",
+          () -> stage(volume, WRITER, Map.of(NodeClient.MOUNTER + "MountOptions", option)));
+    }
+    VolumeCapability loop =
+        WRITER.toBuilder()
+            .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("noatime,loop"))
+            .build();
+    assertStatus(Status.Code.INVALID_ARGUMENT, "mount_flags", () -> node.stage(volume, loop));
     driver.delete(volume.getVolumeId());
   }
 

@@ -16,6 +16,7 @@ import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeGetVolumeStatsRequest;
 import io.cephcsi.proto.csi.v1.NodeGetVolumeStatsResponse;
@@ -424,7 +425,7 @@ class NodeRbdIT {
   @ParameterizedTest
   @ValueSource(strings = {"ext4", "xfs"})
   void aMountOptionMayForbidWriting(String fsType) {
-    VolumeCapability use = mounted(fsType, Mode.SINGLE_NODE_WRITER, "ro", "noatime");
+    VolumeCapability use = mounted(fsType, Mode.SINGLE_NODE_WRITER, "noatime,ro");
     Volume volume = create(512 * MIB);
     node.stage(volume, use);
     grow(volume, 600 * MIB);
@@ -441,6 +442,53 @@ class NodeRbdIT {
     node.stage(volume, use);
     node.unstage(volume);
     assertNothingIsLeft(volume);
+  }
+
+  /** Nothing is written, neither to the image nor to this machine. */
+  @Test
+  void optionsThatReachFilesOrCannotBeAreRefusedBeforeAnythingIsDone() {
+    Volume volume = create(64 * MIB);
+    Path file = node.folder().resolve("written");
+    refuse(volume, "mkfsOptions", "-d /etc");
+    for (String option : List.of("log_file", "admin_socket", "plugin_dir")) {
+      for (String kind : List.of("krbd", "nbd", "fuse")) {
+        refuse(volume, "mapOptions", kind + ":" + option + "=" + file);
+        refuse(volume, "unmapOptions", kind + ":" + option + "=" + file);
+      }
+    }
+    for (String flag :
+        List.of("noatime,loop", "subtype=x", "journal_path=" + file, "errors=panic")) {
+      assertStatus(
+          Code.INVALID_ARGUMENT,
+          "mount_flags",
+          () -> node.stage(volume, mounted("ext4", Mode.SINGLE_NODE_WRITER, flag)));
+    }
+    assertStatus(Code.FAILED_PRECONDITION, "300", () -> node.stage(volume, writer("xfs")));
+    Volume unfit = volume.toBuilder().putVolumeContext("mkfsOptions", "-b 1024 -I 8192").build();
+    assertStatus(
+        Code.FAILED_PRECONDITION, "cannot be formatted", () -> node.stage(unfit, writer("ext4")));
+    assertThat(file).doesNotExist();
+    assertThat(CLUSTER.rbd("image-meta", "list", CLUSTER.pool() + "/" + TestDriver.image(volume)))
+        .doesNotContain(FileSystemSetup.FORMATTING);
+    assertNothingIsLeft(volume);
+    Volume shaped = volume.toBuilder().putVolumeContext("mkfsOptions", "-F -N 64").build();
+    node.stage(shaped, writer("ext4")); // it is blank
+    node.unstage(volume);
+    assertStatus( // such as an option of the other file system
+        Code.FAILED_PRECONDITION,
+        "mount options",
+        () -> node.stage(volume, mounted("", Mode.SINGLE_NODE_WRITER, "allocsize=64k")));
+    assertNothingIsLeft(volume);
+  }
+
+  private void refuse(Volume volume, String parameter, String text) {
+    Volume hostile = volume.toBuilder().putVolumeContext(parameter, text).build();
+    assertStatus(Code.INVALID_ARGUMENT, parameter, () -> node.stage(hostile, writer("ext4")));
+    CreateVolumeRequest.Builder request = driver.createRequest("pvc-refused", 64 * MIB);
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        parameter,
+        () -> driver.controller().createVolume(request.putParameters(parameter, text).build()));
   }
 
   /** What the kernel does to ext4 with errors=remount-ro. */
