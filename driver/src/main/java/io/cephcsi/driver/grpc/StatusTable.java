@@ -90,7 +90,7 @@ public final class StatusTable {
       case ENOSPC, EDQUOT -> Status.Code.RESOURCE_EXHAUSTED;
       case ESHUTDOWN -> Status.Code.UNAVAILABLE;
       case ETIMEDOUT -> Status.Code.DEADLINE_EXCEEDED;
-      case EBUSY -> Status.Code.FAILED_PRECONDITION;
+      case EBUSY, EBADMSG -> Status.Code.FAILED_PRECONDITION;
       default -> Status.Code.INTERNAL;
     };
   }

@@ -42,6 +42,8 @@ public enum Errno {
   ENOTEMPTY(39),
   ELOOP(40),
   ENODATA(61),
+  /** What is stored cannot be read: it is damaged. */
+  EBADMSG(74),
   EOVERFLOW(75),
   EILSEQ(84),
   EOPNOTSUPP(95),

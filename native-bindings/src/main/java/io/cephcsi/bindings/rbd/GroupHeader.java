@@ -3,11 +3,10 @@ package io.cephcsi.bindings.rbd;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -112,7 +111,11 @@ public final class GroupHeader {
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(keys);
       io.operate(DIRECTORY, read);
-      values.get().forEach((key, value) -> texts.put(key, string(ClassCall.output(value))));
+      values
+          .get()
+          .forEach(
+              (key, value) ->
+                  texts.put(key, ClassOutput.decode(DIRECTORY, value, ClassOutput::string)));
     } catch (CephException.NotFound e) {
       return texts; // no group was ever made in this pool
     }
@@ -137,7 +140,7 @@ public final class GroupHeader {
 
   private static int page(
       IoContext io, String groupId, GroupMember after, List<GroupMember> images) {
-    ByteBuffer in;
+    byte[] encoded;
     try (ReadOperation read = new ReadOperation()) {
       var result =
           RbdClass.call("group_image_list")
@@ -145,33 +148,27 @@ public final class GroupHeader {
               .u64(PAGE)
               .addTo(read);
       io.operate("rbd_group_header." + groupId, read);
-      in = ClassCall.output(result.get());
+      encoded = result.get();
     } catch (CephException.NotFound e) {
       return 0;
     }
-    int count = in.getInt();
-    for (int i = 0; i < count; i++) {
-      int end = structure(in);
-      int specification = structure(in);
-      String image = string(in);
-      long pool = in.getLong();
-      in.position(specification);
-      images.add(new GroupMember(pool, image, in.get() == ATTACHED));
-      in.position(end);
-    }
-    return count;
+    List<GroupMember> page = members(encoded);
+    images.addAll(page);
+    return page.size();
   }
 
-  /** Enters a versioned structure; returns where it ends. */
-  private static int structure(ByteBuffer in) {
-    in.getShort();
-    int length = in.getInt();
-    return in.position() + length;
+  static List<GroupMember> members(byte[] encoded) {
+    return ClassOutput.decode(
+        "images of a group", encoded, in -> in.list(one -> one.structure(GroupHeader::member)));
   }
 
-  private static String string(ByteBuffer in) {
-    byte[] bytes = new byte[in.getInt()];
-    in.get(bytes);
-    return new String(bytes, StandardCharsets.UTF_8);
+  private static GroupMember member(ClassOutput in) {
+    GroupMember attached =
+        in.structure(
+            specification -> {
+              String image = specification.string();
+              return new GroupMember(specification.u64(), image, true);
+            });
+    return new GroupMember(attached.poolId(), attached.imageId(), in.u8() == ATTACHED);
   }
 }

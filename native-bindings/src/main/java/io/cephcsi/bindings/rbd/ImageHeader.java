@@ -1,11 +1,9 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -62,7 +60,7 @@ public record ImageHeader(
       io.operate(object(imageId), read);
       return Optional.of(
           new ImageHeader(
-              ClassCall.output(size.get()).getLong(1),
+              ClassOutput.decode("size of image " + imageId, size.get(), ImageHeader::size),
               parent(parent.get()),
               snapshotIds(snapshots.get()),
               group(group.get())));
@@ -82,7 +80,7 @@ public record ImageHeader(
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_directory", read);
       return Optional.ofNullable(values.get().get(key))
-          .map(value -> string(ClassCall.output(value)));
+          .map(value -> ClassOutput.decode("rbd_directory", value, ClassOutput::string));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -100,33 +98,39 @@ public record ImageHeader(
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_directory", read);
       return Optional.ofNullable(values.get().get(key))
-          .map(value -> string(ClassCall.output(value)));
+          .map(value -> ClassOutput.decode("rbd_directory", value, ClassOutput::string));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
   }
 
-  private static Optional<ImageLink> parent(byte[] encoded) {
-    ImageLink link = link(ClassCall.output(encoded));
+  private static long size(ClassOutput in) {
+    in.u8(); // the order
+    return in.u64();
+  }
+
+  static Optional<ImageLink> parent(byte[] encoded) {
+    ImageLink link = ClassOutput.decode("parent", encoded, in -> in.structure(ImageHeader::link));
     return link.poolId() < 0 ? Optional.empty() : Optional.of(link);
   }
 
-  private static Optional<GroupLink> group(byte[] encoded) {
-    ByteBuffer in = ClassCall.output(encoded);
-    structure(in);
-    GroupLink link = new GroupLink(in.getLong(), string(in));
+  static Optional<GroupLink> group(byte[] encoded) {
+    GroupLink link =
+        ClassOutput.decode(
+            "group",
+            encoded,
+            in -> in.structure(content -> new GroupLink(content.u64(), content.string())));
     return link.groupId().isEmpty() ? Optional.empty() : Optional.of(link);
   }
 
-  private static List<Long> snapshotIds(byte[] encoded) {
-    ByteBuffer in = ClassCall.output(encoded);
-    in.getLong();
-    int count = in.getInt();
-    List<Long> ids = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      ids.add(in.getLong());
-    }
-    return ids;
+  static List<Long> snapshotIds(byte[] encoded) {
+    return ClassOutput.decode(
+        "snapshot context",
+        encoded,
+        in -> {
+          in.u64(); // the newest
+          return in.list(ClassOutput::u64);
+        });
   }
 
   /**
@@ -144,23 +148,23 @@ public record ImageHeader(
           results.add(RbdClass.call("snapshot_get").u64(id).addTo(read));
         }
         io.operate(object(imageId), read);
-        results.forEach(result -> snapshots.add(snapshot(ClassCall.output(result.get()))));
+        results.forEach(result -> snapshots.add(snapshot(result.get())));
       }
     }
     return snapshots;
   }
 
-  private static HeaderSnapshot snapshot(ByteBuffer in) {
-    structure(in);
-    long id = in.getLong();
-    int end = structure(in);
-    SnapshotNamespace namespace = SnapshotNamespace.of(in.getInt());
-    in.position(end);
-    String name = string(in);
-    long size = in.getLong();
-    long seconds = Integer.toUnsignedLong(in.getInt());
-    return new HeaderSnapshot(
-        id, name, namespace, size, Instant.ofEpochSecond(seconds, in.getInt()));
+  static HeaderSnapshot snapshot(byte[] encoded) {
+    return ClassOutput.decode("snapshot", encoded, in -> in.structure(ImageHeader::snapshot));
+  }
+
+  private static HeaderSnapshot snapshot(ClassOutput in) {
+    long id = in.u64();
+    SnapshotNamespace namespace = SnapshotNamespace.of(in.structure(ClassOutput::u32));
+    String name = in.string();
+    long size = in.u64();
+    long seconds = Integer.toUnsignedLong(in.u32());
+    return new HeaderSnapshot(id, name, namespace, size, Instant.ofEpochSecond(seconds, in.u32()));
   }
 
   /** The clones of a snapshot, those in the trash too; one round trip. */
@@ -173,35 +177,21 @@ public record ImageHeader(
     } catch (CephException.NotFound e) {
       return List.of();
     }
-    ByteBuffer in = ClassCall.output(encoded);
-    int count = in.getInt();
-    List<ImageLink> children = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      int end = in.position() + 6 + in.getInt(in.position() + 2);
-      structure(in);
-      long pool = in.getLong();
-      String id = string(in);
-      children.add(new ImageLink(pool, string(in), id));
-      in.position(end);
-    }
-    return children;
+    return children(encoded);
   }
 
-  private static ImageLink link(ByteBuffer in) {
-    structure(in);
-    return new ImageLink(in.getLong(), string(in), string(in));
+  static List<ImageLink> children(byte[] encoded) {
+    return ClassOutput.decode(
+        "children", encoded, in -> in.list(child -> child.structure(ImageHeader::child)));
   }
 
-  /** Enters a versioned structure; returns where it ends. */
-  private static int structure(ByteBuffer in) {
-    in.getShort();
-    int length = in.getInt();
-    return in.position() + length;
+  private static ImageLink child(ClassOutput in) {
+    long pool = in.u64();
+    String id = in.string();
+    return new ImageLink(pool, in.string(), id);
   }
 
-  private static String string(ByteBuffer in) {
-    byte[] bytes = new byte[in.getInt()];
-    in.get(bytes);
-    return new String(bytes, StandardCharsets.UTF_8);
+  private static ImageLink link(ClassOutput in) {
+    return new ImageLink(in.u64(), in.string(), in.string());
   }
 }

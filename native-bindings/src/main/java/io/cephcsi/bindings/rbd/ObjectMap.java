@@ -97,7 +97,9 @@ public final class ObjectMap {
     // One byte more than expected tells a map that is longer, as after a shrink was broken off.
     byte[] part = io.read(object, 0, Math.min(READ_BYTES, expected + 1));
     byte[] all = part;
-    while (part.length == READ_BYTES || (all.length > expected && part.length > 0)) {
+    int most = expectedBytes(MAX_OBJECTS); // what is longer is no map
+    while (all.length <= most
+        && (part.length == READ_BYTES || (all.length > expected && part.length > 0))) {
       part = io.read(object, all.length, READ_BYTES);
       int at = all.length;
       all = Arrays.copyOf(all, at + part.length);

@@ -2,10 +2,9 @@ package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -84,12 +83,10 @@ record UsageHeader(
 
   /** The ids in a SnapContext, which has the newest first. */
   private static long[] ids(byte[] context) {
-    ByteBuffer from = ClassCall.output(context);
-    from.getLong();
-    int count = from.getInt();
-    long[] ids = new long[count];
-    for (int i = count - 1; i >= 0; i--) {
-      ids[i] = from.getLong();
+    List<Long> newestFirst = ImageHeader.snapshotIds(context);
+    long[] ids = new long[newestFirst.size()];
+    for (int i = 0; i < ids.length; i++) {
+      ids[i] = newestFirst.get(ids.length - 1 - i);
     }
     return ids;
   }
@@ -113,30 +110,14 @@ record UsageHeader(
         if (info[1] > SNAPSHOT_VERSION) { // the oldest version that can read it
           return Optional.empty();
         }
+        HeaderSnapshot header = ImageHeader.snapshot(info);
         snapshots.add(
-            snapshot(ClassCall.output(info), ClassCall.output(flags.get(i).get()).getLong()));
+            new Snapshot(
+                new ImageSnapshot(header.id(), header.name(), header.size(), header.namespace()),
+                ClassOutput.decode("flags", flags.get(i).get(), ClassOutput::u64)));
       }
       return Optional.of(snapshots);
     }
-  }
-
-  /** Decodes {@code cls::rbd::SnapshotInfo}. */
-  private static Snapshot snapshot(ByteBuffer from, long flags) {
-    from.position(6); // version, oldest reader, length
-    long id = from.getLong();
-    from.getShort();
-    int namespaceBytes = from.getInt();
-    int namespace = from.getInt(from.position());
-    from.position(from.position() + namespaceBytes);
-    byte[] name = new byte[from.getInt()];
-    from.get(name);
-    return new Snapshot(
-        new ImageSnapshot(
-            id,
-            new String(name, StandardCharsets.UTF_8),
-            from.getLong(),
-            SnapshotNamespace.of(namespace)),
-        flags);
   }
 
   /** Whether object maps of the head and of all snapshots exist and claim to be right. */
