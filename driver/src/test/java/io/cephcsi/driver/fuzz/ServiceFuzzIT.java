@@ -40,6 +40,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -51,6 +52,7 @@ import org.junit.jupiter.api.io.TempDir;
  * CEPH_CSI_TEST_FUZZ_METHODS} for some methods only (a regular expression), and {@code
  * CEPH_CSI_TEST_CAMPAIGN=full} for 50,000 requests each.
  */
+@EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_FUZZ_SECONDS", matches = "\\d+")
 class ServiceFuzzIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
