@@ -13,6 +13,7 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.testing.LocalCluster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -176,6 +177,19 @@ class ArchitectureTest {
   void nobodyReadsBooleansLeniently() {
     for (String method : List.of("parseBoolean", "valueOf", "getBoolean")) {
       check(noClasses().should().callMethod(Boolean.class, method, String.class));
+    }
+  }
+
+  /** What the manager and the monitors are told is checked in one place. */
+  @Test
+  void commandsAreSentByOneClass() {
+    for (String method : List.of("mgrCommand", "monCommand")) {
+      check(
+          noClasses()
+              .that()
+              .doNotHaveSimpleName("CephCommand")
+              .should()
+              .callMethod(RadosCluster.class, method, String.class));
     }
   }
 

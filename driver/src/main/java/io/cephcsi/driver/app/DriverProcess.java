@@ -32,6 +32,7 @@ import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
 import io.cephcsi.driver.grpc.SocketServer;
+import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.GroupInventory;
@@ -96,6 +97,7 @@ public final class DriverProcess implements AutoCloseable {
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = new MonitorProbe(clusters);
     metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
+    metrics.damagedEntries(DamagedEntries::found);
   }
 
   /**

@@ -1,11 +1,10 @@
 package io.cephcsi.driver.app;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.fsck.BackingSnapshots;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.volume.Json;
 import java.util.Map;
 import java.util.Optional;
 
@@ -25,12 +24,8 @@ record ManagerSnapshots(RadosCluster cluster, String fileSystem, String group)
     if (subvolume.isEmpty()) {
       return false;
     }
-    Map<String, String> command =
+    Map<String, String> arguments =
         Map.of(
-            "prefix",
-            "fs subvolume snapshot info",
-            "format",
-            "json",
             "vol_name",
             fileSystem,
             "group_name",
@@ -40,12 +35,10 @@ record ManagerSnapshots(RadosCluster cluster, String fileSystem, String group)
             "snap_name",
             snapshot.name());
     try {
-      cluster.mgrCommand(Json.mapper().writeValueAsString(command));
+      CephCommand.of("fs subvolume snapshot info", arguments).toManager(cluster);
       return true;
     } catch (CephException.NotFound e) {
       return false;
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e); // a map of strings can always be written
     }
   }
 }

@@ -201,6 +201,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
   }
 
   private void remove(JournalEntry entry) {
+    entry.requireOwnName();
     try {
       entry.source().ifPresent(source -> files.admin().removeSnapshot(source, entry.name()));
     } catch (CephException e) {

@@ -140,6 +140,7 @@ final class CephFsCloner {
 
   /** Removes a subvolume, whatever state it is in, with the snapshot that it was copied by. */
   static void remove(OpenFileSystem files, JournalEntry entry) {
+    entry.requireOwnName();
     SubvolumeAdmin admin = files.admin();
     try {
       admin.remove(entry.name());

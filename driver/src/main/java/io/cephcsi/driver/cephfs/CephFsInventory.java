@@ -52,9 +52,9 @@ public final class CephFsInventory implements Inventory {
   /** See {@link Listing} and {@link CephFsSnapshotReader} for what it costs. */
   @Override
   public ListPage<ListedSnapshot> snapshots(
-      Optional<VolumeId> source, int maxEntries, String token) {
+      Optional<VolumeId> source, Map<String, String> secrets, int maxEntries, String token) {
     return new Listing<>(
-            access,
+            access.of(secrets),
             executors,
             JournalKind.SNAPSHOT,
             volumes.instanceId(),
@@ -79,6 +79,8 @@ public final class CephFsInventory implements Inventory {
         user,
         lease ->
             OpenFileSystem.withId(lease, id.location(), volumes.instanceId())
+                // says what is wrong with an entry, where lists only leave it out
+                .filter(files -> files.snapshots().byUuid(id.uuid()).isPresent())
                 .flatMap(
                     files -> {
                       ClusterView cluster =

@@ -1,9 +1,8 @@
 package io.cephcsi.driver.cephfs;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.Booleans;
+import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.LinkedHashMap;
@@ -64,8 +63,9 @@ public record CephFsParameters(
         });
     return new CephFsParameters(
         clusterId,
-        required(parameters, "fsName"),
-        given(parameters, "pool"),
+        CheckedName.of("parameters: fsName", required(parameters, "fsName")).toString(),
+        given(parameters, "pool")
+            .map(pool -> CheckedName.ofExisting("parameters: pool", pool).toString()),
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         Booleans.given("parameters", parameters, "backingSnapshot"),
         context);
@@ -77,9 +77,9 @@ public record CephFsParameters(
   }
 
   private static String namePrefix(Map<String, String> parameters, String key, String usual) {
-    String prefix = given(parameters, key).orElse(usual);
-    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > LONGEST_NAME
-        || prefix.contains("/")
+    String prefix =
+        CheckedName.of("parameters: " + key, given(parameters, key).orElse(usual)).toString();
+    if (prefix.length() + UUID_LENGTH > LONGEST_NAME
         || prefix.startsWith(".")
         || prefix.startsWith("_")) {
       throw VolumeException.invalid(
@@ -87,7 +87,7 @@ public record CephFsParameters(
               + key
               + " must have at most "
               + (LONGEST_NAME - UUID_LENGTH)
-              + " bytes, without / and not begin with . or _");
+              + " bytes, and not begin with . or _");
     }
     return prefix;
   }

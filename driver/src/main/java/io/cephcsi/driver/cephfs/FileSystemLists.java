@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.ClusterView;
+import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import java.util.List;
 import java.util.Optional;
@@ -19,7 +20,7 @@ record FileSystemLists(String instanceId) {
     return Storage.CEPHFS.journalPools(cluster.lease());
   }
 
-  /** Reads a batch of names, many at once, with one mount. */
+  /** Reads a batch of names, many at once, with one mount; damaged entries are left out. */
   <T> List<Optional<T>> mounted(
       ClusterView cluster,
       IoContext journalPool,
@@ -39,7 +40,16 @@ record FileSystemLists(String instanceId) {
     return paths
         .mounted(
             files,
-            mount -> Optional.of(cluster.reads().map(names, name -> look.at(files, mount, name))))
+            mount ->
+                Optional.of(
+                    cluster
+                        .reads()
+                        .map(
+                            names,
+                            name ->
+                                DamagedEntries.skip(
+                                    files.info().name() + ": " + name.uuid(),
+                                    () -> look.at(files, mount, name)))))
         .orElse(nothing);
   }
 

@@ -64,7 +64,7 @@ record OpenFileSystem(
         info,
         Storage.CEPHFS.open(lease, info.metadataPoolId()),
         new SubvolumeAdmin(
-            json -> lease.cluster().mgrCommand(json).text(),
+            command -> command.toManager(lease.cluster()).text(),
             info.name(),
             lease.config().subvolumeGroup()),
         instanceId);
@@ -85,7 +85,7 @@ record OpenFileSystem(
   /** A set of subvolumes whose clients stand still. */
   Quiesce quiesce(String setId) {
     return new Quiesce(
-        json -> lease.cluster().mgrCommand(json).text(),
+        command -> command.toManager(lease.cluster()).text(),
         info.name(),
         lease.config().subvolumeGroup(),
         setId);

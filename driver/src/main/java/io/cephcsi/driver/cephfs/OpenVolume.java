@@ -12,6 +12,11 @@ import io.cephcsi.driver.volume.VolumeId;
  * @param entry what the journal says
  */
 record OpenVolume(VolumeId id, OpenFileSystem files, JournalEntry entry) {
+  /** Refuses an entry with the name of another volume. */
+  OpenVolume {
+    entry.requireOwnName();
+  }
+
   /** The name of its subvolume; of a shallow volume that of its reference. */
   String name() {
     return entry.name();

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -157,16 +158,13 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
   }
 
   private Optional<State> send(Map<String, Object> more) {
-    Map<String, Object> command = new LinkedHashMap<>();
-    command.put("prefix", PREFIX);
-    command.put("format", "json");
-    command.put("vol_name", fileSystem);
-    command.put("group_name", group);
-    command.put("set_id", id);
-    command.putAll(more);
+    Map<String, Object> arguments = new LinkedHashMap<>();
+    arguments.put("vol_name", fileSystem);
+    arguments.put("group_name", group);
+    arguments.put("set_id", id);
+    arguments.putAll(more);
     try {
-      return decode(
-          Json.mapper().readTree(manager.send(Json.mapper().writeValueAsString(command))));
+      return decode(Json.mapper().readTree(manager.send(CephCommand.of(PREFIX, arguments))));
     } catch (JsonProcessingException e) {
       throw new VolumeException(
           Reason.UNAVAILABLE, "the answer to \"" + PREFIX + "\" is not JSON", e);

@@ -2,6 +2,8 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.volume.CheckedName;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.Arrays;
@@ -32,12 +34,15 @@ record StaticDirectory(
     return new StaticDirectory(
         volume.handle(),
         volume.clusterId(),
-        volume.given("fsName"),
+        volume.given("fsName").map(n -> CheckedName.of("volume_context: fsName", n).toString()),
         root(volume.required("rootPath")),
-        volume.given("backingSnapshotID"));
+        volume
+            .given("backingSnapshotID")
+            .map(id -> PlainText.require("volume_context: backingSnapshotID", id)));
   }
 
   private static String root(String path) {
+    PlainText.require("volume_context: rootPath", path);
     if (!path.startsWith("/") || Arrays.asList(path.split("/", -1)).contains("..")) {
       throw VolumeException.invalid(
           "volume_context: rootPath must begin with / and have no .., not " + path);

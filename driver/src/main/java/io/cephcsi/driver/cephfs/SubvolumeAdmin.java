@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
@@ -251,18 +252,15 @@ final class SubvolumeAdmin {
   }
 
   private String send(String prefix, Map<String, Object> more) {
-    Map<String, Object> command = new LinkedHashMap<>();
-    command.put("prefix", prefix);
-    command.put("format", "json");
-    command.put("vol_name", fileSystem);
-    command.putAll(more);
+    Map<String, Object> arguments = new LinkedHashMap<>();
+    arguments.put("vol_name", fileSystem);
+    arguments.putAll(more);
+    CephCommand command = CephCommand.of(prefix, arguments);
     try {
-      return manager.send(Json.mapper().writeValueAsString(command));
+      return manager.send(command);
     } catch (CephException.NotFound e) {
       requireFileSystem(e);
       throw e;
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("a map of strings is always JSON", e);
     }
   }
 }

@@ -62,6 +62,11 @@ public final class DriverAccess {
         storage, clusters, new Source(credentials.ids(), id -> Optional.of(caller)), connections);
   }
 
+  /** As {@link #as}, with the credentials in the secrets of a request; this one without any. */
+  public DriverAccess of(Map<String, String> secrets) {
+    return secrets.isEmpty() ? this : as(storage.credentials(secrets));
+  }
+
   /**
    * The configured clusters that the driver has credentials for, sorted by id. Of several ids for
    * the same monitors and namespace only the first is there: they are one place, and what is in it

@@ -8,7 +8,6 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -176,13 +175,8 @@ public final class MonitorQueries {
   }
 
   private static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {
-    Map<String, String> command = new LinkedHashMap<>();
-    command.put("prefix", prefix);
-    command.put("format", "json");
-    command.putAll(more);
     try {
-      return Json.mapper()
-          .readTree(cluster.monCommand(Json.mapper().writeValueAsString(command)).text());
+      return Json.mapper().readTree(CephCommand.of(prefix, more).toMonitors(cluster).text());
     } catch (JsonProcessingException e) {
       throw new VolumeException(
           VolumeException.Reason.UNAVAILABLE,

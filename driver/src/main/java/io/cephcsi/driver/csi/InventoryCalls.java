@@ -97,7 +97,11 @@ final class InventoryCalls {
         () -> {
           ListPage<ListedSnapshot> page =
               own.inventory()
-                  .snapshots(source, request.getMaxEntries(), request.getStartingToken());
+                  .snapshots(
+                      source,
+                      request.getSecretsMap(),
+                      request.getMaxEntries(),
+                      request.getStartingToken());
           ListSnapshotsResponse.Builder response =
               ListSnapshotsResponse.newBuilder().setNextToken(page.nextToken());
           page.entries().forEach(snapshot -> response.addEntries(entry(snapshot)));

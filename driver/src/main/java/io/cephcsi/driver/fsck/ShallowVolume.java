@@ -1,6 +1,7 @@
 package io.cephcsi.driver.fsck;
 
 import io.cephcsi.driver.cluster.ParallelReads;
+import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -32,7 +33,12 @@ public record ShallowVolume(String name, String backingSnapshot) {
       page = directory.page(after, PAGE);
       after = page.last();
       reads
-          .map(page.names(), name -> volumes.byUuid(name.uuid()).flatMap(ShallowVolume::of))
+          .map(
+              page.names(),
+              name ->
+                  DamagedEntries.skip(
+                      name.uuid().toString(),
+                      () -> volumes.byUuid(name.uuid()).flatMap(ShallowVolume::of)))
           .forEach(found -> found.ifPresent(shallow::add));
     } while (page.more());
     return shallow;

@@ -2,6 +2,8 @@ package io.cephcsi.driver.journal;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.HexFormat;
 import java.util.UUID;
 
@@ -25,8 +27,8 @@ record DirectoryValue(UUID uuid, long poolId) {
   /**
    * Reads a value.
    *
-   * @throws IllegalStateException if it is neither form: the journal is damaged, and guessing could
-   *     lose a volume
+   * @throws VolumeException FAILED_PRECONDITION if it is neither form: the journal is damaged, and
+   *     guessing could lose a volume
    */
   static DirectoryValue decode(String text, long journalPoolId) {
     try {
@@ -36,10 +38,10 @@ record DirectoryValue(UUID uuid, long poolId) {
       if (text.length() == POOL_DIGITS + 1 + UUID_LENGTH && text.charAt(POOL_DIGITS) == '/') {
         return new DirectoryValue(uuid(text.substring(POOL_DIGITS + 1)), pool(text));
       }
+      throw new IllegalArgumentException("neither form");
     } catch (IllegalArgumentException e) {
-      throw new IllegalStateException("damaged journal directory value \"" + text + "\"", e);
+      throw Damage.exception("a directory value", PlainText.show(text));
     }
-    throw new IllegalStateException("damaged journal directory value \"" + text + "\"");
   }
 
   private static UUID uuid(String text) {

@@ -6,6 +6,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.HexFormat;
@@ -41,6 +42,7 @@ public final class Journal {
   private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
   private static final byte[] ABSENT = {};
   private static final int MAX_ATTRIBUTES = 1000;
+  private static final int MAX_PAGES = 21; // then it is damaged
   private static final int TAKEOVERS = 5;
   private static final HexFormat HEX = HexFormat.of();
 
@@ -66,12 +68,30 @@ public final class Journal {
    * The entry of a uuid; one round trip.
    *
    * @return empty when there is none, or none that is complete
+   * @throws VolumeException FAILED_PRECONDITION saying what is wrong with an entry that is damaged
    */
   public Optional<JournalEntry> byUuid(UUID uuid) {
+    Map<String, String> attributes;
+    try {
+      attributes = attributes(uuid);
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+    Damage.requireNone(kind, uuid, attributes);
+    String requestName = attributes.get(kind.requestNameKey());
+    String name = attributes.get(kind.nameKey());
+    if (requestName == null || name == null) {
+      return Optional.empty();
+    }
+    return Optional.of(new JournalEntry(uuid, requestName, name, attributes));
+  }
+
+  private Map<String, String> attributes(UUID uuid) {
     Map<String, String> attributes = new LinkedHashMap<>();
     String after = "";
     boolean more = true;
-    while (more) {
+    int pages = 0;
+    while (more && pages++ < MAX_PAGES) {
       try (ReadOperation read = new ReadOperation()) {
         var page = read.omapGetVals(after, "", MAX_ATTRIBUTES);
         imagePool.operate(kind.object(uuid), read);
@@ -80,16 +100,12 @@ public final class Journal {
           after = value.getKey();
         }
         more = page.get().more();
-      } catch (CephException.NotFound e) {
-        return Optional.empty();
+        if (more && !PlainText.isPlain(after)) { // nobody can go on behind it
+          throw Damage.exception(kind.object(uuid), "the key " + PlainText.show(after));
+        }
       }
     }
-    String requestName = attributes.get(kind.requestNameKey());
-    String name = attributes.get(kind.nameKey());
-    if (requestName == null || name == null) {
-      return Optional.empty();
-    }
-    return Optional.of(new JournalEntry(uuid, requestName, name, attributes));
+    return attributes;
   }
 
   /**
@@ -102,7 +118,7 @@ public final class Journal {
     return directoryValue(requestName)
         .filter(value -> value.poolId() == imagePool.poolId())
         .flatMap(value -> byUuid(value.uuid()))
-        .map(entry -> requireName(entry, requestName));
+        .map(entry -> Damage.requireName(entry, requestName));
   }
 
   /**
@@ -123,6 +139,7 @@ public final class Journal {
   public Reservation reserveOrFind(
       String requestName, Function<UUID, String> name, Map<String, String> attributes) {
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
+    Damage.requireWritable(kind, complete(requestName, name.apply(mine.uuid()), attributes));
     byte[] value = mine.encode(journalPool.poolId());
     try (WriteOperation write = new WriteOperation()) {
       write.create().omapCompare(kind.directoryKey(requestName), ABSENT);
@@ -176,7 +193,7 @@ public final class Journal {
       throw new PoolMismatchException(requestName, value.poolId());
     }
     return byUuid(value.uuid())
-        .map(entry -> requireName(entry, requestName))
+        .map(entry -> Damage.requireName(entry, requestName))
         .orElseGet(() -> createAgain(value, requestName, name, attributes));
   }
 
@@ -209,28 +226,9 @@ public final class Journal {
     }
   }
 
-  /** An entry of another name must not be handed out: deleting one would delete the other. */
-  private static JournalEntry requireName(JournalEntry entry, String requestName) {
-    if (!entry.requestName().equals(requestName)) {
-      throw new IllegalStateException(
-          "damaged journal: the name "
-              + requestName
-              + " leads to entry "
-              + entry.uuid()
-              + " of the name "
-              + entry.requestName());
-    }
-    return entry;
-  }
-
   private JournalEntry createObject(
       UUID uuid, String requestName, Function<UUID, String> name, Map<String, String> more) {
-    Map<String, String> attributes = new LinkedHashMap<>(more);
-    attributes.put(kind.requestNameKey(), requestName);
-    attributes.put(kind.nameKey(), name.apply(uuid));
-    if (journalPool.poolId() != imagePool.poolId()) {
-      attributes.put(JournalEntry.JOURNAL_POOL, HEX.toHexDigits(journalPool.poolId()));
-    }
+    Map<String, String> attributes = complete(requestName, name.apply(uuid), more);
     try (WriteOperation write = new WriteOperation()) {
       // Not exclusively: another process may be completing the same reservation with the same
       // values, or an object without them was left by one that died.
@@ -239,9 +237,19 @@ public final class Journal {
       return new JournalEntry(uuid, requestName, name.apply(uuid), attributes);
     } catch (CephException.Canceled e) {
       return byUuid(uuid)
-          .map(entry -> requireName(entry, requestName))
+          .map(entry -> Damage.requireName(entry, requestName))
           .orElseGet(() -> completeObject(uuid, requestName, name.apply(uuid), attributes));
     }
+  }
+
+  private Map<String, String> complete(String requestName, String name, Map<String, String> more) {
+    Map<String, String> attributes = new LinkedHashMap<>(more);
+    attributes.put(kind.requestNameKey(), requestName);
+    attributes.put(kind.nameKey(), name);
+    if (journalPool.poolId() != imagePool.poolId()) {
+      attributes.put(JournalEntry.JOURNAL_POOL, HEX.toHexDigits(journalPool.poolId()));
+    }
+    return attributes;
   }
 
   /** An object that has the request name and not yet the name on the cluster. */

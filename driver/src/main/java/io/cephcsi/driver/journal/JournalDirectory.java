@@ -7,19 +7,20 @@ import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapPage;
 import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The names of one kind and instance in one pool, read page by page for lists. Whoever knows a name
  * or a uuid asks {@link Journal} instead. Safe for several threads.
  */
 public final class JournalDirectory {
-  private static final Logger LOG = LoggerFactory.getLogger(JournalDirectory.class);
+  private static final int MOST = 50_000;
+  private static final char NO_TEXT = '\uFFFD';
 
   private final IoContext pool;
   private final String object;
@@ -43,33 +44,59 @@ public final class JournalDirectory {
    * @param max how many at most; the cluster may give fewer
    */
   public Page page(String after, int max) {
-    OmapPage omap;
+    for (int most = max; ; most *= 8) {
+      Page page = decode(after, read(after, most));
+      if (!page.more() || !page.last().equals(after)) {
+        return page;
+      }
+      if (most > MOST) { // of keys without a single name, which somebody wrote
+        DamagedEntries.report("pool " + pool.pool() + ": " + object, "too many keys are no names");
+        return new Page(page.names(), after, false);
+      }
+    }
+  }
+
+  private OmapPage read(String after, int max) {
+    OmapPage none = new OmapPage(Map.of(), false);
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetVals(keyPrefix + after, keyPrefix, max);
       pool.operate(object, read);
-      omap = values.get();
+      return values.get();
     } catch (CephException.NotFound e) {
-      return new Page(List.of(), "", false);
+      return none;
     } catch (CephException e) {
       if (e.errno() == Errno.EOPNOTSUPP) {
-        return new Page(List.of(), "", false); // an erasure coded pool: no journal can be here
+        return none; // an erasure coded pool: no journal can be here
       }
       throw e;
     }
+  }
+
+  private Page decode(String after, OmapPage omap) {
     List<Name> names = new ArrayList<>();
     String last = after;
     for (Map.Entry<String, byte[]> entry : omap.values().entrySet()) {
       String name = entry.getKey().substring(keyPrefix.length());
+      if (!isName(name)) { // nor can a list go on behind it
+        DamagedEntries.report(
+            "pool " + pool.pool() + ": " + PlainText.show(name), "this is no name");
+        continue;
+      }
       String stored = new String(entry.getValue(), UTF_8);
       try {
         DirectoryValue value = DirectoryValue.decode(stored, pool.poolId());
         names.add(new Name(name, value.uuid(), value.poolId()));
-      } catch (IllegalStateException e) {
-        LOG.warn("{} of {}: {}", name, object, e.getMessage()); // one must not hide all others
+      } catch (VolumeException e) {
+        DamagedEntries.report("pool " + pool.pool() + ": " + name, String.valueOf(e.getMessage()));
       }
       last = name;
     }
     return new Page(names, last, omap.more());
+  }
+
+  /** Whether a key can be read again by its name: that of others may be no text at all. */
+  private static boolean isName(String name) {
+    return PlainText.isPlain(name) && name.indexOf(NO_TEXT) < 0;
   }
 
   /**

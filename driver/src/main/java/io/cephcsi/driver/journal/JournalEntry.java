@@ -1,5 +1,7 @@
 package io.cephcsi.driver.journal;
 
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
@@ -55,6 +57,21 @@ public record JournalEntry(
   /** Copies the attributes. */
   public JournalEntry {
     attributes = Map.copyOf(attributes);
+  }
+
+  /**
+   * Requires that its name is one that drivers give: it ends in the uuid. Whoever removes a
+   * subvolume or a snapshot by the name in an entry must not remove another's.
+   *
+   * @return this
+   * @throws VolumeException FAILED_PRECONDITION for another name
+   */
+  public JournalEntry requireOwnName() {
+    if (!name.endsWith(uuid.toString())) {
+      throw Damage.exception(
+          "entry " + uuid, "its name " + PlainText.show(name) + " does not end in the uuid");
+    }
+    return this;
   }
 
   /** The id of the RBD image, once it was created. */

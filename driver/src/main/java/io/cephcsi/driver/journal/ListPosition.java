@@ -2,6 +2,7 @@ package io.cephcsi.driver.journal;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.ByteBuffer;
@@ -117,7 +118,11 @@ public record ListPosition(JournalKind kind, int cluster, long poolId, String st
     int hash = in.getInt();
     byte[] name = new byte[in.remaining() - 4];
     in.get(name);
-    return new ListPosition(kind, cluster, pool, new String(name, UTF_8), hash);
+    String stem = new String(name, UTF_8);
+    if (!PlainText.isPlain(stem)) {
+      throw bad(null);
+    }
+    return new ListPosition(kind, cluster, pool, stem, hash);
   }
 
   private static VolumeException bad(@Nullable Throwable cause) {

@@ -13,6 +13,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,7 +25,8 @@ import org.slf4j.LoggerFactory;
  * goes. A page costs two round trips to the monitors of each cluster, one for each pool without
  * such a directory, one for every 1,000 names, and what the reader says for each entry; one entry
  * more than asked is read, to know whether there is a next page. In memory are one page of names
- * and the answer.
+ * and the answer. A pool that the user may not read is left out; a cluster where he may read none
+ * is an error.
  *
  * @param <T> volumes or snapshots
  */
@@ -43,6 +45,8 @@ public final class Listing<T> {
   private final List<T> entries = new ArrayList<>();
   private Optional<ListPosition> from;
   private Optional<ListPosition> last = Optional.empty();
+  private boolean readable;
+  private CephException.@Nullable Denied denied;
 
   /**
    * @param access the clusters
@@ -118,11 +122,16 @@ public final class Listing<T> {
   }
 
   private void read(ClusterView cluster) {
+    readable = false;
+    denied = null;
     for (long pool : reader.journalPools(cluster)) {
       long start = from.map(ListPosition::poolId).orElse(Long.MIN_VALUE);
       if (!isFull() && pool >= start) {
         cluster.io(access.storage(), pool).ifPresent(io -> readPool(cluster, io));
       }
+    }
+    if (denied != null && !readable) {
+      throw denied; // some pools may be for others, but not all
     }
   }
 
@@ -137,8 +146,10 @@ public final class Listing<T> {
         add(cluster, io, names);
         names = isFull() ? List.of() : walk.next(missing());
       }
+      readable = true;
     } catch (CephException.Denied e) {
       LOG.debug("pool {} is not for us: {}", io.pool(), e.getMessage());
+      denied = e;
     }
   }
 

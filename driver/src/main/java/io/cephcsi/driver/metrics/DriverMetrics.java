@@ -1,6 +1,7 @@
 package io.cephcsi.driver.metrics;
 
 import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.exporter.httpserver.HTTPServer;
@@ -8,6 +9,7 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 
 /** What the driver counts, and the HTTP endpoint that Prometheus reads it from. */
 public final class DriverMetrics {
@@ -58,6 +60,15 @@ public final class DriverMetrics {
         .name("ceph_csi_running_operations")
         .help("Operations that run or wait now")
         .callback(callback -> callback.call(running.getAsInt()))
+        .register(registry);
+  }
+
+  /** Shows how many entries of journals lists left out. */
+  public void damagedEntries(LongSupplier found) {
+    CounterWithCallback.builder()
+        .name("ceph_csi_damaged_journal_entries")
+        .help("Entries of journals that lists leave out because they cannot be read")
+        .callback(callback -> callback.call((double) found.getAsLong()))
         .register(registry);
   }
 

@@ -3,7 +3,6 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -40,11 +39,13 @@ public record GroupParameters(
     }
     String clusterId = RbdParameters.required(parameters, CLUSTER);
     VolumeId.requireClusterId(clusterId);
-    String pool = RbdParameters.required(parameters, POOL);
+    String pool = RbdParameters.name(parameters, POOL);
     return new GroupParameters(
         clusterId,
         pool,
-        Optional.ofNullable(parameters.get(JOURNAL_POOL)).filter(p -> !p.isBlank()).orElse(pool),
+        parameters.getOrDefault(JOURNAL_POOL, "").isBlank()
+            ? pool
+            : RbdParameters.name(parameters, JOURNAL_POOL),
         RbdParameters.namePrefix(parameters, PREFIX, DEFAULT_PREFIX));
   }
 }

@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.journal.ClusterView;
+import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
@@ -96,11 +97,14 @@ final class GroupReader implements ListReader<VolumeGroup> {
     return group.entry().members().stream()
         .flatMap(
             id ->
-                journal
-                    .byUuid(id.uuid())
-                    .map(entry -> new OpenVolume(id, group.lease(), group.pool(), entry))
-                    .flatMap(GroupedVolume::of)
-                    .map(GroupedVolume::toVolume)
+                DamagedEntries.skip(
+                    io.pool() + ": " + id.uuid(),
+                    () ->
+                        journal
+                            .byUuid(id.uuid())
+                            .map(entry -> new OpenVolume(id, group.lease(), group.pool(), entry))
+                            .flatMap(GroupedVolume::of)
+                            .map(GroupedVolume::toVolume))
                     .stream())
         .toList();
   }

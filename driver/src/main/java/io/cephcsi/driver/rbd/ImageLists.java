@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.ClusterView;
+import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import java.util.HashMap;
 import java.util.List;
@@ -16,7 +17,8 @@ final class ImageLists {
   private ImageLists() {}
 
   /**
-   * Looks at what names stand for, many at once, each in the pool of its image.
+   * Looks at what names stand for, many at once, each in the pool of its image; {@linkplain
+   * DamagedEntries damaged entries} are left out.
    *
    * @param look gives nothing when there is nothing; not called for pools that are gone
    * @return in the order of the names
@@ -33,6 +35,9 @@ final class ImageLists {
             names,
             name ->
                 Objects.requireNonNull(pools.get(name.poolId()))
-                    .flatMap(io -> look.apply(io, name)));
+                    .flatMap(
+                        io ->
+                            DamagedEntries.skip(
+                                io.pool() + ": " + name.uuid(), () -> look.apply(io, name))));
   }
 }

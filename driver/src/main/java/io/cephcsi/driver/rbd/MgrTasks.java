@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.cluster.ClusterWorkers;
-import io.cephcsi.driver.volume.Json;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -56,8 +56,8 @@ final class MgrTasks implements AutoCloseable {
       return false;
     }
     try {
-      String json = command(io, prefix, specKey, image);
-      Future<?> command = commands.of(io).submit(() -> io.cluster().mgrCommand(json));
+      CephCommand task = command(io, prefix, specKey, image);
+      Future<?> command = commands.of(io).submit(() -> task.toManager(io.cluster()));
       try {
         command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
       } finally {
@@ -71,6 +71,9 @@ final class MgrTasks implements AutoCloseable {
           fsid,
           SILENCE);
       return false;
+    } catch (VolumeException e) {
+      LOG.warn("no task of the manager for such an image: {}", e.getMessage());
+      return false;
     } catch (ExecutionException e) {
       // Not allowed, or a manager without the module rbd_support.
       LOG.info("no \"{}\" for image {}: {}", prefix, image, String.valueOf(e.getCause()));
@@ -81,15 +84,9 @@ final class MgrTasks implements AutoCloseable {
     }
   }
 
-  private static String command(IoContext io, String prefix, String specKey, String image) {
+  private static CephCommand command(IoContext io, String prefix, String specKey, String image) {
     String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
-    try {
-      return Json.mapper()
-          .writeValueAsString(
-              Map.of("prefix", prefix, specKey, io.pool() + "/" + space + image, "format", "json"));
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("a map of strings is always JSON", e);
-    }
+    return CephCommand.of(prefix, Map.of(specKey, io.pool() + "/" + space + image));
   }
 
   @Override

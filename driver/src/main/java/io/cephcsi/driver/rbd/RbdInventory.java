@@ -10,6 +10,7 @@ import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.ClusterView;
+import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.Listing;
@@ -56,14 +57,20 @@ public final class RbdInventory implements Inventory {
   /** See {@link Listing} and {@link SnapshotReader} for what it costs. */
   @Override
   public ListPage<ListedSnapshot> snapshots(
-      Optional<VolumeId> source, int maxEntries, String token) {
+      Optional<VolumeId> source, Map<String, String> secrets, int maxEntries, String token) {
     SnapshotReader reader = new SnapshotReader(instanceId, sources, source);
     return new Listing<>(
-            access, executors, JournalKind.SNAPSHOT, instanceId, reader, maxEntries, token)
+            access.of(secrets),
+            executors,
+            JournalKind.SNAPSHOT,
+            instanceId,
+            reader,
+            maxEntries,
+            token)
         .read();
   }
 
-  /** In six round trips. */
+  /** In seven round trips. */
   @Override
   public Optional<ListedSnapshot> snapshot(VolumeId id, Map<String, String> secrets) {
     if (access.find(id.clusterId()).isEmpty()) {
@@ -80,6 +87,11 @@ public final class RbdInventory implements Inventory {
           Name name = new Name("", id.uuid(), id.location());
           return cluster
               .io(Storage.RBD, id.location())
+              .filter(
+                  io -> // says what is wrong with an entry, where lists only leave it out
+                  new Journal(JournalKind.SNAPSHOT, instanceId, io, io)
+                          .byUuid(id.uuid())
+                          .isPresent())
               .flatMap(
                   io ->
                       new SnapshotReader(instanceId, sources, Optional.empty())

@@ -1,10 +1,9 @@
 package io.cephcsi.driver.rbd;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.Booleans;
+import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
@@ -112,7 +111,7 @@ public record RbdParameters(
     return new RbdParameters(
         placed.clusterId,
         placed.pool,
-        required(parameters, "pool"),
+        name(parameters, "pool"),
         placed.namePrefix,
         placed.options,
         placed.owner,
@@ -131,7 +130,7 @@ public record RbdParameters(
   public static RbdParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
-    String pool = required(parameters, "pool");
+    String pool = name(parameters, "pool");
     if (Booleans.isTrue("parameters", parameters, "encrypted")) {
       throw VolumeException.invalid(
           "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
@@ -160,16 +159,11 @@ public record RbdParameters(
   /** What begins the names of images: a parameter, or what is usual. */
   static String namePrefix(Map<String, String> parameters, String key, String usual) {
     String given = parameters.getOrDefault(key, "");
-    String prefix = given.isEmpty() ? usual : given;
-    if (prefix.getBytes(UTF_8).length + UUID_LENGTH > MAX_IMAGE_NAME
-        || prefix.contains("/")
-        || prefix.contains("@")) {
+    String prefix =
+        CheckedName.of("parameters: " + key, given.isEmpty() ? usual : given).toString();
+    if (prefix.length() + UUID_LENGTH > MAX_IMAGE_NAME) {
       throw VolumeException.invalid(
-          "parameters: "
-              + key
-              + " must have at most "
-              + (MAX_IMAGE_NAME - UUID_LENGTH)
-              + " bytes, without / and @");
+          "parameters: " + key + " must have at most " + (MAX_IMAGE_NAME - UUID_LENGTH) + " bytes");
     }
     return prefix;
   }
@@ -179,7 +173,7 @@ public record RbdParameters(
     options.features(features(parameters.get("imageFeatures")));
     String dataPool = parameters.get("dataPool");
     if (dataPool != null && !dataPool.isEmpty()) {
-      options.dataPool(dataPool);
+      options.dataPool(name(parameters, "dataPool"));
     }
     Optional<Long> objectSize = number(parameters, "objectSize");
     objectSize.ifPresent(
@@ -240,6 +234,11 @@ public record RbdParameters(
           }
         });
     return features;
+  }
+
+  /** The name of something that must exist, such as a pool. */
+  static String name(Map<String, String> parameters, String key) {
+    return CheckedName.ofExisting("parameters: " + key, required(parameters, key)).toString();
   }
 
   static String required(Map<String, String> parameters, String key) {

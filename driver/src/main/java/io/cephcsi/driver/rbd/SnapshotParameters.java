@@ -40,7 +40,7 @@ public record SnapshotParameters(
   public static SnapshotParameters parse(Map<String, String> parameters) {
     return new SnapshotParameters(
         given(parameters, "clusterID"),
-        given(parameters, "pool"),
+        given(parameters, "pool").map(pool -> RbdParameters.name(parameters, "pool")),
         RbdParameters.namePrefix(parameters, "snapshotNamePrefix", DEFAULT_PREFIX),
         ImageLabels.of(parameters),
         staysOnImage(parameters.getOrDefault(MODE, IMAGE)));

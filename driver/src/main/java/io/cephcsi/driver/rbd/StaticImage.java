@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.StaticVolume;
 
 /**
@@ -15,10 +16,14 @@ public record StaticImage(String volumeId, String clusterId, String pool, String
    * The image of a static volume: the one that its handle names, in the {@code pool} of its
    * context.
    *
-   * @throws io.cephcsi.driver.volume.VolumeException INVALID_ARGUMENT naming what is missing
+   * @throws io.cephcsi.driver.volume.VolumeException INVALID_ARGUMENT naming what is missing or
+   *     cannot be a name
    */
   public static StaticImage of(StaticVolume volume) {
     return new StaticImage(
-        volume.handle(), volume.clusterId(), volume.required("pool"), volume.handle());
+        volume.handle(),
+        volume.clusterId(),
+        CheckedName.ofExisting("volume_context: pool", volume.required("pool")).toString(),
+        CheckedName.ofExisting("volume_id", volume.handle()).toString());
   }
 }

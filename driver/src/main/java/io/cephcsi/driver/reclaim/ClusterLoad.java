@@ -4,11 +4,13 @@ import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -115,7 +117,7 @@ final class ClusterLoad implements AutoCloseable {
 
   private Optional<String> ask() {
     try {
-      return urgent(cluster.monCommand("{\"prefix\": \"health\", \"format\": \"json\"}").output());
+      return urgent(CephCommand.of("health", Map.of()).toMonitors(cluster).output());
     } catch (CephException e) {
       LOG.debug("the cluster does not tell its health: {}", e.getMessage());
       return Optional.empty();

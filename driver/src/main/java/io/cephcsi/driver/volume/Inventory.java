@@ -21,11 +21,13 @@ public interface Inventory {
    * Lists snapshots.
    *
    * @param source only those of this volume; empty for all
+   * @param secrets of the request; they decide what is listed, unless they are empty
    * @param maxEntries how many at most; 0 for as many as an answer can hold
    * @param token where to go on; empty to begin
    * @throws VolumeException ABORTED when the token is not good
    */
-  ListPage<ListedSnapshot> snapshots(Optional<VolumeId> source, int maxEntries, String token);
+  ListPage<ListedSnapshot> snapshots(
+      Optional<VolumeId> source, Map<String, String> secrets, int maxEntries, String token);
 
   /**
    * One snapshot; empty if it does not exist.

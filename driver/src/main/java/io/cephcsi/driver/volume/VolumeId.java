@@ -36,7 +36,7 @@ public record VolumeId(String clusterId, long location, UUID uuid) {
   /**
    * Checks that identifiers can hold a clusterID, before anything is made that needs one.
    *
-   * @throws VolumeException INVALID_ARGUMENT when it is empty or too long
+   * @throws VolumeException INVALID_ARGUMENT when it is empty, too long or not plain text
    */
   public static void requireClusterId(String clusterId) {
     int bytes = clusterId.getBytes(StandardCharsets.UTF_8).length;
@@ -44,6 +44,7 @@ public record VolumeId(String clusterId, long location, UUID uuid) {
       throw VolumeException.invalid(
           "clusterID must have 1 to " + MAX_CLUSTER_ID_BYTES + " bytes, not " + bytes);
     }
+    PlainText.require("clusterID", clusterId);
   }
 
   /**

@@ -55,11 +55,12 @@ class LateCommandsIT extends ManagerCase {
     AtomicBoolean happened = new AtomicBoolean();
     return open(
         lease,
-        json -> {
-          if (json.contains("\"" + command + "\"") && happened.compareAndSet(false, true)) {
+        sent -> {
+          if (sent.toString().contains("\"" + command + "\"")
+              && happened.compareAndSet(false, true)) {
             meanwhile.run();
           }
-          return lease.cluster().mgrCommand(json).text();
+          return sent.toManager(lease.cluster()).text();
         });
   }
 

@@ -70,13 +70,14 @@ class PeerDefectsIT extends ManagerCase {
       OpenFileSystem weak =
           open(
               lease,
-              json -> {
+              command -> {
+                String json = command.toString();
                 sent.add(json);
                 if (json.contains("\"" + failing + "\"")) {
                   throw ReturnCode.exception(
                       -errno.number(), "rados_mgr_command", failing, "a test");
                 }
-                return lease.cluster().mgrCommand(json).text();
+                return command.toManager(lease.cluster()).text();
               });
       CephFsRequest request =
           new CephFsRequest(
@@ -114,8 +115,9 @@ class PeerDefectsIT extends ManagerCase {
       OpenFileSystem weak =
           open(
               lease,
-              json -> {
-                String answer = lease.cluster().mgrCommand(json).text();
+              command -> {
+                String json = command.toString();
+                String answer = command.toManager(lease.cluster()).text();
                 if (json.contains("\"fs subvolume snapshot create\"")) {
                   throw unknownFileSystem();
                 }
@@ -142,12 +144,13 @@ class PeerDefectsIT extends ManagerCase {
       OpenFileSystem weak =
           open(
               lease,
-              json -> {
+              command -> {
+                String json = command.toString();
                 sent.add(json);
                 if (json.contains("\"fs subvolume info\"")) {
                   throw unknownFileSystem();
                 }
-                return lease.cluster().mgrCommand(json).text();
+                return command.toManager(lease.cluster()).text();
               });
       CephFsRequest request =
           new CephFsRequest(
@@ -170,7 +173,7 @@ class PeerDefectsIT extends ManagerCase {
   @Test
   void aReferenceThatComesAfterTheSnapshotIsGoneIsTakenBack() {
     try (Lease lease = lease()) {
-      OpenFileSystem files = open(lease, json -> lease.cluster().mgrCommand(json).text());
+      OpenFileSystem files = open(lease, command -> command.toManager(lease.cluster()).text());
       InterferingStore store = new InterferingStore(new RadosTrackerStore(files.metadata()));
       BackingSnapshot backing =
           new BackingSnapshot(files, new ReferenceTracker(store), snapshot.getSnapshotId());

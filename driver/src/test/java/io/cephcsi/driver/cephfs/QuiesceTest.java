@@ -20,8 +20,8 @@ class QuiesceTest {
 
   private Quiesce answering(String answer) {
     return new Quiesce(
-        json -> {
-          sent.add(json);
+        command -> {
+          sent.add(command.toString());
           return answer;
         },
         "cephfs",
@@ -31,8 +31,8 @@ class QuiesceTest {
 
   private Quiesce failing(Errno errno) {
     return new Quiesce(
-        json -> {
-          sent.add(json);
+        command -> {
+          sent.add(command.toString());
           throw ReturnCode.exception(-errno.number(), "rados_mgr_command", "", "said so");
         },
         "cephfs",

@@ -19,8 +19,8 @@ class SubvolumeAdminTest {
 
   private SubvolumeAdmin answering(String answer) {
     return new SubvolumeAdmin(
-        json -> {
-          sent.add(json);
+        command -> {
+          sent.add(command.toString());
           return answer;
         },
         "cephfs",
@@ -29,8 +29,8 @@ class SubvolumeAdminTest {
 
   private SubvolumeAdmin failing(Errno errno) {
     return new SubvolumeAdmin(
-        json -> {
-          sent.add(json);
+        command -> {
+          sent.add(command.toString());
           throw ReturnCode.exception(-errno.number(), "rados_mgr_command", "", "");
         },
         "cephfs",
@@ -139,7 +139,7 @@ class SubvolumeAdminTest {
   void aManagerThatDoesNotKnowTheFileSystemProvesNothingGone() {
     SubvolumeAdmin admin =
         new SubvolumeAdmin(
-            json -> {
+            command -> {
               throw ReturnCode.exception(
                   -Errno.ENOENT.number(), "rados_mgr_command", "", "FS 'cephfs' not found");
             },
@@ -175,7 +175,8 @@ class SubvolumeAdminTest {
     List<String> commands = new ArrayList<>();
     SubvolumeAdmin admin =
         new SubvolumeAdmin(
-            json -> {
+            command -> {
+              String json = command.toString();
               commands.add(json.replaceAll(".*\"prefix\":\"([^\"]*)\".*", "$1"));
               if (commands.size() == 1) {
                 throw ReturnCode.exception(-Errno.ENOENT.number(), "rados_mgr_command", "", "");
@@ -194,7 +195,8 @@ class SubvolumeAdminTest {
     List<String> commands = new ArrayList<>();
     SubvolumeAdmin admin =
         new SubvolumeAdmin(
-            json -> {
+            command -> {
+              String json = command.toString();
               commands.add(json);
               if (json.contains("retain_snapshots")) {
                 throw ReturnCode.exception(-Errno.EOPNOTSUPP.number(), "rados_mgr_command", "", "");

@@ -1,13 +1,18 @@
 package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.SubvolumeState;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
+import java.util.List;
+import java.util.UUID;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -33,6 +38,26 @@ class CephFsListConformanceIT extends ListRules {
     var condition = ControllerGetVolume.get(volume.getVolumeId()).getStatus().getVolumeCondition();
     assertThat(condition.getAbnormal()).isTrue();
     assertThat(condition.getMessage()).contains(subvolume(volume));
+  }
+
+  @Test
+  void anEntryWithTheNameOfAnotherVolumeOrOfNoneDeletesNothing() {
+    Volume volume = make();
+    Omaps omaps = kind.journal(CLUSTER);
+    VolumeId like = VolumeId.parse(volume.getVolumeId()).orElseThrow();
+    for (String name : List.of(subvolume(volume), "csi-vol-", "", "\0", ".", "x\0")) {
+      UUID uuid = UUID.randomUUID();
+      String object = "csi.volume." + uuid;
+      omaps.set(object, "csi.volname", newName());
+      omaps.set(object, "csi.imagename", name.getBytes(UTF_8));
+      String id = new VolumeId(like.clusterId(), like.location(), uuid).toString();
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "damaged journal",
+          () -> controller().deleteVolume(delete(id).build()));
+      omaps.remove(object);
+    }
+    assertThat(CLUSTER.ceph("fs", "subvolume", "ls", "cephfs", "csi")).contains(subvolume(volume));
   }
 
   @Test

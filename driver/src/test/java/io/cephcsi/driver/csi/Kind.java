@@ -1,5 +1,6 @@
 package io.cephcsi.driver.csi;
 
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
@@ -45,6 +46,11 @@ enum Kind {
     }
 
     @Override
+    Omaps journal(TestCluster cluster) {
+      return new Omaps(cluster, cluster.pool(), "");
+    }
+
+    @Override
     void registerNode(TestCluster cluster, String instance, String node) {
       register(cluster, node, "-p", cluster.pool(), "setomapval", "csi.java.nodes." + instance);
     }
@@ -81,6 +87,11 @@ enum Kind {
     }
 
     @Override
+    Omaps journal(TestCluster cluster) {
+      return new Omaps(cluster, "cephfs.metadata", "csi");
+    }
+
+    @Override
     void registerNode(TestCluster cluster, String instance, String node) {
       register(
           cluster,
@@ -111,6 +122,9 @@ enum Kind {
 
   /** A use by several nodes that write. */
   abstract VolumeCapability shared();
+
+  /** Where its journal is. */
+  abstract Omaps journal(TestCluster cluster);
 
   /** Does what the node plugin on another machine does. */
   abstract void registerNode(TestCluster cluster, String instance, String node);

@@ -1,8 +1,11 @@
 package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
 import io.cephcsi.proto.csi.v1.GetCapacityRequest;
@@ -15,7 +18,11 @@ import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -231,6 +238,32 @@ abstract class ListRules extends ConformanceCase {
     }
 
     @Test
+    void theSecretsOfARequestDecide() {
+      Snapshot snapshot = take(make());
+      Map<String, String> weak =
+          Map.of(
+              "userID",
+              "lists-nothing",
+              "userKey",
+              CLUSTER
+                  .ceph("auth", "get-or-create-key", "client.lists-nothing", "mon", "allow r")
+                  .strip());
+      assertThat(
+              ids(
+                  controller()
+                      .listSnapshots(snapshots(0, "").putAllSecrets(driver.secrets()).build())))
+          .containsExactly(snapshot.getSnapshotId());
+      assertStatus(
+          Code.PERMISSION_DENIED,
+          () -> controller().listSnapshots(snapshots(0, "").putAllSecrets(weak).build()));
+      Map<String, String> wrong = new HashMap<>(weak);
+      wrong.put("userKey", "AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg==");
+      assertStatus(
+          Code.UNAUTHENTICATED,
+          () -> controller().listSnapshots(snapshots(0, "").putAllSecrets(wrong).build()));
+    }
+
+    @Test
     void aSnapshotOutlivesItsSourceInLists() {
       Volume volume = make();
       Snapshot snapshot = take(volume);
@@ -241,6 +274,104 @@ abstract class ListRules extends ConformanceCase {
                   .getEntries(0)
                   .getSnapshot())
           .isEqualTo(snapshot);
+    }
+  }
+
+  /** Whoever may write to a pool may write anything into its journal. */
+  @Nested
+  class DamagedJournal {
+    private final Omaps omaps = kind.journal(CLUSTER);
+    private final List<Runnable> cleanUp = new ArrayList<>();
+
+    private String put(VolumeId like, String kind, Map<String, String> keys) {
+      UUID uuid = UUID.randomUUID();
+      String directory = "csi." + kind + "s." + driver.instanceId();
+      String key = "csi." + kind + "." + uuid;
+      keys.forEach((k, value) -> omaps.set(key, k, value.getBytes(UTF_8)));
+      omaps.set(directory, key, uuid.toString());
+      cleanUp.add(() -> omaps.removeKey(directory, key));
+      if (!keys.isEmpty()) {
+        cleanUp.add(() -> omaps.remove(key));
+      }
+      return new VolumeId(like.clusterId(), like.location(), uuid).toString();
+    }
+
+    @AfterEach
+    void cleanUp() {
+      cleanUp.forEach(Runnable::run);
+    }
+
+    @Test
+    void oneEntryNeverHidesOthersAndSaysWhatIsWrongWithIt() {
+      Volume good = make();
+      Snapshot taken = take(good);
+      VolumeId id = VolumeId.parse(good.getVolumeId()).orElseThrow();
+      List<String> volumes = new ArrayList<>();
+      List<String> ofSnapshots = new ArrayList<>();
+      for (String name : List.of("csi\0-vol", "a\nb", "", "..", "a/b", "x".repeat(5000))) {
+        volumes.add(put(id, "volume", Map.of("csi.volname", "v", "csi.imagename", name)));
+        ofSnapshots.add(
+            put(id, "snap", Map.of("csi.snapname", "s", "csi.source", "x", "csi.imagename", name)));
+      }
+      for (String image : List.of("f".repeat(5000), "\0", "a b", "../a")) {
+        Map<String, String> keys = Map.of("csi.imagename", "csi-vol-x", "csi.imageid", image);
+        volumes.add(put(id, "volume", with(keys, "csi.volname", "v")));
+        ofSnapshots.add(put(id, "snap", with(keys, "csi.snapname", "s")));
+      }
+      put(id, "volume", Map.of()); // and one that is being made
+      String directory = "csi.volumes." + driver.instanceId();
+      omaps.set(directory, "csi.volume.\u202Ename", "no uuid");
+      cleanUp.add(() -> omaps.removeKey(directory, "csi.volume.\u202Ename"));
+
+      assertThat(ids(list(0, ""))).containsExactly(good.getVolumeId());
+      assertThat(ids(list(1, ""))).containsExactly(good.getVolumeId());
+      assertThat(ids(controller().listSnapshots(snapshots(0, "").build())))
+          .containsExactly(taken.getSnapshotId());
+      for (String volume : volumes) {
+        assertDamaged(() -> ControllerGetVolume.get(volume));
+        assertDamaged(() -> controller().deleteVolume(delete(volume).build()));
+        assertDamaged(() -> controller().controllerExpandVolume(expand(volume, MIB).build()));
+      }
+      for (String snapshot : ofSnapshots) {
+        assertDamaged(() -> GetSnapshot.get(snapshot));
+        assertDamaged(() -> controller().deleteSnapshot(deleteSnapshot(snapshot).build()));
+      }
+      assertThat(ControllerGetVolume.get(good.getVolumeId()).getVolume().getVolumeId())
+          .isEqualTo(good.getVolumeId());
+    }
+
+    private static Map<String, String> with(Map<String, String> keys, String key, String value) {
+      Map<String, String> all = new HashMap<>(keys);
+      all.put(key, value);
+      return all;
+    }
+
+    private static void assertDamaged(ThrowingCallable call) {
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          said -> assertThat(said).contains("damaged journal").matches("\\P{Cntrl}{1,500}"),
+          call);
+    }
+
+    @Test
+    void whatCannotBeANameIsRefusedBeforeItIsReserved() {
+      for (String prefix : List.of("a\0", "\0", "a\nb", "a/b", "..", "a b", "-a", "\u202Ea")) {
+        if (prefix.equals("..") && kind == Kind.RBD) {
+          continue; // begins a name there, and is none
+        }
+        assertInvalid(
+            "volumeNamePrefix",
+            controller()::createVolume,
+            driver.createRequest(newName(), MIB).putParameters("volumeNamePrefix", prefix).build());
+        assertInvalid(
+            "snapshotNamePrefix",
+            controller()::createSnapshot,
+            snapshot(newName(), NOBODY).putParameters("snapshotNamePrefix", prefix).build());
+      }
+      for (String directory : List.of("csi.volumes.", "csi.snaps.")) {
+        String object = directory + driver.instanceId();
+        assertThat(omaps.objects().contains(object) ? omaps.of(object) : Map.of()).isEmpty();
+      }
     }
   }
 

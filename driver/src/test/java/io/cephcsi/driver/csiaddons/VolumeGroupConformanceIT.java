@@ -1,6 +1,7 @@
 package io.cephcsi.driver.csiaddons;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -639,6 +640,7 @@ class VolumeGroupConformanceIT extends GroupCase {
         all.add(own.create(newName()));
         putGroupSnapshot(fresh.instanceId(), a);
         putHalfMade(fresh.instanceId());
+        putDamaged(fresh.instanceId());
         assertThat(page(fresh, 0, "").getEntriesList())
             .extracting(ListVolumeGroupsResponse.Entry::getVolumeGroup)
             .containsExactlyInAnyOrderElementsOf(all);
@@ -687,6 +689,16 @@ class VolumeGroupConformanceIT extends GroupCase {
       new Omaps(CLUSTER, "rbd", "").put(recorded);
     }
 
+    private void putDamaged(String instance) {
+      Omaps omaps = new Omaps(CLUSTER, "rbd", "");
+      for (String name : List.of("g\0", "x".repeat(5000), "a\nb", "")) {
+        UUID uuid = UUID.randomUUID();
+        omaps.set("csi.groups." + instance, "csi.volume.group." + newName(), uuid.toString());
+        omaps.set("csi.volume.group." + uuid, "csi.volname", "v");
+        omaps.set("csi.volume.group." + uuid, "csi.groupname", name.getBytes(UTF_8));
+      }
+    }
+
     @Test
     void aBadTokenOrNumberIsRefused() {
       assertStatus(Code.ABORTED, "starting_token", () -> page(driver, 1, "nonsense"));
@@ -698,6 +710,22 @@ class VolumeGroupConformanceIT extends GroupCase {
       try (TestDriver without = TestDriver.start(CLUSTER)) {
         assertStatus(Code.UNAUTHENTICATED, () -> page(without, 0, ""));
       }
+    }
+
+    @Test
+    void aUserWithoutRightsIsUnauthenticatedAndSeesNoEmptyList() {
+      String user = "groups-nothing";
+      String key =
+          CLUSTER.ceph("auth", "get-or-create-key", "client." + user, "mon", "allow r").strip();
+      assertStatus(
+          Code.UNAUTHENTICATED,
+          () ->
+              driver
+                  .groups()
+                  .listVolumeGroups(
+                      TestGroups.listRequest(0, "").toBuilder()
+                          .putAllSecrets(Map.of("userID", user, "userKey", key))
+                          .build()));
     }
   }
 }

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.testing.Golden;
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -61,8 +64,10 @@ class DirectoryValueTest {
       })
   void anythingElseIsDamageAndNotGuessedAt(String text) {
     assertThatThrownBy(() -> DirectoryValue.decode(text, 7))
-        .isInstanceOf(IllegalStateException.class)
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
         .hasMessageContaining("damaged")
-        .hasMessageContaining(text);
+        .hasMessageContaining(PlainText.show(text));
   }
 }

@@ -12,6 +12,7 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.testing.Golden;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.testing.TestCluster;
 import java.util.ArrayList;
@@ -28,6 +29,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -609,7 +611,7 @@ class JournalIT {
         List.<Function<Journal, Object>>of(
             journal -> journal.byName("pvc"), journal -> reserve(journal, "pvc"))) {
       assertThatThrownBy(() -> call.apply(volumes()))
-          .isInstanceOf(IllegalStateException.class)
+          .isInstanceOf(VolumeException.class)
           .hasMessageContaining("damaged")
           .hasMessageContaining(value);
     }
@@ -644,6 +646,22 @@ class JournalIT {
     assertThat(omaps.of(object))
         .containsEntry("csi.volume.encryptKMS", "vault")
         .containsEntry("of.a.newer.version", "ünïcödé");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"a\0", "\0", "a\nb", "a/", "\u202Ea"})
+  void whatCouldNotBeReadAgainIsNotReserved(String prefix) {
+    for (ThrowingCallable call :
+        List.<ThrowingCallable>of(
+            () -> volumes().reserve("pvc", uuid -> prefix + uuid, Map.of()),
+            () -> volumes().begin("pvc", uuid -> prefix + uuid, Map.of()),
+            () -> volumes().reserve("pvc" + prefix.replace('/', '\0'), UUID::toString, Map.of()))) {
+      assertThatThrownBy(call)
+          .isInstanceOfSatisfying(
+              VolumeException.class,
+              e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT));
+    }
+    assertThat(omaps.all()).isEmpty();
   }
 
   @Test

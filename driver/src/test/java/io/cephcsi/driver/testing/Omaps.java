@@ -2,6 +2,9 @@ package io.cephcsi.driver.testing;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -59,6 +62,15 @@ public final class Omaps {
   /** Sets a key. */
   public void set(String object, String key, String value) {
     rados("setomapval", object, key, value);
+  }
+
+  /** Sets a key to any bytes. */
+  public void set(String object, String key, byte[] value) {
+    try (RadosCluster connection = cluster.connect();
+        IoContext io = connection.openPool(pool, namespace);
+        WriteOperation write = new WriteOperation()) {
+      io.operate(object, write.omapSet(key, value));
+    }
   }
 
   /** Removes a key. */
