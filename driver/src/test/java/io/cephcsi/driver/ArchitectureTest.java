@@ -8,6 +8,7 @@ import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_ST
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
@@ -191,6 +192,50 @@ class ArchitectureTest {
               .should()
               .callMethod(RadosCluster.class, method, String.class));
     }
+  }
+
+  /**
+   * The rest resolves a path again and again, and follows links on its way: in a volume, which its
+   * user changes meanwhile, files are reached by HeldFile only.
+   */
+  @Test
+  void theNodeWalksNoTreeAndGivesNoFileAwayByItsPath() {
+    Set<String> allowed =
+        Set.of(
+            "createDirectories",
+            "createDirectory",
+            "createFile",
+            "deleteIfExists",
+            "exists",
+            "getAttribute",
+            "getFileStore",
+            "isDirectory",
+            "isExecutable",
+            "isRegularFile",
+            "isSymbolicLink",
+            "isWritable",
+            "lines",
+            "list",
+            "move",
+            "newByteChannel",
+            "newDirectoryStream",
+            "readAllBytes",
+            "readAllLines",
+            "readAttributes",
+            "size",
+            "write",
+            "writeString");
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("node"))
+            .should()
+            .accessTargetWhere(
+                DescribedPredicate.<JavaAccess<?>>describe(
+                    "a method of Files that is not allowed here",
+                    access ->
+                        access.getTargetOwner().isEquivalentTo(Files.class)
+                            && !allowed.contains(access.getName()))));
   }
 
   @Test

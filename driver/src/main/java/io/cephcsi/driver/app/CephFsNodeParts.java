@@ -10,6 +10,7 @@ import io.cephcsi.driver.node.CephFsMounters;
 import io.cephcsi.driver.node.CephFsNode;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.LivenessProbes;
+import io.cephcsi.driver.node.NodePlaces;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.operation.OperationRegistry;
 import java.nio.file.Path;
@@ -31,12 +32,12 @@ final class CephFsNodeParts {
             CephFsMounters.usual(new CrushLocation(driver.nodeSettings().topology())),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(RbdNodeParts.MOUNTS_ANSWER),
-            folder.resolve("parents"),
+            folder,
             driver.endpoint().resolveSibling("mountinfo"));
     return new NodeService(
         RbdNodeParts.identity(driver),
         new NodeAccess(Storage.CEPHFS, driver.credentials().map(CredentialsDirectory::new)),
-        node,
+        new NodePlaces(node),
         operations,
         executors);
   }

@@ -14,6 +14,7 @@ import io.cephcsi.driver.node.FuseAttacher;
 import io.cephcsi.driver.node.KrbdAttacher;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.NbdAttacher;
+import io.cephcsi.driver.node.NodePlaces;
 import io.cephcsi.driver.node.NodeReclaimer;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.RbdNode;
@@ -59,7 +60,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     NodeAccess access =
         new NodeAccess(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
     return new RbdNodeParts(
-        new NodeService(identity(driver), access, node, operations, executors),
+        new NodeService(identity(driver), access, new NodePlaces(node), operations, executors),
         new NodeReclaimService(
             new NodeReclaimer(node, gate, settings.reclaimBytesPerSecond(), metrics),
             access,

@@ -60,13 +60,14 @@ public final class Requests {
    */
   public static Path path(String value, String field) {
     try {
-      Path path = Path.of(required(value, field)).normalize();
-      if (path.isAbsolute() && path.getNameCount() > 0) {
+      Path path = Path.of(required(value, field));
+      if (path.isAbsolute() && path.getNameCount() > 0 && path.equals(path.normalize())) {
         return path;
       }
     } catch (InvalidPathException e) {
       throw VolumeException.invalid(field + ": " + e.getMessage());
     }
-    throw VolumeException.invalid(field + " must be an absolute path, not " + value);
+    throw VolumeException.invalid(
+        field + " must be an absolute path without . and .., not " + value);
   }
 }

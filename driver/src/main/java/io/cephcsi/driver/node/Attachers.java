@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,8 @@ import java.util.stream.Collectors;
  * @param all what there may be; whether this node can do it is asked when it matters
  */
 public record Attachers(List<Attacher> all) {
+  private static final String NO_DEVICE = "0:"; // of file systems such as tmpfs
+
   /** Copies the list. */
   public Attachers {
     all = List.copyOf(all);
@@ -84,6 +87,36 @@ public record Attachers(List<Attacher> all) {
   /** Whether a device is one of ours that nothing serves any more. */
   public boolean isDead(Path device) {
     return all.stream().anyMatch(attacher -> attacher.isDead(device));
+  }
+
+  /**
+   * Whether a mount shows a volume, dead or alive: its device is one of ours, or staged by this
+   * driver or ceph-csi, or lies on one that is, or has nothing behind it any more.
+   */
+  boolean isOurs(Mount mount) {
+    Path device = mount.blockDevice();
+    MountTable table = MountTable.read();
+    if (!mount.isDevice() && mount.device().startsWith(NO_DEVICE)) {
+      return false; // whatever its source says
+    }
+    return byDevice(device).isPresent()
+        || isDead(device)
+        || isUnserved(device)
+        || BlockDevice.usesOf(device, table).stream()
+            .anyMatch(use -> StagedImage.isBeside(use.target()))
+        || all.stream()
+            .flatMap(attacher -> attacher.list().stream())
+            .anyMatch(attached -> BlockDevice.usesOf(attached.device(), table).contains(mount));
+  }
+
+  /** Whether a device of a kind that attachers make is empty or gone. */
+  private static boolean isUnserved(Path device) {
+    String name = String.valueOf(device.getFileName());
+    Path block = Path.of("/sys/block", name);
+    return device.startsWith("/dev")
+        && ((name.matches("loop[0-9]+") && !Files.exists(block.resolve("loop/backing_file")))
+            || (name.matches("nbd[0-9]+") && !Files.exists(block.resolve("pid")))
+            || (name.matches("rbd[0-9]+") && !Files.exists(block)));
   }
 
   /** Whose device this is; empty when it is none of ours. */

@@ -24,7 +24,7 @@ import java.util.Optional;
  * mounted in a private place, only for as long as it takes to bind the snapshot. Safe for several
  * threads.
  */
-public final class CephFsNode implements NodeVolumes {
+public final class CephFsNode implements NodeVolumes, MountOwner {
   private static final String SNAPSHOTS = "/.snap/";
   private static final int DEAD_MOUNTS = 8;
 
@@ -33,6 +33,7 @@ public final class CephFsNode implements NodeVolumes {
   private final Publications publications;
   private final LivenessProbes probes;
   private final PrivateMounts parents;
+  private final StagingRecords stagings;
   private final Path mountInfo;
 
   /**
@@ -40,8 +41,8 @@ public final class CephFsNode implements NodeVolumes {
    * @param mounters mount them
    * @param publications show them
    * @param probes ask their file systems
-   * @param folder for mounts that nobody else is to see, on this machine; it is made when it is
-   *     needed
+   * @param folder for mounts that nobody else is to see, and what is staged where, on this machine;
+   *     it is made when it is needed
    * @param mountInfo where ceph-csi keeps what it mounts by ceph-fuse anew, and with which secrets;
    *     it need not be there
    */
@@ -56,7 +57,8 @@ public final class CephFsNode implements NodeVolumes {
     this.mounters = mounters;
     this.publications = publications;
     this.probes = probes;
-    this.parents = new PrivateMounts(folder, mounters);
+    this.parents = new PrivateMounts(folder.resolve("parents"), mounters);
+    this.stagings = new StagingRecords(folder.resolve("stagings"));
     this.mountInfo = mountInfo;
   }
 
@@ -76,6 +78,9 @@ public final class CephFsNode implements NodeVolumes {
           "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
     }
     if (!isStaged(request, place)) {
+      requireNotElsewhere(request);
+      MountPoint.requireNoneElse(request.stagingPath());
+      stagings.put(request.volumeId(), request.stagingPath());
       operation.phase("mount");
       mount(request, place, mounter);
     }
@@ -83,6 +88,20 @@ public final class CephFsNode implements NodeVolumes {
       operation.phase("give the files to the group");
       GroupOwnership.give(request.stagingPath(), request.use().group());
     }
+  }
+
+  /** A volume that no mount tells from another of the same directory is told by its record. */
+  private void requireNotElsewhere(StageRequest request) {
+    stagings
+        .find(request.volumeId())
+        .filter(path -> !path.equals(request.stagingPath()))
+        .filter(path -> MountTable.read().at(path).filter(this::isOurs).isPresent())
+        .ifPresent(
+            path -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "volume " + request.volumeId() + " is staged at " + path + ": unstage it there");
+            });
   }
 
   private VolumePlace place(StageRequest request) {
@@ -157,22 +176,16 @@ public final class CephFsNode implements NodeVolumes {
     if (place.snapshot().isPresent()) {
       parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
     } else {
-      makeFolder(request.stagingPath());
+      MountPoint.make(request.stagingPath(), true);
       mounter.mount(what, request.stagingPath());
-    }
-  }
-
-  private static void makeFolder(Path path) {
-    try {
-      Files.createDirectories(path);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
+    Publications.requireOurs(stagingPath, this);
     unmount(stagingPath);
+    stagings.remove(volumeId, stagingPath);
     String theirs = "nodestage-" + volumeId + ".json";
     for (Path file : Sysfs.in(mountInfo, "nodestage-*.json")) {
       if (String.valueOf(file.getFileName()).equals(theirs)) {
@@ -221,7 +234,8 @@ public final class CephFsNode implements NodeVolumes {
    * ESHUTDOWN or ENOENT and the kernel as EACCES or EIO; one that only does not answer may come
    * back.
    */
-  private boolean isDead(Mount mount) {
+  @Override
+  public boolean isDead(Mount mount) {
     try {
       if (probes.room(mount).isPresent()) {
         return false;
@@ -250,7 +264,7 @@ public final class CephFsNode implements NodeVolumes {
     if (isShallow(request.context()) && !staged.root().startsWith(SNAPSHOTS)) {
       throw notStaged(request, "shows a snapshot, but its staging path does not");
     }
-    publications.publish(request.stagingPath(), request, this::isDead);
+    publications.publish(request.stagingPath(), request, this);
   }
 
   /** Our answer to CreateVolume ends so for a shallow volume, whose parent must not be seen. */
@@ -266,7 +280,17 @@ public final class CephFsNode implements NodeVolumes {
 
   @Override
   public void unpublish(Path target) {
-    publications.unpublish(target);
+    publications.unpublish(target, this);
+  }
+
+  @Override
+  public boolean isOurs(Mount mount) {
+    return mounters.of(mount).isPresent();
+  }
+
+  @Override
+  public boolean isStaging(Path path) {
+    return stagings.has(path) && MountTable.read().at(path).isPresent();
   }
 
   /** The quota holds at once, wherever the volume is mounted. */
@@ -290,9 +314,12 @@ public final class CephFsNode implements NodeVolumes {
   }
 
   private Mount mounted(String id, Path volumePath) {
-    return MountTable.read()
+    MountTable table = MountTable.read();
+    Optional<Mount> staged = stagings.find(id).flatMap(table::at);
+    return table
         .at(volumePath)
-        .filter(mount -> mounters.of(mount).isPresent())
+        .filter(this::isOurs)
+        .filter(mount -> staged.isEmpty() || staged.get().shows(mount))
         .orElseThrow(
             () -> VolumeException.notFound("volume " + id + " is not mounted at " + volumePath));
   }

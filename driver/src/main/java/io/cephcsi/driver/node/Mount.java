@@ -24,6 +24,8 @@ public record Mount(
     String fsType,
     String source,
     Set<String> superOptions) {
+  private static final String REMOVED = "//deleted"; // the kernel's mark of a node that is gone
+
   /** Copies the sets. */
   public Mount {
     options = Set.copyOf(options);
@@ -47,7 +49,12 @@ public record Mount(
 
   /** The device that a file system is on, or that is bound. */
   Path blockDevice() {
-    return Path.of(isDevice() ? "/dev" + root : source);
+    return Path.of(isDevice() ? "/dev" + root.replace(REMOVED, "") : source);
+  }
+
+  /** Whether both show the same part of the same file system. */
+  boolean shows(Mount other) {
+    return device.equals(other.device) && root.equals(other.root);
   }
 
   /** Whether this mount, or its whole file system, refuses writes. */

@@ -103,6 +103,12 @@ public final class MountTable {
         .reduce((first, second) -> second);
   }
 
+  /** All that is mounted at a path, what is seen last. */
+  List<Mount> allAt(Path target) {
+    Path absolute = target.toAbsolutePath().normalize();
+    return mounts.stream().filter(mount -> mount.target().equals(absolute)).toList();
+  }
+
   /** The same without what is mounted at a path. */
   MountTable without(Path target) {
     Path absolute = target.toAbsolutePath().normalize();

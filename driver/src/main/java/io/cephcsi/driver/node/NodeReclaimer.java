@@ -53,7 +53,11 @@ public final class NodeReclaimer {
       ClusterUsers users,
       Operation operation) {
     try (TrimGate.Pass pass = gate.enter(id)) {
-      Mount mount = node.mounted(id, volumePath, stagingPath);
+      Mount mount =
+          node.mounted(
+              id,
+              volumePath.map(path -> NodePlaces.resolved(path, "volume_path")),
+              stagingPath.map(path -> NodePlaces.resolved(path, "staging_target_path")));
       BlockDevice device = fileSystemDevice(id, mount);
       if (!node.isAlive(mount)) {
         throw new VolumeException(

@@ -41,8 +41,8 @@ final class PrivateMounts {
     try {
       var mine = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
       Files.createDirectories(folder, mine);
-      Files.createDirectories(parent);
-      Files.createDirectories(stagingPath);
+      MountPoint.make(parent, true);
+      MountPoint.make(stagingPath, true);
       mounter.mount(request, parent);
       Mounts.bind(parent.resolve(part), stagingPath);
     } catch (IOException e) {
@@ -57,7 +57,7 @@ final class PrivateMounts {
     Path parent = of(stagingPath);
     Optional<Mount> left = MountTable.read().at(parent);
     Mounts.unmountAll(parent);
-    Publications.remove(parent);
+    MountPoint.remove(parent);
     left.filter(mount -> MountTable.read().ofDevice(mount.device()).isEmpty())
         .flatMap(mounters::of)
         .ifPresent(mounter -> mounter.awaitEnd(parent));

@@ -4,18 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.function.Predicate;
 
 /**
  * Shows staged volumes to workloads by bind mounts. A target appears with all its options at once:
@@ -39,13 +34,15 @@ public final class Publications {
    * Binds a source to the request's target, or finds it bound.
    *
    * @param source a mounted folder, or a block device bound to a file
-   * @param dead whether what a mount shows was ours and is dead; must not hang
+   * @param owner knows what is ours
    * @throws VolumeException ALREADY_EXISTS when the target shows the volume in another way or
    *     something else; FAILED_PRECONDITION when the volume may have one target only and has
-   *     another, or is not staged, or not for such a use
+   *     another, or is not staged, or not for such a use, or the target has content;
+   *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume
    */
-  public void publish(Path source, PublishRequest request, Predicate<Mount> dead) {
+  void publish(Path source, PublishRequest request, MountOwner owner) {
     MountTable table = MountTable.read();
+    requireOutside(request.target(), table, owner);
     Mount staged =
         table
             .at(source)
@@ -56,8 +53,8 @@ public final class Publications {
                         "volume " + request.volumeId() + " is not staged at " + source));
     List<String> options = options(request);
     Optional<Mount> there = table.at(request.target());
-    requireStagedSo(request, staged, there.filter(mount -> isSame(staged, mount)).isPresent());
-    if (there.isPresent() && isSame(staged, there.get())) {
+    requireStagedSo(request, staged, there.filter(mount -> staged.shows(mount)).isPresent());
+    if (there.isPresent() && staged.shows(there.get())) {
       if (there.get().options().contains("ro") != (options.contains("ro") || ro(staged))) {
         throw new VolumeException(
             Reason.ALREADY_EXISTS,
@@ -67,7 +64,7 @@ public final class Publications {
       }
       return;
     }
-    if (there.isPresent() && !dead.test(there.get())) {
+    if (there.isPresent() && !owner.isDead(there.get())) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           request.target() + " shows something else already: " + there.get().source());
@@ -76,8 +73,19 @@ public final class Publications {
       Mounts.forgetDead(request.target()); // of an earlier staging, whose device has died
     }
     requireAlone(request, table, staged, source);
-    makeTarget(source, request.target());
+    MountPoint.make(request.target(), !request.use().block());
     bind(source, request.target(), options);
+  }
+
+  private static void requireOutside(Path target, MountTable table, MountOwner owner) {
+    if (owner.isStaging(target)) {
+      throw VolumeException.invalid("target_path " + target + " is where a volume is staged");
+    }
+    for (Path above = target.getParent(); above != null; above = above.getParent()) {
+      if (table.at(above).filter(owner::isOurs).isPresent()) {
+        throw VolumeException.invalid("target_path " + target + " lies in the volume at " + above);
+      }
+    }
   }
 
   private static void requireStagedSo(PublishRequest request, Mount staged, boolean shown) {
@@ -124,10 +132,6 @@ public final class Publications {
     return request.use().block() ? options.stream().filter("ro"::equals).toList() : options;
   }
 
-  private static boolean isSame(Mount one, Mount other) {
-    return one.device().equals(other.device()) && one.root().equals(other.root());
-  }
-
   private static void requireAlone(
       PublishRequest request, MountTable table, Mount staged, Path source) {
     if (!request.use().singleTarget()) {
@@ -135,7 +139,7 @@ public final class Publications {
     }
     Path target = request.target().toAbsolutePath().normalize();
     table.all().stream()
-        .filter(mount -> isSame(staged, mount))
+        .filter(mount -> staged.shows(mount))
         .map(Mount::target)
         .filter(path -> !path.equals(source.toAbsolutePath().normalize()) && !path.equals(target))
         .findFirst()
@@ -150,23 +154,6 @@ public final class Publications {
             });
   }
 
-  private static void makeTarget(Path source, Path target) {
-    try {
-      if (Files.isDirectory(source)) {
-        Files.createDirectories(target);
-      } else if (!Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
-        Path parent = target.getParent();
-        if (parent != null) {
-          Files.createDirectories(parent);
-        }
-        Files.createFile(target);
-      }
-    } catch (IOException e) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION, "target_path " + target + " cannot be made: " + e, e);
-    }
-  }
-
   /** A bind of a bind has the options of the first: so they are there from the start. */
   private void bind(Path source, Path target, List<String> options) {
     if (options.isEmpty()) {
@@ -175,14 +162,14 @@ public final class Publications {
     }
     Path ready = ready(target);
     Mounts.unmountAll(ready); // of a call that died
-    makeTarget(source, ready);
+    MountPoint.make(ready, Files.isDirectory(source));
     try {
       Mounts.bind(source, ready);
       Mounts.rebind(ready, options);
       Mounts.bind(ready, target);
     } finally {
       Mounts.unmountAll(ready);
-      remove(ready);
+      MountPoint.remove(ready);
     }
   }
 
@@ -191,30 +178,39 @@ public final class Publications {
     return folder.resolve(UUID.nameUUIDFromBytes(name).toString());
   }
 
-  /** Takes a target away; nothing to do where there is none. */
-  public void unpublish(Path target) {
+  /**
+   * Takes a target away; nothing to do where there is none.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when something is there that is not ours: then
+   *     nothing is unmounted or removed
+   */
+  void unpublish(Path target, MountOwner owner) {
+    requireOurs(target, owner);
+    if (owner.isStaging(target)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION, target + " is where a volume is staged: unstage it");
+    }
     Path ready = ready(target);
     Mounts.unmountAll(ready);
-    remove(ready);
+    MountPoint.remove(ready);
     Mounts.unmountAll(target);
-    remove(target);
+    MountPoint.remove(target);
   }
 
-  /** Never what has content: that would be somebody's data, not a mount point. */
-  static void remove(Path mountPoint) {
-    try {
-      if (Files.isRegularFile(mountPoint, LinkOption.NOFOLLOW_LINKS)
-          && Files.size(mountPoint) > 0) {
-        throw new DirectoryNotEmptyException(mountPoint + " has content");
-      }
-      Files.deleteIfExists(mountPoint);
-    } catch (DirectoryNotEmptyException e) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          mountPoint + " is no mount point and not empty: it is not removed",
-          e);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /**
+   * Requires that nothing is mounted at a path but volumes.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when something else is
+   */
+  static void requireOurs(Path path, MountOwner owner) {
+    MountTable.read().allAt(path).stream()
+        .filter(mount -> !owner.isOurs(mount))
+        .findFirst()
+        .ifPresent(
+            mount -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  path + " has something else mounted, which stays: " + mount.source());
+            });
   }
 }

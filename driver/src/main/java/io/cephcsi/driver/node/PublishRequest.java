@@ -25,6 +25,11 @@ public record PublishRequest(
     context = Map.copyOf(context);
   }
 
+  /** The same at other spellings of its paths. */
+  PublishRequest at(Path staging, Path place) {
+    return new PublishRequest(volumeId, staging, place, use, readOnly, context);
+  }
+
   /** Whether nothing may be written through the target. */
   public boolean refusesWrites() {
     return readOnly || use.mountedReadOnly();

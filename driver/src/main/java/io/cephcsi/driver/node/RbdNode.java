@@ -25,7 +25,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** RBD volumes on this node. Safe for several threads. */
-public final class RbdNode implements NodeVolumes {
+public final class RbdNode implements NodeVolumes, MountOwner {
   // Without fast-diff every object is asked for: about 18,000 a second.
   private static final long MAX_OBJECTS_WALKED = 200_000;
 
@@ -56,7 +56,7 @@ public final class RbdNode implements NodeVolumes {
     this.publications = publications;
     this.probes = probes;
     this.gate = gate;
-    this.staging = new RbdStaging(attachers, probes);
+    this.staging = new RbdStaging(attachers, probes, this);
   }
 
   @Override
@@ -121,7 +121,7 @@ public final class RbdNode implements NodeVolumes {
                       + request.volumeId()
                       + ": its device is not served any more; stage it again");
             });
-    publications.publish(place, request, mount -> attachers.isDead(mount.blockDevice()));
+    publications.publish(place, request, this);
     if (request.use().block() && request.readOnly() && !request.use().readOnly()) {
       LOG.warn(
           "volume {} is published as a device at {} for reading only: its access mode allows"
@@ -133,7 +133,22 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void unpublish(Path target) {
-    publications.unpublish(target);
+    publications.unpublish(target, this);
+  }
+
+  @Override
+  public boolean isOurs(Mount mount) {
+    return attachers.isOurs(mount);
+  }
+
+  @Override
+  public boolean isDead(Mount mount) {
+    return isOurs(mount) && attachers.isDead(mount.blockDevice());
+  }
+
+  @Override
+  public boolean isStaging(Path path) {
+    return StagedImage.isBeside(path);
   }
 
   /** Whether the device behind a mount is one of ours and answers; does not hang. */
@@ -170,7 +185,7 @@ public final class RbdNode implements NodeVolumes {
    * Requires that a mount shows a volume and not another: its device is staged at a place with the
    * volume's name. One that is staged at no place that is seen may be anything's.
    */
-  private static void requireOf(String id, Mount mount, MountTable table) {
+  private void requireOf(String id, Mount mount, MountTable table) {
     List<String> staged =
         BlockDevice.at(mount.blockDevice())
             .map(device -> device.uses(table))
@@ -180,7 +195,7 @@ public final class RbdNode implements NodeVolumes {
             .filter(StagedImage::isBeside)
             .map(place -> String.valueOf(place.getFileName()))
             .toList();
-    if (!staged.isEmpty() && !staged.contains(id)) {
+    if (!isOurs(mount) || (!staged.isEmpty() && !staged.contains(id))) {
       throw VolumeException.notFound("volume " + id + " is not at " + mount.target());
     }
   }
@@ -272,11 +287,11 @@ public final class RbdNode implements NodeVolumes {
                   ? ": nothing is mounted there"
                   : ", which does not exist"));
     }
+    requireOf(id, mount.get(), table);
     if (!isAlive(mount.get())) {
       return VolumeStats.dead(
           "the device " + mount.get().blockDevice() + " is not served any more: stage it again");
     }
-    requireOf(id, mount.get(), table);
     return mount.get().isDevice()
         ? blockStats(id, mount.get(), users)
         : fileSystemStats(mount.get());

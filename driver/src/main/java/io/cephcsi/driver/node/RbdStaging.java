@@ -23,14 +23,17 @@ final class RbdStaging {
 
   private final Attachers attachers;
   private final LivenessProbes probes;
+  private final MountOwner owner;
 
   /**
    * @param attachers make images devices
    * @param probes ask their file systems
+   * @param owner knows what is ours
    */
-  RbdStaging(Attachers attachers, LivenessProbes probes) {
+  RbdStaging(Attachers attachers, LivenessProbes probes, MountOwner owner) {
     this.attachers = attachers;
     this.probes = probes;
+    this.owner = owner;
   }
 
   void stage(StageRequest request, OpenImage volume, Operation operation) {
@@ -44,6 +47,7 @@ final class RbdStaging {
             : attachers.choose(request.context());
     AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
     requireNotOfAnother(clusterId, attacher.find(image));
+    requireNotElsewhere(request, attacher.find(image));
     requireOf(attach, attacher, known);
     TakeOver.attempt(attach, attacher, volume);
     if (isReady(request, attacher.find(image), known)) {
@@ -94,6 +98,29 @@ final class RbdStaging {
                                   + mount.target()
                                   + ": one of the same name cannot be staged beside it");
                         }));
+  }
+
+  /** A volume has one staging path on a node: another one's unstaging would end this one's. */
+  private static void requireNotElsewhere(StageRequest request, Optional<AttachedDevice> device) {
+    Path place = place(request);
+    List<Path> places =
+        device.map(AttachedDevice::uses).orElse(List.of()).stream().map(Mount::target).toList();
+    if (!places.contains(place)) {
+      places.stream()
+          .filter(other -> place.getFileName().equals(other.getFileName()))
+          .filter(StagedImage::isBeside)
+          .findFirst()
+          .ifPresent(
+              other -> {
+                throw new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "volume "
+                        + request.volumeId()
+                        + " is staged at "
+                        + other.getParent()
+                        + ": unstage it there");
+              });
+    }
   }
 
   /**
@@ -181,7 +208,9 @@ final class RbdStaging {
     Path place = place(request);
     MountTable table = MountTable.read();
     Optional<Mount> there = table.at(place);
+    Publications.requireOurs(place, owner);
     if (there.isEmpty()) {
+      MountPoint.requireNoneElse(place);
       DeadStaging.remove(place, known);
       return false;
     }
@@ -270,18 +299,10 @@ final class RbdStaging {
   private static void showAt(
       StageRequest request, OpenImage volume, AttachedDevice device, Operation operation) {
     Path place = place(request);
-    try {
-      if (request.use().block()) {
-        if (!Files.exists(place)) {
-          Files.createFile(place);
-        }
-        Mounts.bind(device.device(), place);
-        return;
-      }
-      Files.createDirectories(place);
-    } catch (IOException e) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION, place + " cannot be made: " + e.getMessage(), e);
+    MountPoint.make(place, !request.use().block());
+    if (request.use().block()) {
+      Mounts.bind(device.device(), place);
+      return;
     }
     new FileSystemSetup(volume, device.device(), request.use(), operation)
         .mountAt(place, request.context().getOrDefault("mkfsOptions", ""));
@@ -311,6 +332,7 @@ final class RbdStaging {
    * @throws VolumeException FAILED_PRECONDITION while the volume is shown to workloads
    */
   void unstage(Path stagingPath, Path place) {
+    Publications.requireOurs(place, owner);
     Optional<StagedImage> known = StagedImage.read(stagingPath);
     Optional<AttachedDevice> device = attached(known, place);
     Optional<LuksMapping> mapping =
@@ -335,7 +357,7 @@ final class RbdStaging {
     } else if (device.isPresent()) {
       detachForgotten(device.get());
     }
-    Publications.remove(place);
+    MountPoint.remove(place);
     StagedImage.remove(stagingPath);
   }
 

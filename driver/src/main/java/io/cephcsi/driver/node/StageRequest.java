@@ -27,4 +27,9 @@ public record StageRequest(
   public StageRequest {
     context = Map.copyOf(context);
   }
+
+  /** The same at another spelling of its path. */
+  StageRequest at(Path staging) {
+    return new StageRequest(volumeId, byHand, staging, use, context, credentials);
+  }
 }

@@ -2,20 +2,24 @@ package io.cephcsi.driver.node;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.FileFacts;
+import io.cephcsi.bindings.linux.HeldFile;
 import io.cephcsi.driver.volume.Json;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a staged RBD volume is, kept beside its staging path in ceph-csi's file {@code
@@ -39,6 +43,7 @@ public record StagedImage(
   static final String FILE = "image-meta.json";
 
   private static final int VERSION = 3;
+  private static final int MOST_BYTES = 64 << 10;
 
   /** One that is not encrypted. */
   public StagedImage(
@@ -46,15 +51,28 @@ public record StagedImage(
     this(image, kind, unmapOptions, device, clusterId, false);
   }
 
-  /** Reads the file in a staging path; empty when there is none. */
+  /**
+   * Reads the file in a staging path; empty when there is none. A link is not followed.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when it is damaged, or something else
+   */
   public static Optional<StagedImage> read(Path stagingPath) {
     Path file = stagingPath.resolve(FILE);
-    try {
-      JsonNode json = Json.mapper().readTree(Files.readAllBytes(file));
+    try (HeldFile held = HeldFile.of(file)) {
+      FileFacts facts = held.facts();
+      if (!facts.isRegular() || !facts.isOwn() || facts.size() > MOST_BYTES) {
+        throw foreign(file, "it is no small file of this user's", null);
+      }
+      JsonNode json = Json.mapper().readTree(held.read(MOST_BYTES));
       String pool = json.path("pool").asText("");
       String image = json.path("image").asText("");
       if (pool.isEmpty() || image.isEmpty()) {
-        throw new IllegalStateException(file + " names no pool and image");
+        throw foreign(file, "it names no pool and image", null);
+      }
+      for (JsonNode value : json) {
+        if (value.asText("").chars().anyMatch(Character::isISOControl)) {
+          throw foreign(file, "it has control characters", null);
+        }
       }
       boolean nbd = json.path("accessType").asBoolean(false);
       return Optional.of(
@@ -66,13 +84,19 @@ public record StagedImage(
               json.path("device").asText(""),
               json.path("clusterID").asText(""),
               json.path("encrypted").asBoolean(false)));
-    } catch (NoSuchFileException e) {
+    } catch (CephException.NotFound e) {
       return Optional.empty();
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(file + " is not JSON: " + e.getOriginalMessage(), e);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    } catch (IOException | CephException e) {
+      throw foreign(file, "it cannot be read", e);
     }
+  }
+
+  /** What is damaged or somebody else's is neither followed nor replaced. */
+  private static VolumeException foreign(Path file, String why, @Nullable Exception cause) {
+    String message = file + " is not what this driver wrote: " + why;
+    return cause == null
+        ? new VolumeException(Reason.FAILED_PRECONDITION, message)
+        : new VolumeException(Reason.FAILED_PRECONDITION, message, cause);
   }
 
   /** Reads the file beside the place where a volume is made ready; empty when there is none. */
@@ -107,12 +131,9 @@ public record StagedImage(
     json.put("clusterID", clusterId);
     Path fresh = stagingPath.resolve(FILE + ".new");
     try {
+      Files.deleteIfExists(fresh); // of a call that died
       try (FileChannel channel =
-          FileChannel.open(
-              fresh,
-              StandardOpenOption.CREATE,
-              StandardOpenOption.WRITE,
-              StandardOpenOption.TRUNCATE_EXISTING)) {
+          FileChannel.open(fresh, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
         ByteBuffer bytes = ByteBuffer.wrap(json.toString().getBytes(UTF_8));
         while (bytes.hasRemaining()) {
           channel.write(bytes);
@@ -121,7 +142,7 @@ public record StagedImage(
       }
       Files.move(fresh, stagingPath.resolve(FILE), StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw new VolumeException(Reason.FAILED_PRECONDITION, fresh + " cannot be written: " + e, e);
     }
   }
 

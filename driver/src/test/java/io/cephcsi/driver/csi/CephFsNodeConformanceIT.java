@@ -9,7 +9,7 @@ import io.grpc.Status.Code;
 import org.junit.jupiter.api.BeforeAll;
 
 /** The rules of nodes, for CephFS. */
-class CephFsNodeConformanceIT extends NodeRules {
+class CephFsNodeConformanceIT extends NodePathRules {
   @BeforeAll
   static void start() {
     start(Kind.CEPHFS);

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** The rules of nodes, for RBD. */
-class RbdNodeConformanceIT extends NodeRules {
+class RbdNodeConformanceIT extends NodePathRules {
   @BeforeAll
   static void start() {
     start(Kind.RBD);

@@ -612,7 +612,29 @@ class NodeRbdIT {
     Files.writeString(target.resolve("file"), "theirs");
     assertStatus(
         Code.ALREADY_EXISTS, "something else", () -> node.publish(volume, writer("ext4"), "pod"));
+    assertStatus(Code.FAILED_PRECONDITION, "theirs", () -> node.unpublish(volume, "pod"));
     assertThat(target.resolve("file")).hasContent("theirs");
+    Mounts.unmountAll(target);
+  }
+
+  @Test
+  void aDamagedFileBesideAStagedVolumeIsNeitherFollowedNorReplaced() throws IOException {
+    Volume volume = create(64 * MIB);
+    Path file = Files.createDirectories(node.staging(volume)).resolve("image-meta.json");
+    for (String content : List.of("", "{", "{\"pool\":\"other\",\"image\":\"theirs\"}")) {
+      Files.writeString(file, content);
+      assertStatus(Code.FAILED_PRECONDITION, () -> node.stage(volume, writer("ext4")));
+      assertThat(file).hasContent(content);
+    }
+    Files.writeString(file, "{");
+    assertStatus(Code.FAILED_PRECONDITION, () -> node.unstage(volume));
+    assertThat(file).hasContent("{");
+    Files.delete(file);
+    Path fresh = Files.createSymbolicLink(file.resolveSibling("image-meta.json.new"), file);
+    node.stage(volume, writer("ext4"));
+    assertThat(fresh).doesNotExist();
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
   }
 
   @Test

@@ -3,10 +3,17 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.testing.Commands;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StagedImageTest {
   @TempDir Path folder;
@@ -63,6 +70,54 @@ class StagedImageTest {
   @Test
   void aBrokenFileIsNoMissingFile() throws Exception {
     Files.writeString(folder.resolve("image-meta.json"), "{");
-    assertThatThrownBy(() -> StagedImage.read(folder)).isInstanceOf(IllegalStateException.class);
+    assertRefused();
+  }
+
+  private void assertRefused() {
+    assertThatThrownBy(() -> StagedImage.read(folder))
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "null",
+        "[]",
+        "{\"pool\":\"rbd\"}",
+        "{\"pool\":\"rbd\",\"image\":\"i\",\"device\":\"/dev/\\u0000\"}"
+      })
+  void whatIsNotOurFileIsRefused(String content) throws Exception {
+    Files.writeString(folder.resolve("image-meta.json"), content);
+    assertRefused();
+  }
+
+  @Test
+  @Timeout(30)
+  void onlyASmallFileOfOurOwnIsRead() throws Exception {
+    Path file = folder.resolve("image-meta.json");
+    StagedImage image =
+        new StagedImage(new ImageSpec("rbd", "", "i"), AttacherKind.KRBD, "", "/dev/rbd0", "c");
+    Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
+    image.write(elsewhere);
+    Files.createSymbolicLink(file, elsewhere.resolve("image-meta.json"));
+    assertRefused();
+    Files.delete(file);
+    Commands.run(List.of("mkfifo", file.toString()));
+    assertRefused();
+    Files.delete(file);
+    Files.createDirectory(file);
+    assertRefused();
+    Files.delete(file);
+    Files.writeString(file, " ".repeat(1 << 20) + "{}");
+    assertRefused();
+    Files.delete(file);
+    Path theirs = Files.writeString(folder.resolve("theirs"), "theirs");
+    Files.createSymbolicLink(folder.resolve("image-meta.json.new"), theirs);
+    image.write(folder);
+    assertThat(theirs).hasContent("theirs");
+    assertThat(StagedImage.read(folder)).contains(image);
   }
 }

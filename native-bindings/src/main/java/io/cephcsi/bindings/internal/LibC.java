@@ -48,6 +48,8 @@ public final class LibC {
 
   public static native int ioctl(int fd, long request, long argument);
 
+  public static native int geteuid();
+
   public static native int syncfs(int fd);
 
   public static native int statvfs(long path, long buf);

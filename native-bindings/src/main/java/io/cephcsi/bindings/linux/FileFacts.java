@@ -1,5 +1,6 @@
 package io.cephcsi.bindings.linux;
 
+import io.cephcsi.bindings.internal.LibC;
 import io.cephcsi.bindings.internal.NativeMemory;
 
 /**
@@ -42,6 +43,11 @@ public record FileFacts(
   /** Whether it is a regular file. */
   public boolean isRegular() {
     return (mode & KIND) == REGULAR;
+  }
+
+  /** Whether it belongs to the user of this process. */
+  public boolean isOwn() {
+    return uid == LibC.geteuid();
   }
 
   /** Its permissions, with setuid, setgid and the sticky bit. */
