@@ -7,6 +7,7 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdCompletion;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.node.Argument;
 import io.cephcsi.driver.node.Command;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
@@ -96,7 +97,8 @@ final class ScratchImage implements AutoCloseable {
             FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
         RbdImage image = pool.open(name)) {
       content.write(ByteBuffer.allocate(1), size - 1);
-      Command.of("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1", file.toString())
+      Command.of("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1")
+          .with(Argument.path(file.toAbsolutePath()))
           .run();
       copy(content, size, image);
       Inspection inspection = FileSystems.inspect(new FileReader(content, size));

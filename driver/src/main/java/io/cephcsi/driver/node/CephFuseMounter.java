@@ -57,13 +57,20 @@ public final class CephFuseMounter implements CephFsMounter {
       options.add("ro");
     }
     options.addAll(request.options());
-    Command.of(PROGRAM, target.toString(), "--conf", "/dev/null")
+    Command.of(PROGRAM)
+        .with(Argument.path(target))
+        .with("--conf", "/dev/null")
         .inNetwork(request.cluster().node().cephFsNetwork())
-        .with("--mon_host", String.join(",", request.cluster().monitors()))
-        .with("--id", request.credentials().userId(), "--keyfile", "-")
-        .with("--client_mountpoint", request.root())
-        .with("--client_mds_namespace", request.fileSystem())
-        .with("-o", String.join(",", options))
+        .with("--mon_host")
+        .with(Argument.of("monitors", String.join(",", request.cluster().monitors())))
+        .with("--id")
+        .with(Argument.of("the user's id", request.credentials().userId()))
+        .with("--keyfile", "-", "--client_mountpoint")
+        .with(Argument.of("the volume's path", request.root()))
+        .with("--client_mds_namespace")
+        .with(Argument.of("the file system", request.fileSystem()))
+        .with("-o")
+        .with(Argument.options("mount options", options))
         .input(request.credentials().key())
         .run();
   }

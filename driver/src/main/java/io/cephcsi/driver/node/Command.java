@@ -2,6 +2,7 @@ package io.cephcsi.driver.node;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.errorprone.annotations.CompileTimeConstant;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -19,9 +20,10 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An external program, run without a shell, with a deadline and bounded output. Secrets never
- * belong in its arguments, which every user of the machine can read: give them by {@link #input} or
- * in a {@link SecretFile}. Immutable.
+ * An external program, run without a shell, with a deadline and bounded output. What is not written
+ * in this program reaches its command line as an {@link Argument} only. Secrets never belong in its
+ * arguments, which every user of the machine can read: give them by {@link #input} or in a {@link
+ * SecretFile}. Immutable.
  */
 public final class Command {
   /** How long a program may run unless it is told otherwise. */
@@ -44,7 +46,8 @@ public final class Command {
   }
 
   /** A program, found in PATH or the usual folders, with arguments. */
-  public static Command of(String program, String... arguments) {
+  public static Command of(
+      @CompileTimeConstant String program, @CompileTimeConstant String... arguments) {
     List<String> words = new ArrayList<>();
     words.add(program);
     words.addAll(Arrays.asList(arguments));
@@ -60,18 +63,28 @@ public final class Command {
     if (file.isEmpty()) {
       return this;
     }
-    List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + file, "--"));
+    Argument net = Argument.of("netNamespaceFilePath", file);
+    List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + net, "--"));
     line.addAll(words);
     return new Command(line, deadline, input);
   }
 
+  /** With more arguments, which are written in the program. */
+  public Command with(@CompileTimeConstant String... arguments) {
+    return more(Arrays.asList(arguments));
+  }
+
   /** With more arguments. */
-  public Command with(String... arguments) {
+  public Command with(Argument... arguments) {
     return with(Arrays.asList(arguments));
   }
 
   /** With more arguments. */
-  public Command with(List<String> arguments) {
+  public Command with(List<Argument> arguments) {
+    return more(arguments.stream().map(Argument::toString).toList());
+  }
+
+  private Command more(List<String> arguments) {
     List<String> more = new ArrayList<>(words);
     more.addAll(arguments);
     return new Command(more, deadline, input);

@@ -25,7 +25,7 @@ final class DeviceContent {
   static String of(Path device) {
     start(device); // blkid takes a device that cannot be read for one without content
     Command.Result result =
-        Command.of("blkid", "--probe", "--output", "export", device.toString()).tryRun();
+        Command.of("blkid", "--probe", "--output", "export").with(Argument.path(device)).tryRun();
     if (result.exitCode() == NOTHING && result.output().isBlank()) {
       return "";
     }

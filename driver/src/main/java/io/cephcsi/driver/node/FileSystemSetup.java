@@ -80,7 +80,7 @@ final class FileSystemSetup {
     requireUsable(kind);
     if (kind.equals(EXT4) && !isMounted()) {
       operation.phase("check");
-      Command.of("e2fsck", "-p", device.toString()).within(CHECKING).exitsWith(CHECKED);
+      Command.of("e2fsck", "-p").with(Argument.path(device)).within(CHECKING).exitsWith(CHECKED);
       growUnmounted();
     }
     operation.phase("mount");
@@ -153,7 +153,8 @@ final class FileSystemSetup {
       case XFS -> DeviceContent.isUnfinishedXfs(device);
       case EXT4 ->
           !DeviceContent.wasMountedExt(device)
-              && Command.of("e2fsck", "-f", "-n", device.toString())
+              && Command.of("e2fsck", "-f", "-n")
+                      .with(Argument.path(device))
                       .within(CHECKING)
                       .tryRun()
                       .exitCode()
@@ -175,8 +176,13 @@ final class FileSystemSetup {
     if (overUnfinished) {
       options.add(kind.equals(XFS) ? "-f" : "-F");
     }
-    Command make = Command.of("mkfs." + kind).with(options).within(MAKING);
-    Command.Result dry = make.with(kind.equals(XFS) ? "-N" : "-n", device.toString()).tryRun();
+    boolean xfs = kind.equals(XFS);
+    Command make =
+        (xfs ? Command.of("mkfs.xfs") : Command.of("mkfs.ext4"))
+            .with(options.stream().map(one -> Argument.letter("mkfsOptions", one)).toList())
+            .within(MAKING);
+    Command.Result dry =
+        (xfs ? make.with("-N") : make.with("-n")).with(Argument.path(device)).tryRun();
     if (dry.exitCode() != 0) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -187,7 +193,7 @@ final class FileSystemSetup {
               + ": "
               + dry.said().split("; Usage: ", 2)[0]);
     }
-    return make.with(device.toString());
+    return make.with(Argument.path(device));
   }
 
   private void requireUsable(String kind) {
@@ -240,16 +246,19 @@ final class FileSystemSetup {
     long room = BlockDevice.require(device).size() - DeviceContent.extBytes(device);
     if (room >= 1 << 20) { // less may be what the file system cannot use
       operation.phase("grow");
-      Command.of("e2fsck", "-f", "-p", device.toString()).within(CHECKING).exitsWith(CHECKED);
-      Command.of("resize2fs", device.toString()).within(CHECKING).run();
+      Command.of("e2fsck", "-f", "-p")
+          .with(Argument.path(device))
+          .within(CHECKING)
+          .exitsWith(CHECKED);
+      Command.of("resize2fs").with(Argument.path(device)).within(CHECKING).run();
     }
   }
 
   /** Grows a mounted file system to the size of its device; nothing to do when it fills it. */
   static void grow(String kind, Path device, Path place) {
     switch (kind) {
-      case EXT4 -> Command.of("resize2fs", device.toString()).within(CHECKING).run();
-      case XFS -> Command.of("xfs_growfs", "-d", place.toString()).within(CHECKING).run();
+      case EXT4 -> Command.of("resize2fs").with(Argument.path(device)).within(CHECKING).run();
+      case XFS -> Command.of("xfs_growfs", "-d").with(Argument.path(place)).within(CHECKING).run();
       default ->
           throw new VolumeException(
               Reason.FAILED_PRECONDITION, place + " holds " + kind + ", which cannot grow");

@@ -20,7 +20,7 @@ final class KernelModule {
     }
     String said;
     try {
-      said = Command.of("modprobe", "--", name).tryRun().said();
+      said = Command.of("modprobe", "--").with(Argument.of("the module", name)).tryRun().said();
     } catch (CommandException e) {
       said = String.valueOf(e.getMessage());
     }

@@ -85,14 +85,17 @@ public final class KernelMounter implements CephFsMounter {
     }
     String near = location.options(request.cluster(), String.join(",", request.options()));
     if (!near.isEmpty()) {
-      options.add(near);
+      options.addAll(List.of(near.split(",", -1)));
     }
     options.addAll(request.options());
+    String source = String.join(",", monitors.addresses()) + ":" + request.root();
     Command mount =
-        Command.of("mount", "-t", FS_TYPE, "-o", String.join(",", options))
+        Command.of("mount", "-t", FS_TYPE, "-o")
+            .with(Argument.options("mount options", options))
             .inNetwork(request.cluster().node().cephFsNetwork())
-            .with("--", String.join(",", monitors.addresses()) + ":" + request.root())
-            .with(target.toString())
+            .with("--")
+            .with(Argument.of("the volume's path", source))
+            .with(Argument.path(target))
             .input(request.credentials().key());
     try {
       mount.run();

@@ -74,12 +74,13 @@ public final class KrbdAttacher implements Attacher {
     String near = location.options(request.cluster(), request.mapOptions());
     Command map =
         RbdProgram.as(request)
-            .with("device", "map", "--options", options(request.mapOptions(), near))
+            .with("device", "map", "--options")
+            .with(Argument.of("mapOptions", options(request.mapOptions(), near)))
             .input(request.credentials().key());
     if (request.readOnly()) {
       map = map.with("--read-only");
     }
-    map.with("--", request.image().toString()).run();
+    map.with("--").with(Argument.image(request.image())).run();
     return find(request)
         .orElseThrow(
             () ->
@@ -159,9 +160,12 @@ public final class KrbdAttacher implements Attacher {
     BlockDevice.require(device.get().device()).requireUnused(MountTable.read());
     Command.Result result =
         RbdProgram.local()
-            .with("device", "unmap")
-            .with("--options", unmapOptions.isEmpty() ? "noudev" : "noudev," + unmapOptions)
-            .with("--", device.get().device().toString())
+            .with("device", "unmap", "--options")
+            .with(
+                Argument.of(
+                    "unmapOptions", unmapOptions.isEmpty() ? "noudev" : "noudev," + unmapOptions))
+            .with("--")
+            .with(Argument.path(device.get().device()))
             .tryRun();
     if (result.exitCode() == 0 || find(image).isEmpty()) {
       return;

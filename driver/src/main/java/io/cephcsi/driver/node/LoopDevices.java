@@ -30,7 +30,7 @@ final class LoopDevices {
     if (readOnly) {
       command = command.with("--read-only");
     }
-    return Path.of(command.with("--", file.toString()).run().strip());
+    return Path.of(command.with("--").with(Argument.path(file)).run().strip());
   }
 
   /** The devices of a file, without those that go as soon as their last user does. */
@@ -110,7 +110,7 @@ final class LoopDevices {
    */
   static void forgetDead(Path device) {
     try {
-      Command.of("losetup", "--detach", device.toString()).run();
+      Command.of("losetup", "--detach").with(Argument.path(device)).run();
     } catch (CommandException e) {
       if (fileOf(device).isPresent()) {
         throw e;
@@ -134,11 +134,11 @@ final class LoopDevices {
    */
   static void detach(Path device, MountTable table) {
     BlockDevice.at(device).ifPresent(found -> found.requireUnused(table));
-    Command.of("losetup", "--detach", device.toString()).run();
+    Command.of("losetup", "--detach").with(Argument.path(device)).run();
   }
 
   /** Lets a device see the new size of its file. */
   static void refreshSize(Path device) {
-    Command.of("losetup", "--set-capacity", device.toString()).run();
+    Command.of("losetup", "--set-capacity").with(Argument.path(device)).run();
   }
 }

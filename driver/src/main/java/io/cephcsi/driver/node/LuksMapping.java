@@ -44,6 +44,6 @@ record LuksMapping(String name) {
 
   /** Closes it. */
   void close() {
-    Command.of(PROGRAM, "luksClose", name).run();
+    Command.of(PROGRAM, "luksClose").with(Argument.of("the mapping", name)).run();
   }
 }

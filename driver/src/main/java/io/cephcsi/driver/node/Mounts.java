@@ -2,6 +2,7 @@ package io.cephcsi.driver.node;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -25,23 +26,30 @@ public final class Mounts {
 
   /** Mounts a file system. */
   public static void mount(String fsType, String source, Path target, List<String> options) {
-    Command command = Command.of("mount", "-t", fsType).within(DEADLINE);
+    Command command =
+        Command.of("mount", "-t").with(Argument.of("fs_type", fsType)).within(DEADLINE);
     if (!options.isEmpty()) {
-      command = command.with("-o", String.join(",", options));
+      command = command.with("-o").with(Argument.options("mount_flags", options));
     }
-    command.with("--", source, target.toString()).run();
+    command.with("--").with(Argument.of("the device", source), Argument.path(target)).run();
   }
 
   /** Shows a file, device or folder at another place, too. */
   public static void bind(Path source, Path target) {
-    Command.of("mount", "--bind", "--", source.toString(), target.toString())
+    Command.of("mount", "--bind", "--")
+        .with(Argument.path(source), Argument.path(target))
         .within(DEADLINE)
         .run();
   }
 
   /** Changes the options of one mount, not of its file system. */
   public static void rebind(Path target, List<String> options) {
-    Command.of("mount", "-o", "remount,bind," + String.join(",", options), "--", target.toString())
+    List<String> all = new ArrayList<>(List.of("remount", "bind"));
+    all.addAll(options);
+    Command.of("mount", "-o")
+        .with(Argument.options("mount_flags", all))
+        .with("--")
+        .with(Argument.path(target))
         .within(DEADLINE)
         .run();
   }
@@ -77,7 +85,8 @@ public final class Mounts {
   private static Command.Result umount(Path target) {
     for (int tries = 1; ; tries++) {
       Command.Result result =
-          Command.of(UMOUNT, "--no-canonicalize", "--", target.toString())
+          Command.of(UMOUNT, "--no-canonicalize", "--")
+              .with(Argument.path(target))
               .within(DEADLINE)
               .tryRun();
       if (tries == BUSY_TRIES || !result.said().contains("target is busy")) {
@@ -92,7 +101,8 @@ public final class Mounts {
    * is gone: what is not written there is lost anyway.
    */
   public static void forgetDead(Path target) {
-    Command.of(UMOUNT, "--lazy", "--no-canonicalize", "--", target.toString())
+    Command.of(UMOUNT, "--lazy", "--no-canonicalize", "--")
+        .with(Argument.path(target))
         .within(DEADLINE)
         .tryRun();
     if (MountTable.read().at(target).isPresent()) {

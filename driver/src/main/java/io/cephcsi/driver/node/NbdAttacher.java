@@ -5,6 +5,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -73,7 +74,7 @@ public final class NbdAttacher implements Attacher {
       }
       detach(request.image(), "");
     }
-    serve(request, List.of("map"), ",cookie=" + request.image());
+    serve(request, List.of(), List.of("try-netlink", "cookie=" + request.image()));
     return find(request.image())
         .orElseThrow(
             () ->
@@ -84,24 +85,35 @@ public final class NbdAttacher implements Attacher {
 
   /** A new process for a device whose process has died; here rbd wants to see the cookie, too. */
   private AttachedDevice servedAgain(AttachRequest request, AttachedDevice device) {
-    String path = device.device().toString();
-    serve(request, List.of("attach", "--device", path, "--cookie", request.image().toString()), "");
+    serve(request, List.of(Argument.path(device.device())), List.of("try-netlink"));
     return new AttachedDevice(device.image(), device.device(), true);
   }
 
-  private void serve(AttachRequest request, List<String> action, String more) {
-    String image = request.image().toString();
-    String options = "try-netlink" + more;
+  /**
+   * @param again the device that is to be served again; empty for a new one
+   */
+  private void serve(AttachRequest request, List<Argument> again, List<String> usual) {
+    Argument image = Argument.image(request.image());
+    List<String> options = new ArrayList<>(usual);
     if (!request.mapOptions().isEmpty()) {
-      options += "," + request.mapOptions();
+      options.addAll(List.of(request.mapOptions().split(",", -1)));
     }
     // rbd starts rbd-nbd, which reads the key once more: it cannot come from their input.
-    try (SecretFile key = SecretFile.of(keys, image, request.credentials().key())) {
-      Command command = RbdProgram.as(request, key.path()).with("device").with(action);
+    try (SecretFile key = SecretFile.of(keys, image.toString(), request.credentials().key())) {
+      Command command = RbdProgram.as(request, key.path()).with("device");
+      command =
+          again.isEmpty()
+              ? command.with("map")
+              : command.with("attach", "--device").with(again).with("--cookie").with(image);
       if (request.readOnly()) {
         command = command.with("--read-only");
       }
-      command.with("--device-type", "nbd", "--options", options, "--", image).run();
+      command
+          .with("--device-type", "nbd", "--options")
+          .with(Argument.options("mapOptions", options))
+          .with("--")
+          .with(image)
+          .run();
     }
   }
 
@@ -245,9 +257,9 @@ public final class NbdAttacher implements Attacher {
     BlockDevice.require(device.get().device()).requireUnused(MountTable.read());
     Command unmap = RbdProgram.local().with("device", "unmap", "--device-type", "nbd");
     if (!unmapOptions.isEmpty()) {
-      unmap = unmap.with("--options", unmapOptions);
+      unmap = unmap.with("--options").with(Argument.of("unmapOptions", unmapOptions));
     }
-    Command.Result result = unmap.with("--", device.get().device().toString()).tryRun();
+    Command.Result result = unmap.with("--").with(Argument.path(device.get().device())).tryRun();
     if (result.exitCode() != 0 && find(image).isPresent()) {
       throw new CommandException(
           "rbd device unmap " + device.get().device() + " of " + image + ": " + result.said(),

@@ -96,18 +96,23 @@ record StorageDaemon(Path folder) {
     Command.of(PROGRAM, "--daemonize")
         .inNetwork(request.cluster().node().rbdNetwork())
         .with("--object", "secret,id=key,format=base64,file=/dev/stdin")
-        .with("--blockdev", json(node))
-        .with("--blockdev", json(shown(IMAGES.get(0), request.readOnly())))
-        .with("--chardev", "socket,id=qmp,server=on,wait=off,path=" + quoted(socket()))
-        .with("--monitor", "chardev=qmp")
+        .with("--blockdev")
+        .with(json(node))
+        .with("--blockdev")
+        .with(json(shown(IMAGES.get(0), request.readOnly())))
+        .with("--chardev")
         .with(
-            "--export",
-            "type=fuse,id=export,node-name="
-                + SHOWN
-                + ","
-                + mountPoint()
-                + ",growable=off,writable="
-                + (request.readOnly() ? "off" : "on"))
+            Argument.of("the socket", "socket,id=qmp,server=on,wait=off,path=" + quoted(socket())))
+        .with("--monitor", "chardev=qmp", "--export")
+        .with(
+            Argument.of(
+                "the export",
+                "type=fuse,id=export,node-name="
+                    + SHOWN
+                    + ","
+                    + mountPoint()
+                    + ",growable=off,writable="
+                    + (request.readOnly() ? "off" : "on")))
         .input(user.key())
         .within(START)
         .run();
@@ -142,9 +147,9 @@ record StorageDaemon(Path folder) {
     return node;
   }
 
-  private static String json(Map<String, Object> node) {
+  private static Argument json(Map<String, Object> node) {
     try {
-      return Json.mapper().writeValueAsString(node);
+      return Argument.of("the image", Json.mapper().writeValueAsString(node));
     } catch (JsonProcessingException e) {
       throw new UncheckedIOException(e);
     }

@@ -46,7 +46,8 @@ class CommandTest {
   void aProgramIsKilledAtItsDeadlineWithWhatItStarted() throws Exception {
     Path pid = Files.createTempFile("command", ".pid");
     Command command =
-        Command.of("bash", "-c", "sleep 1000 & echo $! >" + pid + "; wait")
+        Command.of("bash", "-c")
+            .with(Argument.of("script", "sleep 1000 & echo $! >" + pid + "; wait"))
             .within(Duration.ofSeconds(2));
     assertThatThrownBy(command::run)
         .isInstanceOfSatisfying(CommandException.class, e -> assertThat(e.timedOut()).isTrue())

@@ -38,7 +38,7 @@ class KilledNbd {
       node.stage(volume, use);
       Path place = node.staging(volume).resolve(volume.getVolumeId());
       Files.writeString(place.resolve("file"), "written");
-      Command.of("sync", "--file-system", place.toString()).run();
+      Command.of("sync", "--file-system").with(Argument.path(place)).run();
       Path target = node.publish(volume, use, "pod");
       Files.writeString(target.resolve("late"), "only in memory yet");
       List<ProcessHandle> killed = servers();
@@ -49,7 +49,7 @@ class KilledNbd {
 
       node.stage(volume, use);
       assertThat(place.resolve("file")).hasContent("written");
-      Command.of("sync", "--file-system", target.toString()).run();
+      Command.of("sync", "--file-system").with(Argument.path(target)).run();
       assertThat(nbd.list()).hasSize(1).allMatch(AttachedDevice::alive);
       Mounts.unmountAll(place); // a call that was killed left the target only
       node.stage(volume, use);

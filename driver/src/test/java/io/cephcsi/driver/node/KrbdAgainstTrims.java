@@ -57,7 +57,7 @@ class KrbdAgainstTrims {
       Path place = node.staging(volume).resolve(volume.getVolumeId());
       Files.write(place.resolve("kept"), kept);
       Files.write(place.resolve("litter"), kept);
-      Command.of("sync", "--file-system", place.toString()).run();
+      Command.of("sync", "--file-system").with(Argument.path(place)).run();
       Files.delete(place.resolve("litter"));
       node.unstage(volume);
       AttachRequest request = request(driver, volume);
@@ -131,7 +131,7 @@ class KrbdAgainstTrims {
       random.nextBytes(last);
       Files.write(file, last);
       Mounts.unmountAll(mountPoint);
-      Command.of("e2fsck", "-f", "-n", device.toString()).run();
+      Command.of("e2fsck", "-f", "-n").with(Argument.path(device)).run();
     } finally {
       Mounts.unmountAll(mountPoint);
       krbd.detach(request.image(), "");

@@ -226,7 +226,7 @@ class NodeCephFsIT {
     node.stage(volume, WRITER);
     node.publish(volume, WRITER, "pod");
     Files.writeString(node.target(volume, "pod").resolve("file"), "written");
-    Command.of("sync", "--file-system", node.target(volume, "pod").toString()).run();
+    Command.of("sync", "--file-system").with(Argument.path(node.target(volume, "pod"))).run();
     kill(volume);
     assertThat(node.stats(volume, "pod").getVolumeCondition().getAbnormal()).isTrue();
     assertStatus(Status.Code.FAILED_PRECONDITION, () -> node.publish(volume, WRITER, "other"));
@@ -256,7 +256,7 @@ class NodeCephFsIT {
     node.stage(volume, WRITER);
     node.publish(volume, WRITER, "pod");
     Files.writeString(node.target(volume, "pod").resolve("file"), "written");
-    Command.of("sync", "--file-system", node.target(volume, "pod").toString()).run();
+    Command.of("sync", "--file-system").with(Argument.path(node.target(volume, "pod"))).run();
     String root = volume.getVolumeContextOrThrow("subvolumePath");
     CLUSTER.ceph("tell", "mds.0", "session", "evict", "client_metadata.root=" + root);
     Awaitility.await()
@@ -346,7 +346,7 @@ class NodeCephFsIT {
   }
 
   @Test
-  void mountOptionsOfTheStorageClassAndOfTheCapabilityArrive() {
+  void mountOptionsOfTheStorageClassAndOfTheCapabilityArrive() throws IOException {
     Volume volume = driver.create(name, SIZE);
     VolumeCapability noatime =
         WRITER.toBuilder()
@@ -367,6 +367,11 @@ class NodeCephFsIT {
             .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("noatime,loop"))
             .build();
     assertStatus(Status.Code.INVALID_ARGUMENT, "mount_flags", () -> node.stage(volume, loop));
+    if (NodeClient.MOUNTER.equals("fuse")) {
+      Path file = Files.createFile(node.staging(volume).resolve("file"));
+      assertStatus(Status.Code.FAILED_PRECONDITION, "not empty", () -> node.stage(volume, WRITER));
+      Files.delete(file);
+    }
     driver.delete(volume.getVolumeId());
   }
 

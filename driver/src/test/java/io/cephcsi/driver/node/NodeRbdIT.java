@@ -228,7 +228,8 @@ class NodeRbdIT {
     CompletableFuture<Command.Result> writing =
         CompletableFuture.supplyAsync(
             () ->
-                Command.of("dd", "if=/dev/urandom", "of=" + target, "bs=64k", "count=1000")
+                Command.of("dd", "if=/dev/urandom", "bs=64k", "count=1000")
+                    .with(Argument.of("target", "of=" + target))
                     .with("oflag=direct", "conv=notrunc")
                     .within(Duration.ofMinutes(5))
                     .tryRun());
@@ -518,7 +519,8 @@ class NodeRbdIT {
   }
 
   private static Command.Result writeTo(Path device) {
-    return Command.of("dd", "if=/dev/zero", "of=" + device, "bs=4k", "count=1", "oflag=direct")
+    return Command.of("dd", "if=/dev/zero", "bs=4k", "count=1", "oflag=direct")
+        .with(Argument.of("device", "of=" + device))
         .tryRun();
   }
 
@@ -874,7 +876,12 @@ class NodeRbdIT {
     node.stage(volume, raw);
     String device = node.publish(volume, raw, "pod").toString();
     Commands.run(List.of("debugfs", "-w", "-R", "sif / links_count 7", device));
-    assertThat(Command.of("e2fsck", "-f", "-n", device).tryRun().exitCode()).isNotZero();
+    assertThat(
+            Command.of("e2fsck", "-f", "-n")
+                .with(Argument.path(Path.of(device)))
+                .tryRun()
+                .exitCode())
+        .isNotZero();
     node.remove(volume);
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
