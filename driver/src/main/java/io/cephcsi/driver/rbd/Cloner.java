@@ -54,6 +54,7 @@ final class Cloner {
     try (OperationRegistry.Hold hold = operations.share(from.id().toString(), "CreateVolume")) {
       Source source = find(making, from);
       long expected = size(making.capacity(), source.size());
+      making.parameters().requireSize(expected);
       try {
         if (source.entry().nativeImage().isPresent()) {
           cloneNative(making, source);

@@ -8,6 +8,7 @@ import io.cephcsi.bindings.rbd.TrashMark;
 import io.cephcsi.bindings.rbd.TrashSource;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -71,11 +72,16 @@ final class DeletedImages {
 
   /** Whether the journal does not know an image, or has another one in its place. */
   private boolean isForgotten(IoContext io, JournalKind kind, UUID uuid, TrashEntry entry) {
-    return new Journal(kind, instanceId, io, io)
-        .byUuid(uuid)
-        .filter(e -> e.imageId().isEmpty() || e.imageId().equals(Optional.of(entry.id())))
-        .filter(e -> e.name().equals(entry.name()))
-        .isEmpty();
+    try {
+      return new Journal(kind, instanceId, io, io)
+          .byUuid(uuid)
+          .filter(e -> e.imageId().isEmpty() || e.imageId().equals(Optional.of(entry.id())))
+          .filter(e -> e.name().equals(entry.name()))
+          .isEmpty();
+    } catch (VolumeException e) { // a damaged entry may be its own
+      LOG.warn("image {} stays in the trash: {}", entry.name(), e.getMessage());
+      return false;
+    }
   }
 
   /** The forgotten ones of a pool; says in the log which others look as if a driver made them. */

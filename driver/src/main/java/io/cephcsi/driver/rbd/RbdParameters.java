@@ -4,6 +4,7 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
@@ -47,6 +48,8 @@ public record RbdParameters(
   private static final String OWNER = KUBERNETES + "pvc/namespace";
   private static final int UUID_LENGTH = 36;
   private static final int MAX_IMAGE_NAME = 95; // RBD_MAX_IMAGE_NAME_SIZE with its zero byte
+  private static final int DEFAULT_ORDER = 22; // rbd_default_order
+  private static final long MAX_STRIPE_COUNT = 1 << 16;
   private static final long MIN_OBJECT_SIZE = 4096;
   private static final long MAX_OBJECT_SIZE = 32L << 20;
 
@@ -156,6 +159,15 @@ public record RbdParameters(
         List.of());
   }
 
+  /**
+   * Refuses a size that no image of these options can have.
+   *
+   * @throws VolumeException OUT_OF_RANGE
+   */
+  void requireSize(long bytes) {
+    ImageSizes.require(bytes, 1L << options.order().orElse(DEFAULT_ORDER));
+  }
+
   /** What begins the names of images: a parameter, or what is usual. */
   static String namePrefix(Map<String, String> parameters, String key, String usual) {
     String given = parameters.getOrDefault(key, "");
@@ -202,11 +214,15 @@ public record RbdParameters(
           "parameters: stripeUnit and stripeCount must be given together");
     }
     if (unit.isPresent()) {
-      if (unit.get() < 512 || objectSize % unit.get() != 0 || count.orElse(0L) < 1) {
+      if (unit.get() < 512
+          || objectSize % unit.get() != 0
+          || count.orElse(0L) < 1
+          || count.orElse(0L) > MAX_STRIPE_COUNT) {
         throw VolumeException.invalid(
             "parameters: stripeUnit must divide the object size "
                 + objectSize
-                + " and stripeCount must be at least 1");
+                + " and stripeCount must be 1 to "
+                + MAX_STRIPE_COUNT);
       }
       options.stripeUnit(unit.get()).stripeCount(count.orElse(1L));
     }
@@ -224,7 +240,9 @@ public record RbdParameters(
               .orElseThrow(
                   () ->
                       VolumeException.invalid(
-                          "parameters: imageFeatures: " + name.strip() + " is not supported")));
+                          "parameters: imageFeatures: "
+                              + PlainText.show(name.strip())
+                              + " is not supported")));
     }
     NEEDS.forEach(
         (feature, needed) -> {
@@ -258,7 +276,7 @@ public record RbdParameters(
       return Optional.of(Long.parseLong(value.strip()));
     } catch (NumberFormatException e) {
       throw VolumeException.invalid(
-          "parameters: " + key + " must be a whole number of bytes, not " + value);
+          "parameters: " + key + " must be a whole number of bytes, not " + PlainText.show(value));
     }
   }
 }

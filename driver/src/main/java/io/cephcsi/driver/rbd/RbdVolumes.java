@@ -77,7 +77,7 @@ public final class RbdVolumes implements AutoCloseable {
       Optional<ContentSource> source,
       Credentials credentials) {
     if (source.isEmpty()) {
-      capacity.sizeToCreate(); // refuses a range that nothing fits, before anything is touched
+      wanted.requireSize(capacity.sizeToCreate()); // before anything is touched
     }
     ClusterConfig cluster = clusters.require(wanted.clusterId());
     return connected(
@@ -88,18 +88,23 @@ public final class RbdVolumes implements AutoCloseable {
           IoContext io = poolOf(lease, parameters.pool());
           parameters.options().dataPool().ifPresent(dataPool -> poolOf(lease, dataPool));
           purger.visit(cluster, credentials, io);
-          VolumeCreation.Result made =
+          VolumeCreation creation =
               new VolumeCreation(
-                      maker,
-                      recovery(lease, credentials),
-                      lease,
-                      () -> connections.lease(cluster, credentials),
-                      requestName,
-                      parameters,
-                      capacity,
-                      source,
-                      (place, imageId) -> purger.purge(cluster, credentials, place, imageId))
-                  .make(io);
+                  maker,
+                  recovery(lease, credentials),
+                  lease,
+                  () -> connections.lease(cluster, credentials),
+                  requestName,
+                  parameters,
+                  capacity,
+                  source,
+                  (place, imageId) -> purger.purge(cluster, credentials, place, imageId));
+          VolumeCreation.Result made;
+          try {
+            made = creation.make(io);
+          } catch (CephException e) {
+            throw PoolProblems.explain(lease, parameters, e);
+          }
           return created(parameters, io, made.entry(), made.size());
         });
   }
@@ -198,6 +203,7 @@ public final class RbdVolumes implements AutoCloseable {
           }
           long size = capacity.sizeToCreate();
           try (RbdImage image = volume.open()) {
+            ImageSizes.require(size, image.layout().objectSize());
             image.resize(size, false, Progress.NONE);
           }
           return size;

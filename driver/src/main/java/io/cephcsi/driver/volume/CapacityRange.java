@@ -10,6 +10,9 @@ public record CapacityRange(long required, long limit) {
   /** The size of a volume when the caller does not say. */
   public static final long DEFAULT_BYTES = 1L << 30;
 
+  /** The largest volume, an exbibyte, on any storage. */
+  public static final long MAX_BYTES = 1L << 60;
+
   /** Images are made of whole blocks of this many bytes, so that no file system loses its tail. */
   public static final long GRANULARITY = 4096;
 
@@ -32,7 +35,8 @@ public record CapacityRange(long required, long limit) {
    * The size of a new volume: the smallest that can be made within the range, 1 GiB if the range
    * does not say more.
    *
-   * @throws VolumeException OUT_OF_RANGE if no whole number of blocks lies in the range
+   * @throws VolumeException OUT_OF_RANGE if no whole number of blocks lies in the range, or it is
+   *     beyond {@link #MAX_BYTES}
    */
   public long sizeToCreate() {
     if (required == 0) {
@@ -43,8 +47,10 @@ public record CapacityRange(long required, long limit) {
       }
       return size;
     }
-    if (required > Long.MAX_VALUE - GRANULARITY) {
-      throw outOfRange();
+    if (required > MAX_BYTES) {
+      throw new VolumeException(
+          VolumeException.Reason.OUT_OF_RANGE,
+          "no volume has " + required + " bytes; at most " + MAX_BYTES + " can be asked for");
     }
     long size = (required + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
     if (limit > 0 && size > limit) {

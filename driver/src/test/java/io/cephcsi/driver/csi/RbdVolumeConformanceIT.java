@@ -12,6 +12,8 @@ import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
@@ -44,6 +46,62 @@ class RbdVolumeConformanceIT extends VolumeRules {
       assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
           .contains("conf_rbd_qos_iops_limit", "77");
       driver.delete(volume.getVolumeId());
+    }
+  }
+
+  /** What is wrong with a StorageClass is no fault of the driver. */
+  @Nested
+  class ParametersOfCreateVolume {
+    private void assertRefused(Code code, long bytes, String... parameters) {
+      var request = driver.createRequest(newName(), bytes);
+      for (int i = 0; i < parameters.length; i += 2) {
+        request.putParameters(parameters[i], parameters[i + 1]);
+      }
+      assertStatus(code, () -> controller().createVolume(request.build()));
+    }
+
+    @Test
+    void anImageHasAtMostSoManyObjects() {
+      assertRefused(Code.OUT_OF_RANGE, 1L << 50);
+      assertRefused(Code.OUT_OF_RANGE, 1L << 41, "objectSize", "4096");
+      Volume volume = create();
+      assertStatus(
+          Code.OUT_OF_RANGE,
+          () ->
+              controller().controllerExpandVolume(expand(volume.getVolumeId(), 1L << 50).build()));
+      driver.delete(volume.getVolumeId());
+    }
+
+    @Test
+    void oddStripesAndSizesAreInvalid() {
+      for (String count : List.of("0", "-1", "65537", "9223372036854775807", "1e3", "0x10")) {
+        assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "stripeUnit", "4096", "stripeCount", count);
+      }
+      for (String unit : List.of("0", "-4096", "511", "3000", "8388608", "9223372036854775807")) {
+        assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "stripeUnit", unit, "stripeCount", "2");
+      }
+      for (String size : List.of("0", "-1", "9223372036854775807", "4097")) {
+        assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "objectSize", size);
+      }
+    }
+
+    @Test
+    void poolsThatCannotHoldImagesAreNamed() {
+      assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "pool", "no-such-pool");
+      assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "dataPool", "no-such-pool");
+      assertRefused(Code.INVALID_ARGUMENT, 16 * MIB, "pool", "a/b");
+      String pool = "no-application";
+      CLUSTER.ceph("osd", "pool", "create", pool, "1");
+      for (String parameter : List.of("pool", "dataPool")) {
+        var request = driver.createRequest(newName(), 16 * MIB).putParameters(parameter, pool);
+        try { // a user with all rights may use such a pool
+          driver.delete(controller().createVolume(request.build()).getVolume().getVolumeId());
+        } catch (StatusRuntimeException e) {
+          assertThat(e.getStatus().getCode())
+              .as(parameter + ": " + e.getStatus().getDescription())
+              .isEqualTo(Code.FAILED_PRECONDITION);
+        }
+      }
     }
   }
 

@@ -223,6 +223,22 @@ abstract class VolumeRules extends ConformanceCase {
     }
 
     @Test
+    void aSizeThatNothingCanHaveIsOutOfRange() {
+      Volume volume = create();
+      for (long bytes : new long[] {1L << 61, (1L << 63) - 4097, Long.MAX_VALUE}) {
+        assertRefused(
+            Code.OUT_OF_RANGE,
+            "",
+            request.toBuilder()
+                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes)));
+        assertStatus(
+            Code.OUT_OF_RANGE,
+            () -> controller().controllerExpandVolume(expand(volume.getVolumeId(), bytes).build()));
+      }
+      driver.delete(volume.getVolumeId());
+    }
+
+    @Test
     void aSizeThatCannotBeIsOutOfRange() {
       assertRefused(
           Code.OUT_OF_RANGE,

@@ -7,10 +7,12 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RbdParametersTest {
   private static final String PREFIX = "parameters: ";
@@ -107,6 +109,18 @@ class RbdParametersTest {
   }
 
   @ParameterizedTest
+  @ValueSource(strings = {"clusterID", "pool", "dataPool", "volumeNamePrefix", "imageFeatures"})
+  void controlCharactersAreRefused(String key) {
+    for (String value : List.of("a\0", "\0", "a\nb", "\u202Ea")) {
+      assertThatThrownBy(() -> parse(key, value))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+          .hasMessageContaining(key)
+          .hasMessageMatching("\\P{Cntrl}{1,300}");
+    }
+  }
+
+  @ParameterizedTest
   @CsvSource({
     "clusterID, ''",
     "clusterID, ' '",
@@ -121,6 +135,11 @@ class RbdParametersTest {
     "encrypted, ''",
     "volumeNamePrefix, a/b",
     "volumeNamePrefix, a@b",
+    "volumeNamePrefix, 'a b'",
+    "volumeNamePrefix, -a",
+    "pool, a/b",
+    "pool, ..",
+    "dataPool, a/b",
     "volumeNamePrefix, 123456789-123456789-123456789-123456789-123456789-123456789-",
     "imageFeatures, 'layering,flying'",
     "imageFeatures, 'layering,'",

@@ -26,7 +26,7 @@ class CapacityRangeTest {
     "4097, 8192, 8192",
     "4096, 4096, 4096",
     "1073741824, 0, 1073741824",
-    "9223372036854771711, 0, 9223372036854771712" // the last whole block
+    "1152921504606846975, 0, 1152921504606846976" // an exbibyte
   })
   void theSmallestSizeOfWholeBlocksIsMade(long required, long limit, long size) {
     CapacityRange range = new CapacityRange(required, limit);
@@ -43,7 +43,8 @@ class CapacityRangeTest {
     "4097, 8191",
     "9223372036854775807, 0",
     "9223372036854775807, 9223372036854775807",
-    "9223372036854771713, 0"
+    "9223372036854771713, 0",
+    "1152921504606846977, 0"
   })
   void aRangeWithoutWholeBlocksIsOutOfRange(long required, long limit) {
     CapacityRange range = new CapacityRange(required, limit);
