@@ -80,10 +80,10 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     if (!isStaged(request, place)) {
       requireNotElsewhere(request);
       MountPoint.requireNoneElse(request.stagingPath());
-      stagings.put(request.volumeId(), request.stagingPath());
       operation.phase("mount");
       mount(request, place, mounter);
     }
+    stagings.put(request.volumeId(), request.stagingPath()); // also of one that died before this
     if (!request.use().group().isEmpty() && !request.use().readOnly()) {
       operation.phase("give the files to the group");
       GroupOwnership.give(request.stagingPath(), request.use().group());

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -60,11 +61,20 @@ public final class MountTable {
         Integer.parseInt(fields[0]),
         fields[2],
         plain(fields[3]),
-        Path.of(plain(fields[4])),
+        path(plain(fields[4])),
         options(fields[5]),
         fields[separator + 1],
         plain(fields[separator + 2]),
         options(fields[separator + 3]));
+  }
+
+  /** Others may mount at names that Java cannot say in this locale; no request can, then. */
+  private static Path path(String text) {
+    try {
+      return Path.of(text);
+    } catch (InvalidPathException e) {
+      return Path.of(text.replaceAll("[^ -~]", "?"));
+    }
   }
 
   private static Set<String> options(String text) {

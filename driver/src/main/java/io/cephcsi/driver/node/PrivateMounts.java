@@ -2,6 +2,8 @@ package io.cephcsi.driver.node;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -44,11 +46,29 @@ final class PrivateMounts {
       MountPoint.make(parent, true);
       MountPoint.make(stagingPath, true);
       mounter.mount(request, parent);
-      Mounts.bind(parent.resolve(part), stagingPath);
+      bind(parent, part, stagingPath);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     } finally {
       clear(stagingPath);
+    }
+  }
+
+  /** What is shown then is looked at: a path through a link would show something else. */
+  private static void bind(Path parent, String part, Path stagingPath) {
+    try {
+      Mounts.bind(parent.resolve(part), stagingPath);
+    } catch (CommandException e) {
+      if (String.valueOf(e.getMessage()).contains("does not exist")) {
+        throw VolumeException.notFound("the snapshot at " + part + " does not exist any more");
+      }
+      throw e;
+    }
+    String shown = MountTable.read().at(stagingPath).map(Mount::root).orElse("");
+    if (!shown.equals("/" + part)) {
+      Mounts.unmountAll(stagingPath);
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION, "the snapshot at " + part + " leads to " + shown);
     }
   }
 

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.node;
 
 import io.cephcsi.driver.volume.VolumeException;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -20,7 +21,11 @@ final class StagingPlace {
             && !volumeId.equals(".")
             && !volumeId.equals("..")
             && !volumeId.startsWith(StagedImage.FILE);
-    return isName ? Optional.of(stagingPath.resolve(volumeId)) : Optional.empty();
+    try {
+      return isName ? Optional.of(stagingPath.resolve(volumeId)) : Optional.empty();
+    } catch (InvalidPathException e) {
+      return Optional.empty(); // not in this locale
+    }
   }
 
   /**

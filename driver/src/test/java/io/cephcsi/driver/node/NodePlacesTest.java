@@ -1,0 +1,102 @@
+package io.cephcsi.driver.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class NodePlacesTest {
+  @TempDir Path folder;
+
+  /** What came through to the volumes. */
+  private final List<Path> seen = new ArrayList<>();
+
+  private static void assertRefused(Reason reason, Runnable call) {
+    assertThatThrownBy(call::run)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+
+  @Test
+  void onePathIsOneHoweverItIsSpelled() throws Exception {
+    Path real = Files.createDirectories(folder.toRealPath().resolve("real"));
+    Path link = Files.createSymbolicLink(folder.resolve("link"), real);
+    NodePlaces places = new NodePlaces(new Unpublishing(seen::add));
+    places.unpublish(link.resolve("below/target"));
+    places.unpublish(real.resolve("below/target"));
+    assertThat(seen).containsOnly(real.resolve("below/target")).hasSize(2);
+    assertRefused(Reason.FAILED_PRECONDITION, () -> places.unpublish(link));
+    assertRefused(Reason.INVALID_ARGUMENT, () -> places.unpublish(Path.of("/proc/self/root/x")));
+    Path dev = Files.createSymbolicLink(folder.resolve("dev"), Path.of("/dev"));
+    assertRefused(Reason.INVALID_ARGUMENT, () -> places.unpublish(dev.resolve("null")));
+    assertThat(seen).hasSize(2);
+  }
+
+  @Test
+  void oneCallWorksOnAPathAtATime() throws Exception {
+    Path link = Files.createSymbolicLink(folder.resolve("link"), folder.toRealPath());
+    NodePlaces[] places = new NodePlaces[1];
+    places[0] =
+        new NodePlaces(
+            new Unpublishing(
+                target -> {
+                  if (seen.isEmpty()) {
+                    seen.add(target);
+                    assertRefused(
+                        Reason.ABORTED, () -> places[0].unpublish(link.resolve("target")));
+                    places[0].unpublish(folder.resolve("other"));
+                  }
+                }));
+    places[0].unpublish(folder.resolve("target"));
+    places[0].unpublish(folder.resolve("target"));
+    assertThat(seen).hasSize(1);
+  }
+
+  /** Does nothing but what it is told to do when a target is taken away. */
+  private record Unpublishing(Consumer<Path> work) implements NodeVolumes {
+    @Override
+    public void unpublish(Path target) {
+      work.accept(target);
+    }
+
+    @Override
+    public void stage(StageRequest request, Operation operation) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void unstage(String volumeId, Path stagingPath) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void publish(PublishRequest request) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public long expand(
+        String volumeId,
+        Path volumePath,
+        Optional<Path> stagingPath,
+        ClusterUsers users,
+        Operation operation) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public VolumeStats stats(String volumeId, Path volumePath, ClusterUsers users) {
+      throw new UnsupportedOperationException();
+    }
+  }
+}
