@@ -83,7 +83,8 @@ class GroupSnapshotPartsIT extends ManagerCase {
   /** Its subvolume is not there, so it cannot be quiesced. */
   private OpenVolume gone() {
     VolumeId id = id(source.getVolumeId());
-    return new OpenVolume(id, files, new JournalEntry(id.uuid(), "gone", "csi-vol-gone", Map.of()));
+    UUID uuid = UUID.randomUUID();
+    return new OpenVolume(id, files, new JournalEntry(uuid, "gone", "csi-vol-" + uuid, Map.of()));
   }
 
   @Test
