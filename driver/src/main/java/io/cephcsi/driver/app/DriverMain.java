@@ -4,9 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
+import io.cephcsi.driver.grpc.KeyMaterial;
+import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -53,6 +57,10 @@ public final class DriverMain implements Runnable {
   /** Runs the program and ends the process with its exit code. */
   public static void main(String[] args) {
     LogProvider.choose();
+    JavaLog.install();
+    Thread.setDefaultUncaughtExceptionHandler(
+        (thread, e) ->
+            LoggerFactory.getLogger(DriverMain.class).error("{} ended", thread.getName(), e));
     List<String> words = GoFlags.normalize(args);
     if (!words.isEmpty() && words.get(0).equals(ServeCommand.NAME)) {
       EarlyStart.begin();
@@ -106,8 +114,16 @@ public final class DriverMain implements Runnable {
 
   private static int failed(
       Exception e, CommandLine commandLine, CommandLine.ParseResult parseResult) {
-    commandLine.getErr().println("ceph-csi: " + e.getMessage());
+    commandLine.getErr().println("ceph-csi: " + shown(e.getMessage()));
     return e instanceof ConfigException ? CommandLine.ExitCode.USAGE : EXIT_FAILED;
+  }
+
+  /** Text for a terminal: names of others stand in it. Its lines stay lines. */
+  static String shown(@Nullable String text) {
+    return KeyMaterial.hide(String.valueOf(text))
+        .lines()
+        .map(PlainText::escape)
+        .collect(Collectors.joining(System.lineSeparator()));
   }
 
   @Override

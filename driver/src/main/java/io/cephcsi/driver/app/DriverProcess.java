@@ -31,6 +31,7 @@ import io.cephcsi.driver.csiaddons.NoReclaimService;
 import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
+import io.cephcsi.driver.grpc.MemoryBudget;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.metrics.DriverMetrics;
@@ -50,7 +51,6 @@ import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.cephcsi.proto.csi.v1.PluginCapability;
 import io.grpc.BindableService;
-import io.prometheus.metrics.exporter.httpserver.HTTPServer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -81,6 +81,7 @@ public final class DriverProcess implements AutoCloseable {
 
   private final DriverConfig config;
   private final DriverMetrics metrics = new DriverMetrics();
+  private final MemoryBudget budget = new MemoryBudget();
   private final ClusterDirectory clusters;
   private final ConnectionPool connections;
   private final ClusterExecutors executors;
@@ -112,8 +113,7 @@ public final class DriverProcess implements AutoCloseable {
         process.serve(driver);
       }
       if (config.metrics().port() > 0) {
-        HTTPServer http = process.metrics.serve(config.metrics());
-        process.others.push(http);
+        process.others.push(process.metrics.serve(config.metrics()));
       }
       // Last: they would take the time of what a caller waits for.
       EarlyStart.loadAnswers();
@@ -333,7 +333,7 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void start(Path socket, String name, List<BindableService> services) throws IOException {
-    servers.add(SocketServer.start(socket, name, services, metrics));
+    servers.add(SocketServer.start(socket, name, services, metrics, budget));
     LOG.info("{} {} serves {}", name, Version.current(), socket);
   }
 

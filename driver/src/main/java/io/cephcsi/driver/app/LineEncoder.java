@@ -6,18 +6,25 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.encoder.EncoderBase;
+import io.cephcsi.driver.grpc.KeyMaterial;
+import io.cephcsi.driver.volume.PlainText;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A line of the log: time in UTC, level, the class that says it, the message; below it the stack of
- * what was thrown. Logback's patterns say the same, and take a tenth of the start to be understood.
+ * what was thrown. No text of others begins a line, or drives a terminal. Logback's patterns say
+ * the same, and take a tenth of the start to be understood.
  */
 final class LineEncoder extends EncoderBase<ILoggingEvent> {
   private static final byte[] NOTHING = {};
   private static final int NANOS_PER_MILLI = 1_000_000;
   private static final int LEVEL_WIDTH = 5;
+
+  /** How many characters of a message are shown. */
+  private static final int MESSAGE = 8192;
 
   @Override
   public byte[] encode(ILoggingEvent event) {
@@ -27,12 +34,36 @@ final class LineEncoder extends EncoderBase<ILoggingEvent> {
     line.append(' ').append(level).append(" ".repeat(Math.max(0, LEVEL_WIDTH - level.length())));
     String logger = event.getLoggerName();
     line.append(' ').append(logger, logger.lastIndexOf('.') + 1, logger.length());
-    line.append(' ').append(event.getFormattedMessage()).append('\n');
+    line.append(' ').append(shown(event.getFormattedMessage())).append('\n');
     IThrowableProxy thrown = event.getThrowableProxy();
     if (thrown != null) {
-      line.append(ThrowableProxyUtil.asString(thrown));
+      stack(line, thrown, "", 0);
     }
     return line.toString().getBytes(UTF_8);
+  }
+
+  /** On one line, bounded, and without keys: it may hold what a request holds. */
+  private static String shown(@Nullable String message) {
+    return message == null ? "" : PlainText.escape(KeyMaterial.hide(message), MESSAGE);
+  }
+
+  /** As Java shows it, but for the messages. */
+  private static void stack(StringBuilder line, IThrowableProxy thrown, String prefix, int indent) {
+    line.append("\t".repeat(indent)).append(prefix).append(thrown.getClassName());
+    if (thrown.getMessage() != null) {
+      line.append(": ").append(shown(thrown.getMessage()));
+    }
+    line.append('\n');
+    if (thrown.isCyclic()) {
+      return;
+    }
+    ThrowableProxyUtil.subjoinSTEPArray(line, indent + 1, thrown);
+    for (IThrowableProxy suppressed : thrown.getSuppressed()) {
+      stack(line, suppressed, "Suppressed: ", indent + 1);
+    }
+    if (thrown.getCause() != null) {
+      stack(line, thrown.getCause(), "Caused by: ", indent);
+    }
   }
 
   /** As 2026-01-31T23:59:59.001Z. */

@@ -3,12 +3,12 @@ package io.cephcsi.driver.app;
 import io.cephcsi.driver.grpc.SocketChannels;
 import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
+import io.cephcsi.driver.metrics.MetricsServer;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
 import io.prometheus.metrics.core.metrics.Gauge;
-import io.prometheus.metrics.exporter.httpserver.HTTPServer;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -37,7 +37,7 @@ final class LivenessProbe {
             .name("csi_liveness")
             .help("1 when the driver says that it is ready")
             .register(registry);
-    HTTPServer http = metrics.serve(registry);
+    MetricsServer http = metrics.serve(registry);
     SocketChannels channels = new SocketChannels();
     ManagedChannel channel = channels.open(socket);
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();

@@ -111,7 +111,7 @@ final class ReclaimCommand extends ImageCommand {
       ended.countDown();
     }
     print(
-        out -> lines.forEach(line -> out.println(line.text())),
+        out -> lines.forEach(line -> out.println(DriverMain.shown(line.text()))),
         root -> {
           ArrayNode array = imagesOf(root);
           lines.forEach(line -> line.toJson(array.addObject()));

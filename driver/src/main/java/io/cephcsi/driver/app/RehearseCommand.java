@@ -175,7 +175,9 @@ final class RehearseCommand implements Callable<Integer> {
       // Initialized, the mappings of the libraries load what they need of JNA.
       Class.forName(name, true, RehearseCommand.class.getClassLoader());
     } catch (ClassNotFoundException | LinkageError e) {
-      spec.commandLine().getErr().println(name + " is left out: " + e.getMessage());
+      spec.commandLine()
+          .getErr()
+          .println(DriverMain.shown(name + " is left out: " + e.getMessage()));
     }
   }
 }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.driver.fsck.TrackerReport;
 import io.cephcsi.driver.tracker.ReferenceState;
 import io.cephcsi.driver.tracker.TrackerState;
+import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
@@ -35,8 +36,10 @@ final class TrackerOutput {
         .ifPresent(
             tracker ->
                 sorted(tracker)
-                    .forEach((key, state) -> out.printf("  %-7s %s%n", text(state), key)));
-    report.problems().forEach(problem -> out.printf("  PROBLEM %s%n", problem));
+                    .forEach(
+                        (key, state) ->
+                            out.printf("  %-7s %s%n", text(state), PlainText.escape(key))));
+    report.problems().forEach(problem -> out.printf("  PROBLEM %s%n", PlainText.escape(problem)));
   }
 
   private static void json(ObjectNode root, List<TrackerReport> reports) {

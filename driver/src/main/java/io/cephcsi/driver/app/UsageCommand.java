@@ -107,7 +107,7 @@ final class UsageCommand extends ImageCommand {
     print(report::table, report::json);
     rows.stream()
         .filter(row -> row.usage().isEmpty())
-        .forEach(row -> err().println(row.name() + ": " + row.problem()));
+        .forEach(row -> err().println(DriverMain.shown(row.name() + ": " + row.problem())));
     return failed ? EXIT_INCOMPLETE : 0;
   }
 

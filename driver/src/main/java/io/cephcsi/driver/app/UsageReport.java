@@ -3,6 +3,7 @@ package io.cephcsi.driver.app;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.rbd.ImageUsage;
+import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
@@ -34,7 +35,8 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
   }
 
   void table(PrintWriter out) {
-    int width = rows.stream().mapToInt(row -> row.name().length()).max().orElse(0);
+    int width =
+        rows.stream().mapToInt(row -> PlainText.escape(row.name()).length()).max().orElse(0);
     width = Math.max(width, "IMAGE".length());
     String line = "%-" + width + "s %11s %11s %11s %11s  %s%n";
     out.printf(
@@ -54,7 +56,7 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
       gain += row.reclaimable().orElse(0);
       out.printf(
           line,
-          row.name(),
+          PlainText.escape(row.name()),
           ImageCommand.bytes(usage.sizeBytes()),
           ImageCommand.bytes(usage.headBytes()),
           ImageCommand.bytes(usage.snapshotBytes()),

@@ -11,6 +11,8 @@ import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,6 +23,9 @@ import org.slf4j.LoggerFactory;
  */
 final class CallInterceptor implements ServerInterceptor {
   private static final Logger LOG = LoggerFactory.getLogger("io.cephcsi.driver.requests");
+
+  /** About what an element of a list or map takes besides its text. */
+  private static final int ELEMENT_BYTES = 256;
 
   private final String driverName;
   private final DriverMetrics metrics;
@@ -41,16 +46,15 @@ final class CallInterceptor implements ServerInterceptor {
       @Override
       public void onMessage(Q request) {
         if (request instanceof Message message) {
+          Optional<Status> refusal = refusal(message);
+          if (refusal.isPresent()) {
+            refused = true;
+            watched.close(refusal.get(), new Metadata());
+            return;
+          }
+          watched.secrets = Secrets.values(message);
           if (LOG.isDebugEnabled()) {
             LOG.debug("[{}] {} {}", watched.id, watched.method, Secrets.show(message));
-          }
-          try {
-            RequestLimits.check(message);
-            RequestText.check(message);
-          } catch (VolumeException e) {
-            refused = true;
-            watched.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
-            return;
           }
         }
         super.onMessage(request);
@@ -71,11 +75,26 @@ final class CallInterceptor implements ServerInterceptor {
     };
   }
 
+  private static Optional<Status> refusal(Message request) {
+    try {
+      int elements = RequestLimits.check(request);
+      RequestText.check(request);
+      RequestBytes bytes = RequestBytes.current();
+      return bytes == null || bytes.take((long) elements * ELEMENT_BYTES)
+          ? Optional.empty()
+          : Optional.of(
+              Status.RESOURCE_EXHAUSTED.withDescription("too many requests at once; try again"));
+    } catch (VolumeException e) {
+      return Optional.of(Status.INVALID_ARGUMENT.withDescription(e.getMessage()));
+    }
+  }
+
   /** A call that is logged when it ends. */
   private final class Watched<Q, R> extends SimpleForwardingServerCall<Q, R> {
     private final long id = ids.incrementAndGet();
     private final long startNanos = System.nanoTime();
     private final String method;
+    private volatile Set<String> secrets = Set.of();
     private boolean logged;
 
     Watched(ServerCall<Q, R> call) {
@@ -85,8 +104,13 @@ final class CallInterceptor implements ServerInterceptor {
 
     @Override
     public void close(Status status, Metadata trailers) {
-      log(status);
-      super.close(status, trailers);
+      String description = status.getDescription();
+      Status shown =
+          description == null
+              ? status
+              : StatusTable.shown(status.withDescription(KeyMaterial.hide(description, secrets)));
+      log(shown);
+      super.close(shown, trailers);
     }
 
     private synchronized void log(Status status) {

@@ -1,15 +1,19 @@
 package io.cephcsi.driver.grpc;
 
 import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.MapEntry;
 import com.google.protobuf.Message;
 import com.google.protobuf.TextFormat;
 import com.google.protobuf.UnknownFieldSet;
 import io.cephcsi.proto.csi.v1.CsiProto;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** Shows messages without their secrets. */
 public final class Secrets {
+  private static final int SHORTEST = 8;
   private static final String STRIPPED = "***stripped***";
   // Key material that the specification does not mark.
   private static final String ENCRYPTION_KEY = "encryption_key";
@@ -34,6 +38,20 @@ public final class Secrets {
       }
     }
     return stripped.build();
+  }
+
+  /** The secrets of a request that are no names of users, and long enough to be found in a text. */
+  static Set<String> values(Message request) {
+    Set<String> values = new HashSet<>();
+    request.getAllFields().entrySet().stream()
+        .filter(field -> isSecret(field.getKey()) && field.getKey().isMapField())
+        .flatMap(field -> ((List<?>) field.getValue()).stream())
+        .map(entry -> (MapEntry<?, ?>) entry)
+        .filter(entry -> !String.valueOf(entry.getKey()).endsWith("ID"))
+        .map(entry -> String.valueOf(entry.getValue()).strip())
+        .filter(value -> value.length() >= SHORTEST)
+        .forEach(values::add);
+    return values;
   }
 
   static boolean isSecret(FieldDescriptor field) {

@@ -13,6 +13,7 @@ import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.ServerChannel;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
@@ -28,11 +29,29 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A gRPC server on one Unix socket, with health and reflection beside its services. */
 public final class SocketServer implements AutoCloseable {
   /** The longest path that a Unix socket can have on Linux, in bytes. */
   private static final int MAX_SOCKET_PATH = 107;
+
+  private static final Logger LOG = LoggerFactory.getLogger(SocketServer.class);
+
+  /**
+   * The largest request, in bytes. The largest that a caller has reason to make are those with a
+   * thousand volumes of a group or a thousand topologies, of some 130 bytes each.
+   */
+  static final int MAX_REQUEST = 256 << 10;
+
+  /** What a connection may send before a call takes it: the default of HTTP/2. */
+  private static final int WINDOW = 65535;
+
+  /** More than work waits in the queues of a cluster; a client waits with further calls. */
+  private static final int CALLS_PER_CONNECTION = 1024;
+
+  private static final int CONNECTIONS = 256;
 
   private static final int FILE_TYPE = 0170000; // S_IFMT
   private static final int SOCKET_TYPE = 0140000; // S_IFSOCK
@@ -44,41 +63,69 @@ public final class SocketServer implements AutoCloseable {
   private final ExecutorService executor;
 
   private SocketServer(
-      Path socket, String driverName, List<BindableService> services, DriverMetrics metrics) {
+      Path socket,
+      String driverName,
+      List<BindableService> services,
+      DriverMetrics metrics,
+      MemoryBudget budget) {
     this.socket = socket;
     this.loops = new MultiThreadIoEventLoopGroup(2, EpollIoHandler.newFactory());
     // Services hand work to the pools of the clusters: two threads decode and answer.
     this.executor = Executors.newFixedThreadPool(2, SocketServer::thread);
     NettyServerBuilder builder =
         NettyServerBuilder.forAddress(new DomainSocketAddress(socket.toFile()))
-            .channelType(EpollServerDomainSocketChannel.class)
+            .channelFactory(SocketServer::listener)
             .bossEventLoopGroup(loops)
             .workerEventLoopGroup(loops)
             .withChildOption(ChannelOption.SO_KEEPALIVE, null) // Unix sockets have no such option
             .executor(executor)
+            .maxInboundMessageSize(MAX_REQUEST)
+            .flowControlWindow(WINDOW)
+            .maxConcurrentCallsPerConnection(CALLS_PER_CONNECTION)
+            .handshakeTimeout(10, TimeUnit.SECONDS)
+            .addStreamTracerFactory(RequestBytes.factory(budget))
+            .intercept(new CallGuard(loops))
             .addService(health.getHealthService())
             .addService(ProtoReflectionServiceV1.newInstance());
     CallInterceptor interceptor = new CallInterceptor(driverName, metrics);
-    services.forEach(s -> builder.addService(ServerInterceptors.intercept(s, interceptor)));
+    // As bytes they come to the guard, which sees when they are no message of the method.
+    services.forEach(
+        s ->
+            builder.addService(
+                ServerInterceptors.useInputStreamMessages(
+                    ServerInterceptors.intercept(s, interceptor))));
     this.server = builder.build();
+  }
+
+  private static ServerChannel listener() {
+    EpollServerDomainSocketChannel listener = new EpollServerDomainSocketChannel();
+    listener.pipeline().addLast(new ConnectionLimit(CONNECTIONS));
+    return listener;
   }
 
   private static Thread thread(Runnable task) {
     Thread thread = new Thread(task, "grpc");
     thread.setDaemon(true);
+    thread.setUncaughtExceptionHandler(
+        (ended, e) -> LOG.error("a thread ended, another takes its place", e));
     return thread;
   }
 
   /**
    * Listens on a socket. A socket file that nobody serves is replaced.
    *
+   * @param budget what the requests of all servers of the process may take
    * @throws IOException when another process serves it, or the path cannot be used
    */
   public static SocketServer start(
-      Path socket, String driverName, List<BindableService> services, DriverMetrics metrics)
+      Path socket,
+      String driverName,
+      List<BindableService> services,
+      DriverMetrics metrics,
+      MemoryBudget budget)
       throws IOException {
     prepare(socket);
-    SocketServer server = new SocketServer(socket, driverName, services, metrics);
+    SocketServer server = new SocketServer(socket, driverName, services, metrics, budget);
     try {
       server.server.start();
     } catch (IOException e) {
@@ -91,7 +138,7 @@ public final class SocketServer implements AutoCloseable {
 
   /** Loads the classes of a server that has not been started yet; without any other effect. */
   public static void load(DriverMetrics metrics) {
-    new SocketServer(Path.of("none"), "", List.of(), metrics).close();
+    new SocketServer(Path.of("none"), "", List.of(), metrics, new MemoryBudget()).close();
   }
 
   private static String rootMessage(Throwable e) {

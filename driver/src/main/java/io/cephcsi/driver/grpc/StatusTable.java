@@ -2,6 +2,7 @@ package io.cephcsi.driver.grpc;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.node.CommandException;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -14,6 +15,9 @@ import org.slf4j.LoggerFactory;
 /** The one table from errors to gRPC status codes. */
 public final class StatusTable {
   private static final Logger LOG = LoggerFactory.getLogger(StatusTable.class);
+
+  private static final int ASCII_LIMIT = 2048;
+  private static final int LIMIT = 512;
 
   private StatusTable() {}
 
@@ -50,15 +54,34 @@ public final class StatusTable {
           e.timedOut() ? Status.Code.DEADLINE_EXCEEDED : Status.Code.INTERNAL, e.getMessage());
     }
     LOG.error("unexpected failure", error);
+    if (error instanceof OutOfMemoryError || error instanceof StackOverflowError) {
+      return status(Status.Code.RESOURCE_EXHAUSTED, "the driver has no memory for this call");
+    }
     return status(
         Status.Code.INTERNAL,
         "unexpected " + error.getClass().getSimpleName() + ": " + error.getMessage());
   }
 
+  /**
+   * A status as it may leave the process: its description is on one line, has no key and fits into
+   * a header, which clients refuse when all have more than 8 KiB.
+   */
+  static Status shown(Status status) {
+    String description = status.getDescription();
+    if (description == null) {
+      return status;
+    }
+    // A character that is not ASCII takes up to nine bytes in a header.
+    boolean ascii = description.chars().allMatch(c -> c < 0x80);
+    return status.withDescription(
+        PlainText.escape(KeyMaterial.hide(description), ascii ? ASCII_LIMIT : LIMIT));
+  }
+
   /** A failed call for a person to read: code and description. */
   public static String show(StatusRuntimeException failure) {
     String description = failure.getStatus().getDescription();
-    return failure.getStatus().getCode() + (description == null ? "" : ": " + description);
+    return failure.getStatus().getCode()
+        + (description == null ? "" : ": " + PlainText.escape(KeyMaterial.hide(description)));
   }
 
   private static StatusRuntimeException status(Status.Code code, @Nullable String description) {

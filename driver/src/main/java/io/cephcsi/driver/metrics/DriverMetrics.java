@@ -4,7 +4,6 @@ import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.exporter.httpserver.HTTPServer;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.time.Duration;
@@ -99,7 +98,7 @@ public final class DriverMetrics {
   }
 
   /** Serves the metrics over HTTP. */
-  public HTTPServer serve(MetricsEndpoint endpoint) throws IOException {
+  public MetricsServer serve(MetricsEndpoint endpoint) throws IOException {
     return endpoint.serve(registry);
   }
 }

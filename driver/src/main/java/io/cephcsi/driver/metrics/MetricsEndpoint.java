@@ -1,8 +1,8 @@
 package io.cephcsi.driver.metrics;
 
-import io.prometheus.metrics.exporter.httpserver.HTTPServer;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 
 /**
  * Where Prometheus reads metrics over HTTP.
@@ -18,16 +18,17 @@ public record MetricsEndpoint(String address, int port, String path) {
   /** No endpoint. */
   public static final MetricsEndpoint NONE = new MetricsEndpoint("", 0, DEFAULT_PATH);
 
-  /** Serves a registry until the server is closed. */
-  public HTTPServer serve(PrometheusRegistry registry) throws IOException {
-    HTTPServer.Builder server =
-        HTTPServer.builder().port(port).registry(registry).metricsHandlerPath(path);
-    if (!address.isEmpty()) {
-      server.hostname(address);
-    }
+  /**
+   * Serves a registry until the server is closed.
+   *
+   * @throws IOException when the address cannot be listened on
+   */
+  public MetricsServer serve(PrometheusRegistry registry) throws IOException {
     try {
-      return server.buildAndStart();
-    } catch (IOException | RuntimeException e) { // the latter for a name that is not resolved
+      return MetricsServer.start(
+          address.isEmpty() ? new InetSocketAddress(port) : new InetSocketAddress(address, port),
+          new MetricsPage(registry, path));
+    } catch (IOException e) {
       String where = (address.isEmpty() ? "" : address + ", ") + "port " + port;
       throw new IOException("cannot serve metrics on " + where + ": " + e.getMessage(), e);
     }

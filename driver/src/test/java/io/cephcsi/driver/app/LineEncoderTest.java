@@ -55,4 +55,25 @@ class LineEncoderTest {
             "Caused by: java.lang.IllegalArgumentException: inner")
         .endsWith("\n");
   }
+
+  @Test
+  void noTextOfOthersBeginsALineOrDrivesATerminal() {
+    String forged = "x\n2026-01-02T03:04:05.000Z INFO  Class forged\r\u001b[2K\u2028";
+    String key = "AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg==";
+    IllegalStateException thrown =
+        new IllegalStateException(forged + key, new IllegalArgumentException(forged));
+    thrown.addSuppressed(new IllegalStateException(forged));
+    String lines = line("a.Class", Level.WARN, "2026-01-02T03:04:05Z", forged + key, thrown);
+    assertThat(lines.lines().filter(l -> l.startsWith("2026-")).count()).isEqualTo(1);
+    assertThat(lines).doesNotContain("\r", "\u001b", "\u2028", key).contains("***stripped***");
+    assertThat(lines.lines().filter(l -> l.contains("forged")))
+        .hasSize(4)
+        .allMatch(l -> l.contains("x\\n2026-"));
+  }
+
+  @Test
+  void theMessageIsBounded() {
+    assertThat(line("a", Level.INFO, "2026-01-02T03:04:05Z", "x".repeat(100_000), null))
+        .hasSizeLessThan(9000);
+  }
 }

@@ -90,6 +90,31 @@ class RequestLimitsTest {
   }
 
   @Test
+  void listsAndMapsHaveOnlySoManyElements() {
+    TopologyRequirement.Builder topologies = TopologyRequirement.newBuilder();
+    for (int i = 0; i < 1024; i++) {
+      topologies.addRequisite(Topology.getDefaultInstance());
+    }
+    CreateVolumeRequest.Builder request = CreateVolumeRequest.newBuilder();
+    allowed(request.setAccessibilityRequirements(topologies).build());
+    topologies.addRequisite(Topology.getDefaultInstance());
+    refused("requisite", "1025", request.setAccessibilityRequirements(topologies).build());
+    CreateVolumeRequest.Builder many = CreateVolumeRequest.newBuilder();
+    for (int i = 0; i < 1000; i++) {
+      many.putParameters("p" + i, "").putSecrets("s" + i, "").putMutableParameters("m" + i, "");
+    }
+    assertThat(RequestLimits.check(many.build())).isEqualTo(3000);
+    for (int i = 0; i < 1000; i++) {
+      many.addVolumeCapabilities(VolumeCapability.getDefaultInstance());
+    }
+    allowed(many.build());
+    refused(
+        "4096",
+        "in a request",
+        many.setAccessibilityRequirements(topologies.removeRequisite(0)).build());
+  }
+
+  @Test
   void theMessageNamesTheFieldAndNotItsValue() {
     assertThatThrownBy(
             () ->

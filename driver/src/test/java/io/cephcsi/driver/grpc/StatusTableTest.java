@@ -1,5 +1,6 @@
 package io.cephcsi.driver.grpc;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.error.CephException;
@@ -93,5 +94,27 @@ class StatusTableTest {
 
   private static Code codeOf(Throwable error) {
     return StatusTable.statusOf(error, Family.CSI).getStatus().getCode();
+  }
+
+  @Test
+  void anErrorOfMemoryIsOneOfTheCall() {
+    assertThat(codeOf(new OutOfMemoryError("heap"))).isEqualTo(Code.RESOURCE_EXHAUSTED);
+    assertThat(codeOf(new CompletionException(new StackOverflowError())))
+        .isEqualTo(Code.RESOURCE_EXHAUSTED);
+  }
+
+  @Test
+  void aDescriptionIsShownOnOneLineAndFitsIntoAHeader() {
+    assertThat(shown("a\nb\u001b[2K")).isEqualTo("a\\nb\\u001b[2K");
+    assertThat(shown("x".repeat(9000))).hasSize(2048).endsWith("...");
+    assertThat(shown("名".repeat(9000)).getBytes(UTF_8).length * 3).isLessThan(8192);
+    assertThat(shown("user AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg== is unknown"))
+        .isEqualTo("user ***stripped*** is unknown");
+    assertThat(StatusTable.shown(Status.OK)).isSameAs(Status.OK);
+  }
+
+  private static String shown(String description) {
+    return String.valueOf(
+        StatusTable.shown(Status.INTERNAL.withDescription(description)).getDescription());
   }
 }
