@@ -10,10 +10,12 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * What tells that an image in the trash was put there by {@link RbdPool#moveToTrash(String,
@@ -91,17 +93,30 @@ public final class TrashMark {
   }
 
   /** The ids of all images with a mark; one round trip for every 256. */
-  public static List<String> all(IoContext io) {
-    List<String> ids = new ArrayList<>();
+  public static Set<String> all(IoContext io) {
+    return ids(io, MARK);
+  }
+
+  /** The ids of images with a mark that are not in the trash any more; as many round trips. */
+  public static Set<String> withoutEntry(IoContext io) {
+    Set<String> ids = all(io); // asked first: what is moved meanwhile has no entry that is missed
+    if (!ids.isEmpty()) {
+      ids.removeAll(ids(io, ENTRY));
+    }
+    return ids;
+  }
+
+  private static Set<String> ids(IoContext io, String prefix) {
+    Set<String> ids = new TreeSet<>();
     String last = "";
     boolean more = true;
     while (more) {
       try (ReadOperation read = new ReadOperation()) {
-        var result = read.omapGetVals(last, MARK, PAGE);
+        var result = read.omapGetVals(last, prefix, PAGE);
         io.operate(TRASH, read);
         OmapPage page = result.get();
         for (String key : page.values().keySet()) {
-          ids.add(key.substring(MARK.length()));
+          ids.add(key.substring(prefix.length()));
           last = key;
         }
         more = page.more() && !page.values().isEmpty();
@@ -113,7 +128,7 @@ public final class TrashMark {
   }
 
   /** Removes marks; those that are absent do not matter. */
-  public static void remove(IoContext io, List<String> ids) {
+  public static void remove(IoContext io, Collection<String> ids) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists().omapRemove(ids.stream().map(id -> MARK + id).toList());
       io.operate(TRASH, write);
