@@ -7,6 +7,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.rbd.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -24,6 +25,11 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
   @Override
   public RbdImage openReadOnly() {
     return volume.openReadOnly();
+  }
+
+  @Override
+  public List<String> nodes() {
+    return volume.nodes();
   }
 
   @Override

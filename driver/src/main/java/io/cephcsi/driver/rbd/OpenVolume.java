@@ -4,9 +4,11 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -45,6 +47,11 @@ public record OpenVolume(VolumeId id, Lease lease, RbdPool pool, JournalEntry en
    */
   public RbdImage open() {
     return image().open();
+  }
+
+  /** The ids of the nodes that it is published to by the journal, sorted; does not block. */
+  public List<String> nodes() {
+    return AttachmentJournal.nodes(entry);
   }
 
   /** Its image in the trash; empty when it is not there. */

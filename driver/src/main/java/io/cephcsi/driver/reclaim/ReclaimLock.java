@@ -2,11 +2,13 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.ClientFence;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,9 +24,10 @@ final class ReclaimLock {
   private static final Logger LOG = LoggerFactory.getLogger(ReclaimLock.class);
   private static final Duration SHUT_OUT = Duration.ofHours(1); // as librbd does
   private static final Duration PAUSE = Duration.ofSeconds(5);
+  private static final Duration LONGEST = Duration.ofMinutes(5);
 
   private final RbdImage image;
-  private final RadosCluster another;
+  private final ClientFence fence;
   private String address = "";
   private boolean fenced;
 
@@ -34,22 +37,30 @@ final class ReclaimLock {
    */
   ReclaimLock(RbdImage image, RadosCluster another) {
     this.image = image;
-    this.another = another;
+    this.fence = new ClientFence(another);
   }
 
   /**
-   * Who holds the lock of an image that nobody watches, unless that was a reclaimer.
+   * Who holds the lock of an image that nobody watches, unless that was a reclaimer: be it one that
+   * was taken by hand on an image without the feature.
    *
    * @return the owner's address
    */
   static Optional<String> stranger(RbdImage image) {
-    if (!image.features().contains(ImageFeature.EXCLUSIVE_LOCK)) {
-      return Optional.empty();
-    }
     Optional<String> owner = image.lock().holders().stream().findFirst();
     return owner.isEmpty() || owner.equals(image.metadata().get(RECLAIMER))
         ? Optional.empty()
         : owner;
+  }
+
+  /** Whether the user can {@link #fence}, and break the lock of a reclaimer that died. */
+  boolean canFence() {
+    return fence.isAllowed();
+  }
+
+  /** Whether somebody has the lock. */
+  boolean isHeld() {
+    return !image.lock().holders().isEmpty();
   }
 
   /**
@@ -84,22 +95,40 @@ final class ReclaimLock {
    * Shuts our own connection out, for when nobody knows whether what it sent will still be carried
    * out: a discard that comes late must not hit what a newcomer has written. The lock stays, and
    * whoever takes it away waits until all OSDs that he talks to know that we are shut out. Blocks
-   * until the cluster has agreed.
+   * until the cluster has agreed, at most for some minutes; when it cannot be had, the log says so.
+   *
+   * @param stop looked at after each attempt
    */
-  void fence() {
+  void fence(BooleanSupplier stop) {
     if (address.isEmpty()) {
       return; // not locked: nothing was sent that only the lock allows
     }
+    long end = System.nanoTime() + LONGEST.toNanos();
     while (!fenced) {
       try {
-        another.blocklist(address, SHUT_OUT);
+        fence.shutOut(address, SHUT_OUT);
         image.pool().io().cluster().awaitLatestOsdMap(); // not even the lock is given back now
         fenced = true;
         LOG.warn("{}: shut out {}: it may have discards on the way", image, address);
-      } catch (CephException e) {
-        LOG.warn("{}: {} cannot be shut out yet: {}", image, address, e.getMessage());
-        LockSupport.parkNanos(PAUSE.toNanos());
+      } catch (CephException | IllegalArgumentException e) {
+        LOG.warn("{}: {} cannot be shut out: {}", image, address, e.getMessage());
+        boolean hopeless = !(e instanceof CephException) || e instanceof CephException.Denied;
+        if (hopeless || stop.getAsBoolean() || System.nanoTime() - end > 0) {
+          LOG.error(
+              "{}: {} was not shut out; what it sent before may still be carried out",
+              image,
+              address);
+          return;
+        }
+        pause(stop);
       }
+    }
+  }
+
+  private static void pause(BooleanSupplier stop) {
+    long end = System.nanoTime() + PAUSE.toNanos();
+    while (System.nanoTime() < end && !stop.getAsBoolean()) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
     }
   }
 }

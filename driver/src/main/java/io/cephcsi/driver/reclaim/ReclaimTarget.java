@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -12,6 +13,11 @@ public interface ReclaimTarget {
 
   /** Opens the image for reading; this leaves no watcher. */
   RbdImage openReadOnly();
+
+  /** The nodes that the volume is published to, as far as that is recorded; sorted. */
+  default List<String> nodes() {
+    return List.of();
+  }
 
   /** The image in the trash, asked for when there is none outside. */
   Optional<TrashEntry> inTrash();

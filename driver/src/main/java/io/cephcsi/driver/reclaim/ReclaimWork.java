@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
@@ -18,13 +19,19 @@ import java.util.function.BooleanSupplier;
  * seen, and not taken again: what was planned under it is not true any more.
  */
 final class ReclaimWork {
+  private static final String NOT_ALLOWED =
+      "the user may not blocklist clients, which the capability \"profile rbd\" of the monitors"
+          + " allows";
+
   private final RbdImage image;
   private final long ourClientId;
   private final ReclaimLock lock;
+  private final List<String> nodes;
   private final ReclaimPlan plan;
   private final Operation operation;
   private final ClusterLoad load;
   private final BooleanSupplier mustStop;
+  private boolean canFence;
   private boolean writing; // whether anything that changes the image was sent
   private TrimReport trim;
   private volatile String stopped = ""; // set on threads of librbd, too
@@ -33,6 +40,7 @@ final class ReclaimWork {
    * @param image the open image
    * @param ourClientId the id of the connection that it was opened by
    * @param lock the image's
+   * @param nodes those that have the volume by the journal
    * @param load holds the work back
    * @param mustStop asked often; must not block
    */
@@ -40,6 +48,7 @@ final class ReclaimWork {
       RbdImage image,
       long ourClientId,
       ReclaimLock lock,
+      List<String> nodes,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
@@ -47,6 +56,7 @@ final class ReclaimWork {
     this.image = image;
     this.ourClientId = ourClientId;
     this.lock = lock;
+    this.nodes = nodes;
     this.plan = plan;
     this.operation = operation;
     this.load = load;
@@ -78,6 +88,12 @@ final class ReclaimWork {
         stopped = held.get().detail();
         return;
       }
+      // A discard must be sure to come before whatever the next user writes, or never.
+      canFence = lock.canFence();
+      if (!canFence && lock.isHeld()) {
+        stopped = "the lock of a reclaim that died cannot be broken: " + NOT_ALLOWED;
+        return;
+      }
       locked = lock();
       try (UseWatch watch = UseWatch.start(image, ourClientId, locked)) {
         run(locked, watch);
@@ -88,7 +104,7 @@ final class ReclaimWork {
       stopped = stopped.isEmpty() ? "the image is wanted by somebody else" : stopped;
     } catch (CephException.TimedOut e) {
       if (writing) {
-        lock.fence();
+        lock.fence(operation::isCancelled);
       }
       throw e;
     } finally {
@@ -125,7 +141,7 @@ final class ReclaimWork {
   /** Takes the managed lock, if the image can be locked. */
   private boolean lock() {
     boolean able = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
-    if (!able && plan.enableLock() && plan.method().trims()) {
+    if (!able && plan.enableLock() && plan.method().trims() && canFence && nodes.isEmpty()) {
       image.updateFeatures(Set.of(ImageFeature.EXCLUSIVE_LOCK), true);
       // Asking also makes librbd refresh the open image, without which it knows no lock.
       able = image.features().contains(ImageFeature.EXCLUSIVE_LOCK);
@@ -138,6 +154,20 @@ final class ReclaimWork {
 
   private void trim(boolean locked, Pace pace, BooleanSupplier stop) {
     operation.phase("trim");
+    if (!canFence) {
+      trim = TrimReport.skipped("may_not_blocklist", NOT_ALLOWED, "");
+      return;
+    }
+    if (!locked && plan.enableLock() && !nodes.isEmpty()) {
+      trim =
+          TrimReport.skipped(
+              "published",
+              "the image has no feature exclusive-lock, and node "
+                  + nodes.get(0)
+                  + " has the volume: it may write without a lock, though the cluster does not see it",
+              "");
+      return;
+    }
     if (!locked) {
       trim =
           TrimReport.skipped(

@@ -164,7 +164,14 @@ public final class SpaceReclaimer {
       ReclaimLock lock = new ReclaimLock(open.image(), another);
       work =
           new ReclaimWork(
-              open.image(), open.clientId(), lock, plan, operation, load, place::isLost);
+              open.image(),
+              open.clientId(),
+              lock,
+              target.nodes(),
+              plan,
+              operation,
+              load,
+              place::isLost);
       work.run();
     }
     operation.phase("measure");

@@ -302,6 +302,29 @@ class BackOffIT {
         .isEqualTo(ReclaimResult.Outcome.DONE);
   }
 
+  /** Else the image would stay open, and its lock be held, for ever. */
+  @Test
+  void whoMayNotBlocklistEndsAllTheSame() throws Exception {
+    ceph.ceph("osd", "set", "nodown");
+    try (RadosCluster weak = RadosCluster.connect(TestTarget.weak(ceph, "weak").build());
+        IoContext weakIo = weak.openPool("rbd")) {
+      CompletableFuture<ReclaimResult> reclaim =
+          reclaim(
+              new Hurried(new TestTarget(ceph, new RbdPool(weakIo), name, "weak")),
+              Duration.ofSeconds(1),
+              "reclaim.maxBytesPerSecond",
+              Integer.toString(8 * MIB));
+      awaitSparsify();
+      ceph.pause("osd.1");
+      assertThat(reclaim)
+          .failsWithin(Duration.ofMinutes(2))
+          .withThrowableThat()
+          .withRootCauseInstanceOf(CephException.TimedOut.class);
+      ceph.resume("osd.1");
+    }
+    awaitCalm();
+  }
+
   @Test
   void whoWaitsForTheClusterCanBeCancelled() throws Exception {
     ceph.stop("osd.1");

@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
@@ -170,6 +174,98 @@ class HindranceIT extends ReclaimCase {
     try (RbdImage image = there.openReadOnly(name)) {
       assertThat(image.lock().holders()).isEmpty();
       assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isEmpty();
+    }
+  }
+
+  /** Nobody could keep a discard that is late from what the next user of the image writes. */
+  @Test
+  void whoMayNotBlocklistTrimsNothing() {
+    create(MAPPED);
+    ReclaimPlan plan = ReclaimPlan.parse(Map.of());
+    try (RadosCluster weak =
+            RadosCluster.connect(
+                TestTarget.weak(ceph, "weak").option("rbd_cache", "false").build());
+        IoContext weakIo = weak.openPool(own)) {
+      TestTarget target = new TestTarget(ceph, new RbdPool(weakIo), name, "weak");
+      ReclaimResult result = operate(operation -> reclaimer.reclaim(target, plan, operation));
+      assertThat(result.trim().reason()).isEqualTo("may_not_blocklist");
+      assertThat(reclaimed(result).after()).hasValue(0); // sparsify needs no such right
+      // As a reclaimer that died leaves it: librbd would try to break it for ever.
+      String header = "rbd_header." + there.imageId(name).orElseThrow();
+      ceph.rados(
+          "-p",
+          own,
+          "lock",
+          "get",
+          header,
+          "rbd_lock",
+          "--lock-cookie",
+          "auto 1",
+          "--lock-tag",
+          "internal");
+      try (RbdImage image = there.openReadOnly(name)) {
+        ceph.rados(
+            "-p",
+            own,
+            "setomapval",
+            header,
+            "metadata_" + ReclaimLock.RECLAIMER,
+            image.lock().holders().get(0));
+      }
+      ReclaimResult barred = operate(operation -> reclaimer.reclaim(target, plan, operation));
+      assertThat(barred.outcome()).isEqualTo(Outcome.GAVE_WAY);
+      assertThat(barred.reason()).contains("blocklist");
+    }
+    assertReclaimedOfNothing();
+  }
+
+  private void assertReclaimedOfNothing() {
+    assertThat(reclaimed(reclaimThere(Map.of())).after()).hasValue(0);
+  }
+
+  /** A client of the kernel that lost its watch writes on when it comes back. */
+  @Test
+  void anImageWithoutTheLockThatANodeHasIsNotTrimmed() {
+    create(Set.of(ImageFeature.LAYERING));
+    Published published = new Published(new TestTarget(ceph, there, name));
+    ReclaimPlan plan = ReclaimPlan.parse(Map.of("reclaim.enableLock", "true"));
+    ReclaimResult result = operate(operation -> reclaimer.reclaim(published, plan, operation));
+    assertThat(result.trim().reason()).isEqualTo("published");
+    assertThat(result.trim().detail()).contains("node-1");
+    // So is a lock that was taken by hand, which needs no feature.
+    ceph.rbd("lock", "add", spec(), "mine");
+    try (RbdImage image = there.openReadOnly(name)) {
+      assertThat(image.features()).doesNotContain(ImageFeature.EXCLUSIVE_LOCK);
+    }
+    ReclaimResult locked = reclaimThere(Map.of("reclaim.enableLock", "true"));
+    assertThat(locked.trim().reason()).isEqualTo("in_use");
+  }
+
+  /** The volume of a node that the cluster does not see. */
+  private record Published(TestTarget target) implements ReclaimTarget {
+    @Override
+    public String name() {
+      return target.name();
+    }
+
+    @Override
+    public List<String> nodes() {
+      return List.of("node-1");
+    }
+
+    @Override
+    public RbdImage openReadOnly() {
+      return target.openReadOnly();
+    }
+
+    @Override
+    public Optional<TrashEntry> inTrash() {
+      return target.inTrash();
+    }
+
+    @Override
+    public Writable open(Map<String, String> options) {
+      return target.open(options);
     }
   }
 
