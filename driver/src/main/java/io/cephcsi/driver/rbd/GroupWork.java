@@ -1,11 +1,12 @@
 package io.cephcsi.driver.rbd;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.cluster.RenewedLock;
+import io.cephcsi.driver.cluster.WorkerMark;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
@@ -14,23 +15,19 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.UUID;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The right to work on a snapshot of a group, which one driver at a time has: a lock on the entry's
  * object in the journal. The cluster drops that of a driver that died, so whoever gets it may take
- * over. The driver before may only have been stopped, and go on: its address stays at the entry
- * until its work has ended, and who finds it there blocklists it, so that nothing that it still
- * does arrives. Ends with {@link #close}.
+ * over. The driver before may only have been stopped, and go on: its {@link WorkerMark} stays at
+ * the entry until its work has ended, and who finds it there blocklists it, so that nothing that it
+ * still does arrives. Ends with {@link #close}.
  */
 final class GroupWork implements AutoCloseable {
   /** The lock's name; ceph-csi does not look at it. */
   static final String LOCK = "csi.java.work";
-
-  /** Begins the names of the attributes with the addresses of those at work. */
-  static final String WORKER = "csi.java.worker.";
 
   private static final Logger LOG = LoggerFactory.getLogger(GroupWork.class);
   private static final Duration HOLDS = Duration.ofSeconds(30);
@@ -40,10 +37,12 @@ final class GroupWork implements AutoCloseable {
 
   private final OpenGroup group;
   private final RenewedLock lock;
+  private final WorkerMark mark;
 
-  private GroupWork(OpenGroup group, RenewedLock lock) {
+  private GroupWork(OpenGroup group, RenewedLock lock, WorkerMark mark) {
     this.group = group;
     this.lock = lock;
+    this.mark = mark;
   }
 
   /**
@@ -51,35 +50,38 @@ final class GroupWork implements AutoCloseable {
    *
    * @param group the group's snapshot
    * @param kind what is done, for people who list the lock
-   * @throws VolumeException ABORTED if another driver has it, or had it when it died just now
+   * @throws VolumeException ABORTED if another driver has it, or had it when it died just now;
+   *     FAILED_PRECONDITION if the object has a mark that no driver with this user's key wrote
    * @throws io.cephcsi.bindings.error.CephException.Denied if another driver died over it, and the
    *     user may not blocklist it
    */
   static GroupWork begin(OpenGroup group, String kind) {
-    String worker = WORKER + UUID.randomUUID();
-    String address = group.lease().cluster().addresses();
-    GroupWork work =
-        RenewedLock.take(
-                HOLDS,
-                () ->
-                    ObjectLock.tryAcquireMarked(
-                        group.pool().io(),
-                        object(group),
-                        LOCK,
-                        worker,
-                        kind,
-                        HOLDS,
-                        worker,
-                        address.getBytes(UTF_8)))
-            .map(lock -> new GroupWork(group, lock))
-            .orElseThrow(() -> atWork(group));
+    WorkerMark mark = new WorkerMark();
     try {
-      work.fenceOthers(worker, address);
-      return work;
+      GroupWork work = take(group, kind, mark);
+      try {
+        work.fenceOthers();
+        return work;
+      } catch (RuntimeException e) {
+        work.close();
+        throw e;
+      }
     } catch (RuntimeException e) {
-      work.close();
+      mark.close();
       throw e;
     }
+  }
+
+  private static GroupWork take(OpenGroup group, String kind, WorkerMark mark) {
+    IoContext io = group.pool().io();
+    byte[] value = mark.value(io, object(group));
+    return RenewedLock.take(
+            HOLDS,
+            () ->
+                ObjectLock.tryAcquireMarked(
+                    io, object(group), LOCK, mark.name(), kind, HOLDS, mark.name(), value))
+        .map(lock -> new GroupWork(group, lock, mark))
+        .orElseThrow(() -> atWork(group));
   }
 
   private static String object(OpenGroup group) {
@@ -97,23 +99,13 @@ final class GroupWork implements AutoCloseable {
   }
 
   /** Has the cluster refuse what those still do who had the lock before and did not end. */
-  private void fenceOthers(String mine, String myAddress) {
+  private void fenceOthers() {
     Map<String, byte[]> others = workers();
-    others.remove(mine);
+    others.remove(mark.name());
     if (others.isEmpty()) {
       return;
     }
-    for (byte[] worker : others.values()) {
-      String address = new String(worker, UTF_8);
-      if (address.equals(myAddress)) {
-        continue; // a call of this driver that ended and could not say so
-      }
-      LOG.warn(
-          "the driver at {} did not end its work on group snapshot {}: blocklisting it",
-          address,
-          group.id());
-      group.lease().cluster().blocklist(address, FENCED);
-    }
+    others.forEach(this::fence);
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
       others.keySet().forEach(write::removeXattr);
@@ -121,12 +113,42 @@ final class GroupWork implements AutoCloseable {
     }
   }
 
+  private void fence(String worker, byte[] value) {
+    IoContext io = group.pool().io();
+    String address =
+        WorkerMark.address(io, object(group), worker, value).orElseThrow(() -> unproven(worker));
+    if (WorkerMark.isAtWork(worker)) {
+      throw atWork(group); // in this process, which has not seen yet that its lock is lost
+    }
+    if (address.equals(io.cluster().addresses())) {
+      return; // a call of this process that ended and could not say so
+    }
+    LOG.warn(
+        "the driver at {} did not end its work on group snapshot {}: blocklisting it",
+        address,
+        group.id());
+    new ClientFence(io.cluster()).shutOut(address, FENCED);
+  }
+
+  private VolumeException unproven(String worker) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "group snapshot "
+            + group.id()
+            + ": attribute "
+            + worker
+            + " of object "
+            + object(group)
+            + " says that somebody works on it, and was not written with the key of this user; if"
+            + " no driver does, remove it (rados rmxattr)");
+  }
+
   private Map<String, byte[]> workers() {
     try (ReadOperation read = new ReadOperation()) {
       var attributes = read.getXattrs();
       group.pool().io().operate(object(group), read);
       Map<String, byte[]> workers = new TreeMap<>(attributes.get());
-      workers.keySet().removeIf(name -> !name.startsWith(WORKER));
+      workers.keySet().removeIf(name -> !WorkerMark.isName(name));
       return workers;
     }
   }
@@ -161,5 +183,6 @@ final class GroupWork implements AutoCloseable {
   @Override
   public void close() {
     lock.close();
+    mark.close();
   }
 }

@@ -5,6 +5,7 @@ import static io.cephcsi.driver.testing.TestGroupSnapshots.ids;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
@@ -119,6 +120,26 @@ class GroupSnapshotIT extends ConformanceCase {
                 .getCapabilitiesList())
         .extracting(capability -> capability.getService().getType())
         .contains(PluginCapability.Service.Type.GROUP_CONTROLLER_SERVICE);
+  }
+
+  /** Who may write to the pool could have any client of the cluster shut out. */
+  @Test
+  void anAddressThatNoDriverWroteIsNotShutOut() {
+    Volume volume = create();
+    VolumeGroupSnapshot taken = take("gs-" + newName(), volume.getVolumeId());
+    String id = taken.getGroupSnapshotId();
+    String object = "csi.volume.group." + id.substring(id.length() - 36);
+    String mark = "csi.java.worker." + UUID.randomUUID();
+    try (RadosCluster victim = CLUSTER.connect()) {
+      String address = victim.addresses();
+      CLUSTER.rados("-p", "rbd", "setxattr", object, mark, address);
+      assertStatus(Code.FAILED_PRECONDITION, mark, () -> deleteGroup(taken));
+      assertThat(CLUSTER.ceph("osd", "blocklist", "ls"))
+          .doesNotContain(address.replaceFirst("^v\\d:", ""));
+    }
+    CLUSTER.rados("-p", "rbd", "rmxattr", object, mark);
+    deleteGroup(taken);
+    driver.delete(volume.getVolumeId());
   }
 
   @Test
