@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.time.Duration;
+import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
@@ -18,8 +19,8 @@ public final class ClientFence {
               + ":0/[1-9][0-9]{0,9}");
 
   // No address, so that nothing comes of it; but of the form that "profile rbd" allows.
-  private static final String PROBE =
-      "{\"prefix\": \"osd blocklist\", \"blocklistop\": \"add\", \"addr\": \"none/0\"}";
+  private static final CephCommand PROBE =
+      CephCommand.of("osd blocklist", Map.of("blocklistop", "add", "addr", "none/0"));
 
   private final RadosCluster cluster;
 
@@ -39,7 +40,7 @@ public final class ClientFence {
    */
   public boolean isAllowed() {
     try {
-      cluster.monCommand(PROBE);
+      PROBE.toMonitors(cluster);
       return true;
     } catch (CephException.Denied e) {
       return false;
