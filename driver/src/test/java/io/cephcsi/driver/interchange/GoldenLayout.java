@@ -35,8 +35,10 @@ final class GoldenLayout {
 
   /**
    * Lays the state after a call out; the first image gets content before anything is made of it.
+   *
+   * @return the ids of the images in the trash, clones before their parents
    */
-  static void layOut(TestCluster cluster, String call) {
+  static List<String> layOut(TestCluster cluster, String call) {
     GoldenLayout layout = new GoldenLayout(cluster);
     JsonNode rbd = Golden.after(call).get("rbd");
     describe(layout.described, ALL_LIVE);
@@ -45,11 +47,13 @@ final class GoldenLayout {
     rbd.get("trash").forEach(name -> trash.add(name.asText()));
     rbd.get("images").fieldNames().forEachRemaining(layout::make);
     trash.forEach(layout::make);
+    List<String> trashed = new ArrayList<>();
     for (String image : layout.made) {
       JsonNode now = rbd.get("images").path(image).path("snaps");
       layout.settleSnapshots(image, now);
       if (trash.contains(image)) {
         cluster.rbd("trash", "mv", POOL + "/" + image);
+        trashed.add(0, layout.ids.get(image));
       }
     }
     Map<String, Map<String, String>> journal = Golden.journal(call);
@@ -60,6 +64,7 @@ final class GoldenLayout {
                 omap.computeIfPresent(
                     "csi.imageid", (key, id) -> layout.ids.get(omap.get("csi.imagename"))));
     new Omaps(cluster, POOL, "").put(journal);
+    return trashed;
   }
 
   private static void describe(Map<String, JsonNode> images, String call) {
