@@ -13,6 +13,8 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.ProtoUtils;
 import io.grpc.stub.ClientCalls;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -41,6 +43,14 @@ final class FuzzedDriver implements AutoCloseable {
 
   boolean isAlive() {
     return process.isAlive();
+  }
+
+  /** The most memory that the process had by now, in MiB. */
+  long mostMemory() throws IOException {
+    return Files.readAllLines(Path.of("/proc/" + process.pid() + "/status")).stream()
+        .filter(line -> line.startsWith("VmHWM:"))
+        .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) / 1024)
+        .sum();
   }
 
   String output() {

@@ -3,20 +3,27 @@ package io.cephcsi.driver.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Descriptors.MethodDescriptor;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.grpc.MethodCatalog;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.NodeClient;
+import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.addons.volumegroup.DeleteVolumeGroupRequest;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
+import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotResponse;
 import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeGroupSnapshotRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.NodeUnpublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeUnstageVolumeRequest;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -35,6 +42,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -65,6 +73,9 @@ class ServiceFuzzIT {
   private static final String METHODS =
       System.getenv().getOrDefault("CEPH_CSI_TEST_FUZZ_METHODS", ".");
   private static final int CALLERS = 4;
+  private static final long MOST_MEMORY = 600; // of the whole process, in MiB
+  private static final String DELETE_VOLUME = "csi.v1.Controller/DeleteVolume";
+  private static final String DELETE_SNAPSHOT = "csi.v1.Controller/DeleteSnapshot";
   private static final Set<String> OFTEN =
       Set.of("CreateVolume", "NodeStageVolume", "NodePublishVolume", "CreateSnapshot");
   private static final String MUST_NOT_BE_THERE = "/tmp/ceph-csi-fuzz-must-not-be-there";
@@ -81,6 +92,7 @@ class ServiceFuzzIT {
 
   private final ConcurrentLinkedQueue<String> found = new ConcurrentLinkedQueue<>();
   private final ConcurrentLinkedQueue<Message> undo = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<Message> undoGroups = new ConcurrentLinkedQueue<>();
   private final AtomicInteger sent = new AtomicInteger();
 
   @Test
@@ -89,8 +101,10 @@ class ServiceFuzzIT {
     ImageContent content = new ImageContent(CLUSTER);
     content.write(CLUSTER.pool() + "/fuzz-valuable", SEED);
     int before = content.checksum(CLUSTER.pool() + "/fuzz-valuable");
+    PoolState pool = new PoolState(CLUSTER, CLUSTER.pool());
+    Set<String> there = pool.everything();
 
-    run(DriverConfig.Type.RBD, Map.of("pool", CLUSTER.pool()));
+    run(DriverConfig.Type.RBD, Map.of("pool", CLUSTER.pool()), () -> pool.left(there));
 
     assertThat(content.checksum(CLUSTER.pool() + "/fuzz-valuable")).isEqualTo(before);
     CLUSTER.rbd("rm", CLUSTER.pool() + "/fuzz-valuable", "--no-progress");
@@ -105,7 +119,7 @@ class ServiceFuzzIT {
     SubvolumeState files = new SubvolumeState(CLUSTER);
     files.write(path, "valuable");
 
-    run(DriverConfig.Type.CEPHFS, Map.of("fsName", CLUSTER.fileSystem()));
+    run(DriverConfig.Type.CEPHFS, Map.of("fsName", CLUSTER.fileSystem()), files::leftovers);
 
     assertThat(files.read(path)).isEqualTo("valuable");
     CLUSTER.ceph(command("rm", subvolume));
@@ -116,7 +130,8 @@ class ServiceFuzzIT {
         .toArray(String[]::new);
   }
 
-  private void run(DriverConfig.Type type, Map<String, String> place) throws Exception {
+  private void run(DriverConfig.Type type, Map<String, String> place, Supplier<Set<String>> left)
+      throws Exception {
     System.err.println("fuzz: seed " + SEED + ", " + SECONDS + " s");
     List<Path> paths = new ArrayList<>();
     for (int i = 0; i < 6; i++) {
@@ -153,11 +168,15 @@ class ServiceFuzzIT {
       System.err.println("fuzz: " + sent.get() + " requests, " + found.size() + " findings");
       assertThat(driver.isAlive()).as("the driver lives").isTrue();
       cleanUp(driver, known);
+      assertThat(driver.mostMemory()).as("MiB of memory").isLessThan(MOST_MEMORY);
       assertThat(found).as("findings, seed " + SEED).isEmpty();
       assertThat(foreign.changed()).isEmpty();
-      assertThat(node.leftovers().stream().filter(left -> !left.contains("foreign/mount")))
-          .isEmpty();
+      assertThat(node.leftovers().stream().filter(one -> !one.contains("foreign/mount"))).isEmpty();
       assertThat(Path.of(MUST_NOT_BE_THERE)).doesNotExist();
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .pollInterval(Duration.ofSeconds(1))
+          .untilAsserted(() -> assertThat(left.get()).isEmpty());
       assertThat(driver.output())
           .doesNotContain("\u001b")
           .doesNotContain(known.secrets().get("userKey"));
@@ -235,12 +254,36 @@ class ServiceFuzzIT {
       case "CreateVolume" -> known.volume(FuzzedDriver.text(answers.get(0), "volume.volume_id"));
       case "CreateSnapshot" ->
           known.snapshot(FuzzedDriver.text(answers.get(0), "snapshot.snapshot_id"));
-      case "CreateVolumeGroup" ->
-          known.group(FuzzedDriver.text(answers.get(0), "volume_group.volume_group_id"));
-      case "CreateVolumeGroupSnapshot" ->
-          known.group(FuzzedDriver.text(answers.get(0), "group_snapshot.group_snapshot_id"));
+      case "CreateVolumeGroup" -> {
+        String id = FuzzedDriver.text(answers.get(0), "volume_group.volume_group_id");
+        known.group(id);
+        undoGroups.add(
+            DeleteVolumeGroupRequest.newBuilder()
+                .setVolumeGroupId(id)
+                .putAllSecrets(known.secrets())
+                .build());
+      }
+      case "CreateVolumeGroupSnapshot" -> {
+        VolumeGroupSnapshot made = groupSnapshot(answers.get(0));
+        known.group(made.getGroupSnapshotId());
+        undoGroups.add(
+            DeleteVolumeGroupSnapshotRequest.newBuilder()
+                .setGroupSnapshotId(made.getGroupSnapshotId())
+                .addAllSnapshotIds(
+                    made.getSnapshotsList().stream().map(Snapshot::getSnapshotId).toList())
+                .putAllSecrets(known.secrets())
+                .build());
+      }
       case "NodeStageVolume", "NodePublishVolume" -> undo.add(request);
       default -> {}
+    }
+  }
+
+  private static VolumeGroupSnapshot groupSnapshot(Message answer) {
+    try {
+      return CreateVolumeGroupSnapshotResponse.parseFrom(answer.toByteString()).getGroupSnapshot();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
     }
   }
 
@@ -267,23 +310,21 @@ class ServiceFuzzIT {
     known.oldest(false).forEach(id -> deleteVolume(driver, known, id));
   }
 
-  private static Status deleteVolume(FuzzedDriver driver, Known known, String id) {
-    return driver
-        .call(
-            MethodCatalog.find("csi.v1.Controller/DeleteVolume"),
-            DeleteVolumeRequest.newBuilder().setVolumeId(id).putAllSecrets(known.secrets()).build())
-        .status();
+  private static void deleteVolume(FuzzedDriver driver, Known known, String id) {
+    driver.call(
+        MethodCatalog.find(DELETE_VOLUME),
+        DeleteVolumeRequest.newBuilder().setVolumeId(id).putAllSecrets(known.secrets()).build());
   }
 
-  private static Status deleteSnapshot(FuzzedDriver driver, Known known, String id) {
-    return driver
-        .call(
-            MethodCatalog.find("csi.v1.Controller/DeleteSnapshot"),
-            DeleteSnapshotRequest.newBuilder()
-                .setSnapshotId(id)
-                .putAllSecrets(known.secrets())
-                .build())
-        .status();
+  private static void deleteSnapshot(FuzzedDriver driver, Known known, String id) {
+    driver.call(MethodCatalog.find(DELETE_SNAPSHOT), deletion(known, id));
+  }
+
+  private static DeleteSnapshotRequest deletion(Known known, String id) {
+    return DeleteSnapshotRequest.newBuilder()
+        .setSnapshotId(id)
+        .putAllSecrets(known.secrets())
+        .build();
   }
 
   /** What a CO does at the end: what was published and staged is undone, at once or a bit later. */
@@ -313,19 +354,44 @@ class ServiceFuzzIT {
         }
       }
     }
-    known.oldest(true).forEach(id -> deleteSnapshot(driver, known, id));
+    for (Message request : undoGroups) {
+      boolean snapshot = request instanceof DeleteVolumeGroupSnapshotRequest;
+      await(
+          driver,
+          snapshot
+              ? "csi.v1.GroupController/DeleteVolumeGroupSnapshot"
+              : "volumegroup.Controller/DeleteVolumeGroup",
+          request);
+    }
     lists(driver, known);
+    var controller = ControllerGrpc.newBlockingStub(driver.channel());
+    for (var snapshot :
+        controller
+            .listSnapshots(ListSnapshotsRequest.newBuilder().putAllSecrets(known.secrets()).build())
+            .getEntriesList()) {
+      await(driver, DELETE_SNAPSHOT, deletion(known, snapshot.getSnapshot().getSnapshotId()));
+    }
+    for (var volume :
+        controller.listVolumes(ListVolumesRequest.getDefaultInstance()).getEntriesList()) {
+      await(
+          driver,
+          DELETE_VOLUME,
+          DeleteVolumeRequest.newBuilder()
+              .setVolumeId(volume.getVolume().getVolumeId())
+              .putAllSecrets(known.secrets())
+              .build());
+    }
   }
 
   private void await(FuzzedDriver driver, String method, Message request) {
     Status[] last = {Status.OK};
     try {
       Awaitility.await()
-          .atMost(Duration.ofSeconds(20))
+          .atMost(Duration.ofSeconds(40))
           .until(
               () -> {
                 last[0] = driver.call(MethodCatalog.find(method), request).status();
-                return last[0].isOk() || last[0].getCode() == Status.Code.FAILED_PRECONDITION;
+                return last[0].isOk();
               });
     } catch (org.awaitility.core.ConditionTimeoutException e) {
       found.add(method + " " + last[0] + "\n" + request);

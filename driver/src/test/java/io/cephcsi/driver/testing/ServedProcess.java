@@ -140,6 +140,11 @@ public final class ServedProcess implements AutoCloseable {
     awaitExit(Duration.ofSeconds(30));
   }
 
+  /** The number of the process. */
+  public long pid() {
+    return process.pid();
+  }
+
   /** Whether the process runs. */
   public boolean isAlive() {
     return process.isAlive();
