@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The qemu-storage-daemon that shows one image as a file, found by its command line: no number is
@@ -30,6 +31,9 @@ record StorageDaemon(Path folder) {
   static final String PROGRAM = "qemu-storage-daemon";
 
   /** The nodes of the image: at a refresh the one that is not in use gets it. */
+  private static final Pattern GONE =
+      Pattern.compile("error reading header from .*: No such file or directory");
+
   private static final List<String> IMAGES = List.of("image", "image2");
 
   /** The node that is exported, which passes all on to one of the former. */
@@ -93,29 +97,38 @@ record StorageDaemon(Path folder) {
     node.put("key-secret", "key");
     node.put("conf", clusterFile().toString());
     node.putAll(access(request.readOnly()));
-    Command.of(PROGRAM, "--daemonize")
-        .inNetwork(request.cluster().node().rbdNetwork())
-        .with("--object", "secret,id=key,format=base64,file=/dev/stdin")
-        .with("--blockdev")
-        .with(json(node))
-        .with("--blockdev")
-        .with(json(shown(IMAGES.get(0), request.readOnly())))
-        .with("--chardev")
-        .with(
-            Argument.of("the socket", "socket,id=qmp,server=on,wait=off,path=" + quoted(socket())))
-        .with("--monitor", "chardev=qmp", "--export")
-        .with(
-            Argument.of(
-                "the export",
-                "type=fuse,id=export,node-name="
-                    + SHOWN
-                    + ","
-                    + mountPoint()
-                    + ",growable=off,writable="
-                    + (request.readOnly() ? "off" : "on")))
-        .input(user.key())
-        .within(START)
-        .run();
+    Command daemon =
+        Command.of(PROGRAM, "--daemonize")
+            .inNetwork(request.cluster().node().rbdNetwork())
+            .with("--object", "secret,id=key,format=base64,file=/dev/stdin")
+            .with("--blockdev")
+            .with(json(node))
+            .with("--blockdev")
+            .with(json(shown(IMAGES.get(0), request.readOnly())))
+            .with("--chardev")
+            .with(
+                Argument.of(
+                    "the socket", "socket,id=qmp,server=on,wait=off,path=" + quoted(socket())))
+            .with("--monitor", "chardev=qmp", "--export")
+            .with(
+                Argument.of(
+                    "the export",
+                    "type=fuse,id=export,node-name="
+                        + SHOWN
+                        + ","
+                        + mountPoint()
+                        + ",growable=off,writable="
+                        + (request.readOnly() ? "off" : "on")))
+            .input(user.key())
+            .within(START);
+    try {
+      daemon.run();
+    } catch (CommandException e) {
+      throw GONE.matcher(String.valueOf(e.getMessage())).find()
+          ? new VolumeException(
+              Reason.NOT_FOUND, "image " + image.image() + " was removed meanwhile", e)
+          : e;
+    }
   }
 
   private void prepareFiles(AttachRequest request, List<String> settings) {
