@@ -32,7 +32,8 @@ class StatusTableTest {
               Errno.EDQUOT, Code.RESOURCE_EXHAUSTED,
               Errno.ESHUTDOWN, Code.UNAVAILABLE,
               Errno.ETIMEDOUT, Code.DEADLINE_EXCEEDED,
-              Errno.EBUSY, Code.FAILED_PRECONDITION));
+              Errno.EBUSY, Code.FAILED_PRECONDITION,
+              Errno.EBADMSG, Code.FAILED_PRECONDITION));
 
   @ParameterizedTest
   @EnumSource(Reason.class)
