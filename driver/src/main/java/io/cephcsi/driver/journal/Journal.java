@@ -317,19 +317,6 @@ public final class Journal {
     set(uuid, Map.of(JournalEntry.IMAGE_ID, imageId));
   }
 
-  /** Records that the image of such a snapshot is taken out of the trash; one round trip. */
-  public void markOutOfTrash(UUID uuid) {
-    set(uuid, Map.of(JournalEntry.OUT_OF_TRASH, "true"));
-  }
-
-  /** Records that it is back in the trash; one round trip. */
-  public void unmarkOutOfTrash(UUID uuid) {
-    try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapRemove(List.of(JournalEntry.OUT_OF_TRASH));
-      imagePool.operate(kind.object(uuid), write);
-    }
-  }
-
   /**
    * Removes an entry whose image is gone; two round trips. The directory's key goes first: should
    * the process die in between, the retry, which knows the uuid, still finds the object.

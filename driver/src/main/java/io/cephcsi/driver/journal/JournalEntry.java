@@ -31,7 +31,6 @@ public record JournalEntry(
   public static final String NATIVE_IMAGE = "csi.java.nativeimage";
 
   static final String NATIVE_SNAPSHOT = "csi.java.nativesnapshot";
-  static final String OUT_OF_TRASH = "csi.java.outoftrash";
 
   /** What a volume was made from: the identifier of a snapshot or volume. */
   public static final String CONTENT_SOURCE = "csi.java.contentsource";
@@ -149,9 +148,14 @@ public record JournalEntry(
     return id == null ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(id));
   }
 
-  /** Whether the image of such a snapshot was taken out of the trash to be cloned. */
+  /** Whether somebody took the image of such a snapshot out of the trash, or began to. */
   public boolean outOfTrash() {
-    return attributes.containsKey(OUT_OF_TRASH);
+    return attributes.containsKey(OutOfTrash.KEY);
+  }
+
+  /** Whether a driver has taken it out, and nobody has begun to put it back. */
+  public boolean isRestored() {
+    return OutOfTrash.RESTORED.equals(attributes.get(OutOfTrash.KEY));
   }
 
   /** The group that a volume is a member of, or that a snapshot was taken with. */

@@ -211,11 +211,7 @@ final class Cloner {
     }
     if (!live) {
       try (OperationRegistry.Hold hold = operations.hold(lock, "CreateVolume")) {
-        NativeSnapshots.outOfTrash(
-            source.pool(),
-            new Journal(JournalKind.SNAPSHOT, instanceId, io, io),
-            source.entry(),
-            makeClone);
+        NativeSnapshots.outOfTrash(source.pool(), source.entry(), makeClone);
       }
     }
     if (bounds.isDeep(depth)) {

@@ -10,8 +10,8 @@ import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.bindings.rbd.TrashMark;
 import io.cephcsi.driver.journal.Attempt;
-import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.OutOfTrash;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
@@ -120,30 +120,63 @@ final class NativeSnapshots {
   }
 
   /**
-   * Works on the image of a snapshot by its name, for which an image in the trash is taken out.
+   * Works on the image of a snapshot by its name, for which an image in the trash is taken out. It
+   * goes back unless somebody uses it by then.
    *
-   * @param journal of the snapshot
+   * @throws VolumeException FAILED_PRECONDITION if it cannot be taken out as it is
    */
-  static void outOfTrash(RbdPool pool, Journal journal, JournalEntry entry, Runnable work) {
-    String imageId = entry.nativeImage().orElseThrow();
-    Optional<TrashEntry> trashed = pool.trashEntry(imageId);
-    boolean inTrash = trashed.isPresent();
-    if (inTrash) {
-      requireNoDeferment(trashed.get());
-      if (TrashMark.find(pool.io(), imageId).isEmpty()) {
-        TrashMark.remove(pool.io(), List.of(imageId)); // that of another time
-      }
-      journal.markOutOfTrash(entry.uuid());
-      pool.restoreFromTrash(imageId, image(entry));
-    }
+  static void outOfTrash(RbdPool pool, JournalEntry entry, Runnable work) {
+    OutOfTrash state = new OutOfTrash(pool.io(), entry.uuid());
+    boolean restored = takeOut(pool, entry, state);
     try {
+      if (restored) {
+        state.restored();
+      }
       work.run();
     } finally {
-      if (inTrash || entry.outOfTrash()) {
-        backToTrash(pool, entry);
-        journal.unmarkOutOfTrash(entry.uuid());
+      if (restored || entry.outOfTrash()) {
+        endOutOfTrash(pool, entry, restored || entry.isRestored());
       }
     }
+  }
+
+  private static void endOutOfTrash(RbdPool pool, JournalEntry entry, boolean restored) {
+    try {
+      if (backToTrash(pool, entry, restored)) {
+        new OutOfTrash(pool.io(), entry.uuid()).end();
+      }
+    } catch (VolumeException e) {
+      LOG.warn("{}; it stays out of the trash for now", e.getMessage());
+    }
+  }
+
+  /** Whether it was there. */
+  private static boolean takeOut(RbdPool pool, JournalEntry entry, OutOfTrash state) {
+    String imageId = entry.nativeImage().orElseThrow();
+    Optional<TrashEntry> trashed = pool.trashEntry(imageId);
+    if (trashed.isEmpty()) {
+      return false;
+    }
+    requireNoDeferment(trashed.get());
+    if (TrashMark.find(pool.io(), imageId).isEmpty()) {
+      TrashMark.remove(pool.io(), List.of(imageId)); // that of another time
+    }
+    state.begin();
+    try {
+      pool.restoreFromTrash(imageId, image(entry));
+    } catch (CephException.TimedOut e) {
+      throw e; // nobody knows what came of it
+    } catch (CephException.AlreadyExists e) {
+      state.end();
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "image " + imageId + " stays in the trash: another has its name " + image(entry),
+          e);
+    } catch (CephException e) {
+      state.end();
+      throw e;
+    }
+    return true;
   }
 
   private static void requireNoDeferment(TrashEntry trashed) {
@@ -160,17 +193,39 @@ final class NativeSnapshots {
 
   /**
    * Puts an image back that a process that died took out of the trash; as a deleted one only if it
-   * was one.
+   * was one. What people restored, or may have, stays.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if somebody uses it
    */
   static void backToTrash(RbdPool pool, JournalEntry entry) {
+    backToTrash(pool, entry, entry.isRestored());
+  }
+
+  /** Whether it is out no more. */
+  private static boolean backToTrash(RbdPool pool, JournalEntry entry, boolean restored) {
+    String name = image(entry);
     String imageId = entry.nativeImage().orElseThrow();
-    if (pool.imageId(image(entry)).equals(entry.nativeImage())) {
-      if (TrashMark.exists(pool.io(), imageId)) {
-        pool.moveToTrash(image(entry), imageId);
-      } else {
-        pool.moveToTrash(image(entry), Duration.ZERO);
-      }
+    if (!pool.imageId(name).equals(entry.nativeImage())) {
+      return true;
     }
+    if (restored) {
+      ImageUse.requireUnused(pool, imageId, "image " + name + " of snapshot " + entry.name());
+    }
+    if (!restored || !new OutOfTrash(pool.io(), entry.uuid()).claim()) {
+      LOG.warn(
+          "image {} (id {}) of snapshot {} stays out of the trash: nothing proves that a driver took"
+              + " it out; if nobody needs it, remove it by hand",
+          name,
+          imageId,
+          entry.name());
+      return false;
+    }
+    if (TrashMark.exists(pool.io(), imageId)) {
+      pool.moveToTrash(name, imageId);
+    } else {
+      pool.moveToTrash(name, Duration.ZERO);
+    }
+    return true;
   }
 
   private static String image(JournalEntry entry) {

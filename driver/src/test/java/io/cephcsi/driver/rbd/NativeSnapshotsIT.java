@@ -271,23 +271,102 @@ class NativeSnapshotsIT {
     driver.delete(volume.getVolumeId());
   }
 
+  private static String entry(Snapshot snapshot) {
+    return "csi.snap." + snapshotName(snapshot).substring("csi-snap-".length());
+  }
+
+  /** Restores an image by hand; the entry of its snapshot says what a driver had done before. */
+  private static void leaveOutOfTrash(Snapshot snapshot, String state, String imageId) {
+    CLUSTER.rados("-p", "rbd", "setomapval", entry(snapshot), "csi.java.outoftrash", state);
+    CLUSTER.rbd("trash", "restore", "rbd/" + imageId);
+  }
+
   @Test
-  void anImageThatWasLeftOutOfTheTrashGoesBack() {
+  void anImageThatADriverLeftOutOfTheTrashGoesBack() {
     Snapshot snapshot = take(name, volume.getVolumeId());
     String image = TestDriver.image(volume);
     String id = POOL.info(image).path("id").asText();
-    String object = "csi.snap." + snapshotName(snapshot).substring("csi-snap-".length());
     driver.delete(volume.getVolumeId());
-    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.outoftrash", "true");
-    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+    leaveOutOfTrash(snapshot, "restored", id);
 
     Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
     hasContent(restored);
     assertThat(POOL.images()).doesNotContain(image);
-    CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.java.outoftrash", "true");
-    CLUSTER.rbd("trash", "restore", "rbd/" + id);
+    assertThat(POOL.omap(entry(snapshot))).doesNotContainKey("csi.java.outoftrash");
+    leaveOutOfTrash(snapshot, "restored", id);
     driver.deleteSnapshot(snapshot.getSnapshotId());
     assertThat(POOL.images()).doesNotContain(image);
+    driver.delete(restored.getVolumeId());
+  }
+
+  /** A driver died before it took the image out, or right after: nobody knows who did. */
+  @Test
+  void anImageThatAnAdministratorRestoredStays() throws InterruptedException {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    String id = POOL.info(image).path("id").asText();
+    driver.delete(volume.getVolumeId());
+    leaveOutOfTrash(snapshot, "true", id);
+
+    for (String restore : List.of("-r", "-s")) {
+      Volume restored = driver.restore(name + restore, 0, snapshot.getSnapshotId());
+      hasContent(restored);
+      driver.delete(restored.getVolumeId());
+      assertThat(POOL.images()).contains(image);
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    Thread.sleep(2000); // nothing tells that the driver will not remove it
+    assertThat(POOL.images()).contains(image);
+    hasContent(volume);
+    awaitNoChildren(image);
+    CLUSTER.rbd("rm", "rbd/" + image, "--no-progress");
+  }
+
+  private static void awaitNoChildren(String image) {
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.snapshots(image)).isEmpty());
+  }
+
+  @Test
+  void anImageThatSomebodyUsesIsNotPutBack() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    String id = POOL.info(image).path("id").asText();
+    driver.delete(volume.getVolumeId());
+    leaveOutOfTrash(snapshot, "restored", id);
+    try (var connection = CLUSTER.connect();
+        var io = connection.openPool("rbd");
+        var open = new RbdPool(io).open(image)) {
+      assertThat(open.id()).isEqualTo(id);
+      Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+      hasContent(restored);
+      driver.delete(restored.getVolumeId());
+      assertThat(POOL.images()).contains(image);
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "in use",
+          () -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    assertThat(POOL.images()).doesNotContain(image);
+  }
+
+  @Test
+  void nothingIsRecordedOfAnImageThatCannotBeTakenOut() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String image = TestDriver.image(volume);
+    driver.delete(volume.getVolumeId());
+    CLUSTER.rbd("create", "rbd/" + image, "--size", "1M");
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        image,
+        () -> driver.restore(name + "-r", 0, snapshot.getSnapshotId()));
+    assertThat(POOL.omap(entry(snapshot))).doesNotContainKey("csi.java.outoftrash");
+    CLUSTER.rbd("rm", "rbd/" + image, "--no-progress");
+    Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    hasContent(restored);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(restored.getVolumeId());
   }
 
