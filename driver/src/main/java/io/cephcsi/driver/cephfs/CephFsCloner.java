@@ -17,11 +17,12 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   none → started → pending → in progress → complete → snapshot of the source removed → ready
- *                        ↘ failed → removed, and started again
+ *                        ↘ failed → removed, with the volume's entry
  * </pre>
  *
- * <p>The copy has the volume's name, so there are never two. A volume is copied by a snapshot on it
- * with the name of the copy.
+ * <p>The copy has the volume's name, so there are never two. One that failed is not made again with
+ * that name: a driver that saw the failure, and is late, would remove the next one when it is
+ * ready. A volume is copied by a snapshot on it with the name of the copy.
  */
 final class CephFsCloner {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsCloner.class);
@@ -46,26 +47,28 @@ final class CephFsCloner {
    *
    * @param subvolume what is copied: a subvolume, or what is left of it
    * @param snapshot of it; empty to take one
+   * @return false if it failed, and never will be ready
    * @throws VolumeException ABORTED with its state while it is not ready
    * @throws CephException.NotFound if there is nothing to copy
    */
-  void advance(String subvolume, Optional<String> snapshot) {
+  boolean advance(String subvolume, Optional<String> snapshot) {
     CloneStatus status = files.admin().cloneStatus(entry.name()).orElse(null);
     if (status == null) {
       start(subvolume, snapshot);
       throw aborted("has begun");
     }
-    switch (status.state()) {
-      case COMPLETE -> finish();
+    return switch (status.state()) {
+      case COMPLETE -> {
+        finish();
+        yield true;
+      }
       case PENDING -> throw aborted("waits for the manager, 0 %");
       case IN_PROGRESS -> throw aborted("is in progress" + percent(status));
       case FAILED -> {
-        LOG.warn("copy {} failed and is made anew: {}", entry.name(), status.failure());
-        files.admin().removeFailedClone(entry.name());
-        start(subvolume, snapshot);
-        throw aborted("failed (" + status.failure() + ") and has begun again");
+        LOG.warn("copy {} failed, and is removed: {}", entry.name(), status.failure());
+        yield false;
       }
-    }
+    };
   }
 
   private static String percent(CloneStatus status) {

@@ -102,15 +102,14 @@ final class CephFsVolumeMaker {
     Optional<CloneStatus> status = files.admin().cloneStatus(entry.name());
     if (status.isEmpty() || status.get().state() == CloneStatus.State.FAILED) {
       if (status.isPresent()) {
-        CephFsCloner.remove(files, entry);
+        endDeletion(entry);
       } else {
         CephFsCloner.removeSource(files, entry);
+        files.volumes().undo(entry);
       }
-      files.volumes().undo(entry);
       return Optional.empty();
     }
-    new CephFsCloner(files, entry, request.parameters().pool()).advance("", Optional.empty());
-    return Optional.of(answer(entry, grown(entry)));
+    return advance(entry, "", Optional.empty());
   }
 
   private Optional<CreatedVolume> shownBefore(JournalEntry entry) {
@@ -161,7 +160,7 @@ final class CephFsVolumeMaker {
         request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
   }
 
-  /** DeleteVolume died over it: the CO may still repeat that, so its id is not used again. */
+  /** DeleteVolume died over it, or its copy failed: its id is not used again. */
   private void endDeletion(JournalEntry entry) {
     new CephFsVolumeDeletion(files, trackers, entry).carryOut();
   }
@@ -206,9 +205,14 @@ final class CephFsVolumeMaker {
       return show(entry, shown);
     }
     if (content instanceof VolumeContent.Copied copied) {
-      new CephFsCloner(files, entry, request.parameters().pool())
-          .advance(copied.subvolume(), copied.snapshot());
-      return answer(entry, grown(entry));
+      return advance(entry, copied.subvolume(), copied.snapshot())
+          .orElseThrow(
+              () ->
+                  new VolumeException(
+                      Reason.ABORTED,
+                      "the copy for volume "
+                          + request.name()
+                          + " failed; ask again for a new one"));
     }
     Optional<SubvolumeInfo> present =
         reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
@@ -219,6 +223,17 @@ final class CephFsVolumeMaker {
       present = files.admin().info(entry.name());
     }
     return answer(entry, requireFitting(entry, present));
+  }
+
+  /** Takes the copy one step on; empty when it failed, and is removed with the entry. */
+  private Optional<CreatedVolume> advance(
+      JournalEntry entry, String subvolume, Optional<String> snapshot) {
+    CephFsCloner cloner = new CephFsCloner(files, entry, request.parameters().pool());
+    if (cloner.advance(subvolume, snapshot)) {
+      return Optional.of(answer(entry, grown(entry)));
+    }
+    endDeletion(entry);
+    return Optional.empty();
   }
 
   private SubvolumeInfo requireFitting(JournalEntry entry, Optional<SubvolumeInfo> found) {
