@@ -3,7 +3,6 @@ package io.cephcsi.driver.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Descriptors.MethodDescriptor;
-import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.grpc.MethodCatalog;
@@ -12,18 +11,9 @@ import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.proto.addons.volumegroup.DeleteVolumeGroupRequest;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
-import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotResponse;
-import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
-import io.cephcsi.proto.csi.v1.DeleteVolumeGroupSnapshotRequest;
-import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
-import io.cephcsi.proto.csi.v1.NodeUnpublishVolumeRequest;
-import io.cephcsi.proto.csi.v1.NodeUnstageVolumeRequest;
-import io.cephcsi.proto.csi.v1.Snapshot;
-import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -74,8 +64,8 @@ class ServiceFuzzIT {
       System.getenv().getOrDefault("CEPH_CSI_TEST_FUZZ_METHODS", ".");
   private static final int CALLERS = 4;
   private static final long MOST_MEMORY = 600; // of the whole process, in MiB
-  private static final String DELETE_VOLUME = "csi.v1.Controller/DeleteVolume";
-  private static final String DELETE_SNAPSHOT = "csi.v1.Controller/DeleteSnapshot";
+  static final String DELETE_VOLUME = "csi.v1.Controller/DeleteVolume";
+  static final String DELETE_SNAPSHOT = "csi.v1.Controller/DeleteSnapshot";
   private static final Set<String> OFTEN =
       Set.of("CreateVolume", "NodeStageVolume", "NodePublishVolume", "CreateSnapshot");
   private static final String MUST_NOT_BE_THERE = "/tmp/ceph-csi-fuzz-must-not-be-there";
@@ -91,8 +81,6 @@ class ServiceFuzzIT {
   private Path folder;
 
   private final ConcurrentLinkedQueue<String> found = new ConcurrentLinkedQueue<>();
-  private final ConcurrentLinkedQueue<Message> undo = new ConcurrentLinkedQueue<>();
-  private final ConcurrentLinkedQueue<Message> undoGroups = new ConcurrentLinkedQueue<>();
   private final AtomicInteger sent = new AtomicInteger();
 
   @Test
@@ -164,10 +152,12 @@ class ServiceFuzzIT {
                   place.entrySet().stream())
               .collect(java.util.stream.Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
       Known known = new Known(secrets, parameters, paths);
-      fuzz(driver, known);
+      Undo undo = new Undo(secrets);
+      fuzz(driver, known, undo);
       System.err.println("fuzz: " + sent.get() + " requests, " + found.size() + " findings");
       assertThat(driver.isAlive()).as("the driver lives").isTrue();
-      cleanUp(driver, known);
+      found.addAll(undo.run(driver));
+      lists(driver, known);
       assertThat(driver.mostMemory()).as("MiB of memory").isLessThan(MOST_MEMORY);
       assertThat(found).as("findings, seed " + SEED).isEmpty();
       assertThat(foreign.changed()).isEmpty();
@@ -190,7 +180,7 @@ class ServiceFuzzIT {
     return place.getParent();
   }
 
-  private void fuzz(FuzzedDriver driver, Known known) throws InterruptedException {
+  private void fuzz(FuzzedDriver driver, Known known, Undo undo) throws InterruptedException {
     List<MethodDescriptor> methods =
         MethodCatalog.names().stream()
             .filter(Pattern.compile(METHODS).asPredicate())
@@ -208,7 +198,7 @@ class ServiceFuzzIT {
                           && sent.incrementAndGet() <= REQUESTS
                           && found.size() < 20
                           && driver.isAlive()) {
-                        step(driver, known, methods, random);
+                        step(driver, known, undo, methods, random);
                       }
                     }));
     callers.shutdown();
@@ -218,7 +208,7 @@ class ServiceFuzzIT {
   }
 
   private void step(
-      FuzzedDriver driver, Known known, List<MethodDescriptor> methods, Random random) {
+      FuzzedDriver driver, Known known, Undo undo, List<MethodDescriptor> methods, Random random) {
     MethodDescriptor method = methods.get(random.nextInt(methods.size()));
     for (int i = 0; i < 3 && !OFTEN.contains(method.getName()); i++) {
       method = methods.get(random.nextInt(methods.size()));
@@ -239,51 +229,27 @@ class ServiceFuzzIT {
                   shown.substring(0, Math.min(1500, shown.length()))));
     }
     if (status.isOk()) {
-      remember(method.getName(), request, outcome.answers(), known);
+      undo.remember(method.getName(), request, outcome.answers());
+      remember(method.getName(), outcome.answers(), known);
     }
     if (known.isFull()) {
-      thinOut(driver, known);
+      thinOut(driver, known, undo);
     }
     if (random.nextInt(60) == 0) {
       lists(driver, known);
     }
   }
 
-  private void remember(String method, Message request, List<Message> answers, Known known) {
+  private static void remember(String method, List<Message> answers, Known known) {
     switch (method) {
       case "CreateVolume" -> known.volume(FuzzedDriver.text(answers.get(0), "volume.volume_id"));
       case "CreateSnapshot" ->
           known.snapshot(FuzzedDriver.text(answers.get(0), "snapshot.snapshot_id"));
-      case "CreateVolumeGroup" -> {
-        String id = FuzzedDriver.text(answers.get(0), "volume_group.volume_group_id");
-        known.group(id);
-        undoGroups.add(
-            DeleteVolumeGroupRequest.newBuilder()
-                .setVolumeGroupId(id)
-                .putAllSecrets(known.secrets())
-                .build());
-      }
-      case "CreateVolumeGroupSnapshot" -> {
-        VolumeGroupSnapshot made = groupSnapshot(answers.get(0));
-        known.group(made.getGroupSnapshotId());
-        undoGroups.add(
-            DeleteVolumeGroupSnapshotRequest.newBuilder()
-                .setGroupSnapshotId(made.getGroupSnapshotId())
-                .addAllSnapshotIds(
-                    made.getSnapshotsList().stream().map(Snapshot::getSnapshotId).toList())
-                .putAllSecrets(known.secrets())
-                .build());
-      }
-      case "NodeStageVolume", "NodePublishVolume" -> undo.add(request);
+      case "CreateVolumeGroup" ->
+          known.group(FuzzedDriver.text(answers.get(0), "volume_group.volume_group_id"));
+      case "CreateVolumeGroupSnapshot" ->
+          known.group(FuzzedDriver.text(answers.get(0), "group_snapshot.group_snapshot_id"));
       default -> {}
-    }
-  }
-
-  private static VolumeGroupSnapshot groupSnapshot(Message answer) {
-    try {
-      return CreateVolumeGroupSnapshotResponse.parseFrom(answer.toByteString()).getGroupSnapshot();
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException(e);
     }
   }
 
@@ -305,96 +271,10 @@ class ServiceFuzzIT {
   }
 
   /** Deletes the oldest snapshots and volumes, so that the cluster is not filled. */
-  private static void thinOut(FuzzedDriver driver, Known known) {
-    known.oldest(true).forEach(id -> deleteSnapshot(driver, known, id));
-    known.oldest(false).forEach(id -> deleteVolume(driver, known, id));
-  }
-
-  private static void deleteVolume(FuzzedDriver driver, Known known, String id) {
-    driver.call(
-        MethodCatalog.find(DELETE_VOLUME),
-        DeleteVolumeRequest.newBuilder().setVolumeId(id).putAllSecrets(known.secrets()).build());
-  }
-
-  private static void deleteSnapshot(FuzzedDriver driver, Known known, String id) {
-    driver.call(MethodCatalog.find(DELETE_SNAPSHOT), deletion(known, id));
-  }
-
-  private static DeleteSnapshotRequest deletion(Known known, String id) {
-    return DeleteSnapshotRequest.newBuilder()
-        .setSnapshotId(id)
-        .putAllSecrets(known.secrets())
-        .build();
-  }
-
-  /** What a CO does at the end: what was published and staged is undone, at once or a bit later. */
-  private void cleanUp(FuzzedDriver driver, Known known) {
-    for (boolean targets : new boolean[] {true, false}) {
-      for (Message request : undo) {
-        String id = FuzzedDriver.text(request, "volume_id");
-        String staging = FuzzedDriver.text(request, "staging_target_path");
-        boolean published = request.getDescriptorForType().findFieldByName("target_path") != null;
-        if (published && targets) {
-          String target = FuzzedDriver.text(request, "target_path");
-          await(
-              driver,
-              "csi.v1.Node/NodeUnpublishVolume",
-              NodeUnpublishVolumeRequest.newBuilder()
-                  .setVolumeId(id)
-                  .setTargetPath(target)
-                  .build());
-        } else if (!published && !targets) {
-          await(
-              driver,
-              "csi.v1.Node/NodeUnstageVolume",
-              NodeUnstageVolumeRequest.newBuilder()
-                  .setVolumeId(id)
-                  .setStagingTargetPath(staging)
-                  .build());
-        }
-      }
-    }
-    for (Message request : undoGroups) {
-      boolean snapshot = request instanceof DeleteVolumeGroupSnapshotRequest;
-      await(
-          driver,
-          snapshot
-              ? "csi.v1.GroupController/DeleteVolumeGroupSnapshot"
-              : "volumegroup.Controller/DeleteVolumeGroup",
-          request);
-    }
-    lists(driver, known);
-    var controller = ControllerGrpc.newBlockingStub(driver.channel());
-    for (var snapshot :
-        controller
-            .listSnapshots(ListSnapshotsRequest.newBuilder().putAllSecrets(known.secrets()).build())
-            .getEntriesList()) {
-      await(driver, DELETE_SNAPSHOT, deletion(known, snapshot.getSnapshot().getSnapshotId()));
-    }
-    for (var volume :
-        controller.listVolumes(ListVolumesRequest.getDefaultInstance()).getEntriesList()) {
-      await(
-          driver,
-          DELETE_VOLUME,
-          DeleteVolumeRequest.newBuilder()
-              .setVolumeId(volume.getVolume().getVolumeId())
-              .putAllSecrets(known.secrets())
-              .build());
-    }
-  }
-
-  private void await(FuzzedDriver driver, String method, Message request) {
-    Status[] last = {Status.OK};
-    try {
-      Awaitility.await()
-          .atMost(Duration.ofSeconds(40))
-          .until(
-              () -> {
-                last[0] = driver.call(MethodCatalog.find(method), request).status();
-                return last[0].isOk();
-              });
-    } catch (org.awaitility.core.ConditionTimeoutException e) {
-      found.add(method + " " + last[0] + "\n" + request);
-    }
+  private static void thinOut(FuzzedDriver driver, Known known, Undo undo) {
+    MethodDescriptor deleteSnapshot = MethodCatalog.find(DELETE_SNAPSHOT);
+    MethodDescriptor deleteVolume = MethodCatalog.find(DELETE_VOLUME);
+    known.oldest(true).forEach(id -> driver.call(deleteSnapshot, undo.deleteSnapshot(id)));
+    known.oldest(false).forEach(id -> driver.call(deleteVolume, undo.deleteVolume(id)));
   }
 }
