@@ -15,6 +15,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * CephFS volumes on this node. A volume is mounted at its staging path itself, as ceph-csi does it,
@@ -25,6 +27,7 @@ import java.util.Optional;
  * threads.
  */
 public final class CephFsNode implements NodeVolumes, MountOwner {
+  private static final Logger LOG = LoggerFactory.getLogger(CephFsNode.class);
   private static final String SNAPSHOTS = "/.snap/";
   private static final int DEAD_MOUNTS = 8;
 
@@ -184,6 +187,10 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
   @Override
   public void unstage(String volumeId, Path stagingPath) {
     Publications.requireOurs(stagingPath, this);
+    if (stagings.isOfAnother(volumeId, stagingPath)) {
+      LOG.warn("volume {} is not staged at {}: another one is", volumeId, stagingPath);
+      return;
+    }
     unmount(stagingPath);
     stagings.remove(volumeId, stagingPath);
     String theirs = "nodestage-" + volumeId + ".json";

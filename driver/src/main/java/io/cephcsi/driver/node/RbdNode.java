@@ -101,9 +101,25 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     if (place.isEmpty()) {
       return; // it was never staged
     }
+    Optional<StagedImage> other =
+        StagedImage.read(stagingPath).filter(staged -> !staged.isOfVolume(volumeId));
+    if (other.isPresent()) {
+      leave(volumeId, place.get(), other.get());
+      return;
+    }
     try (TrimGate.Closed closed = gate.close(volumeId)) {
       staging.unstage(stagingPath, place.get());
     }
+  }
+
+  /** Another volume is staged there: this one is not, so nothing has to be undone. */
+  private static void leave(String volumeId, Path place, StagedImage other) {
+    if (MountTable.read().at(place).isPresent()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          place + " is mounted, but the file beside it names " + other.image());
+    }
+    LOG.warn("volume {} is not staged at {}: {} is", volumeId, place.getParent(), other.image());
   }
 
   @Override

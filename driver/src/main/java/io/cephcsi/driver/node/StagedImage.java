@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +45,9 @@ public record StagedImage(
 
   private static final int VERSION = 3;
   private static final int MOST_BYTES = 64 << 10;
+  private static final int UUID_LENGTH = 36;
+  private static final Pattern ENDS_IN_A_UUID =
+      Pattern.compile(".*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
 
   /** One that is not encrypted. */
   public StagedImage(
@@ -112,6 +116,17 @@ public record StagedImage(
   /** Whether the image may be of a cluster, as far as that is known. */
   boolean isOf(String cluster) {
     return clusterId.isEmpty() || clusterId.equals(cluster);
+  }
+
+  /**
+   * Whether it is the image of a volume: its name ends in the uuid that is in the volume's
+   * identifier, or, of an image that no driver made, is the identifier.
+   */
+  boolean isOfVolume(String volumeId) {
+    String name = image.image();
+    return name.equals(volumeId)
+        || (ENDS_IN_A_UUID.matcher(name).matches()
+            && volumeId.contains(name.substring(name.length() - UUID_LENGTH)));
   }
 
   /** Writes the file, whole or not at all; it survives a crash of the machine. */

@@ -35,6 +35,11 @@ final class StagingRecords {
         .anyMatch(file -> read(file).filter(stagingPath::equals).isPresent());
   }
 
+  /** Whether another volume, and not this one, was staged at a path. */
+  boolean isOfAnother(String volumeId, Path stagingPath) {
+    return find(volumeId).filter(stagingPath::equals).isEmpty() && has(stagingPath);
+  }
+
   void put(String volumeId, Path stagingPath) {
     try {
       Files.createDirectories(folder);

@@ -229,6 +229,21 @@ abstract class NodePathRules extends NodeRules {
   }
 
   @Test
+  void unstagingAnotherVolumeLeavesTheStagedOne() throws IOException {
+    Volume volume = create();
+    Volume another = create();
+    node.stage(volume, WRITER);
+    String staging = node.staging(volume).toString();
+    assertThat(node.stub().nodeUnstageVolume(unstageAt(another, staging))).isNotNull();
+    Path published = node.publish(volume, WRITER, "pod");
+    Files.writeString(published.resolve("file"), "written");
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    end(another);
+    end(volume);
+  }
+
+  @Test
   void whatIsNotTheVolumeIsNotFound() throws IOException {
     Volume volume = create();
     Volume another = create();

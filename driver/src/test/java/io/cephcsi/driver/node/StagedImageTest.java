@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class StagedImageTest {
@@ -65,6 +66,24 @@ class StagedImageTest {
                 + "\"encrypted\":false,\"unmapOptions\":\"\",\"accessType\":false,"
                 + "\"device\":\"/dev/rbd0\",\"logDir\":\"\",\"logFileStrategy\":\"\","
                 + "\"mounter\":\"rbd\",\"clusterID\":\"c\"}");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "csi-vol-3d020c97-f452-448d-8c46-5c0914da88af,"
+        + "0001-0001-c-0000000000000001-3d020c97-f452-448d-8c46-5c0914da88af,true",
+    "csi-vol-3d020c97-f452-448d-8c46-5c0914da88af,"
+        + "0001-0001-c-0000000000000001-4d020c97-f452-448d-8c46-5c0914da88af,false",
+    "by-hand,by-hand,true",
+    "by-hand,by-hand-2,false",
+    "kubernetes-dynamic-pvc-3d020c97-f452-448d-8c46-5c0914da88af,"
+        + "mig_mons-b7f67366bb43f32e07d8a261a7840da9_image-"
+        + "3d020c97-f452-448d-8c46-5c0914da88af_706f6f6c,true"
+  })
+  void theIdentifierTellsWhoseImageItIs(String image, String volumeId, boolean its) {
+    StagedImage staged =
+        new StagedImage(new ImageSpec("rbd", "", image), AttacherKind.KRBD, "", "/dev/rbd0", "c");
+    assertThat(staged.isOfVolume(volumeId)).isEqualTo(its);
   }
 
   @Test
