@@ -10,6 +10,8 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -18,6 +20,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * RBD images as loop devices over a FUSE export of qemu-storage-daemon: needs no module of the
@@ -27,6 +30,9 @@ public final class FuseAttacher implements Attacher {
   private static final Path FUSE = Path.of("/dev/fuse");
   private static final Path LOOP_CONTROL = Path.of("/dev/loop-control");
   private static final String SPEC = "spec";
+  private static final int SPEC_LINES = 6;
+  private static final String READ_ONLY = "ro";
+  private static final Set<PosixFilePermission> MINE = PosixFilePermissions.fromString("rw-------");
   private static final int KEY_BYTES = 12; // folders' paths stay short: sockets allow 107 bytes
   private static final Duration STARTING = Duration.ofSeconds(5);
   private static final Duration NEW_SIZE = Duration.ofSeconds(10);
@@ -100,9 +106,18 @@ public final class FuseAttacher implements Attacher {
     ImageSpec image = request.image();
     try {
       Files.createDirectories(daemon.folder());
+      Path file = daemon.folder().resolve(SPEC);
+      Files.deleteIfExists(file);
+      Files.createFile(file, PosixFilePermissions.asFileAttribute(MINE));
       Files.write(
-          daemon.folder().resolve(SPEC),
-          List.of(image.pool(), image.namespace(), image.image(), request.fsid()));
+          file,
+          List.of(
+              image.pool(),
+              image.namespace(),
+              image.image(),
+              request.fsid(),
+              request.credentials().userId(),
+              request.readOnly() ? READ_ONLY : "rw"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -177,7 +192,10 @@ public final class FuseAttacher implements Attacher {
         : Optional.empty();
   }
 
-  /** Pool, namespace, image, and, unless an older version wrote it, the cluster. */
+  /**
+   * Pool, namespace, image, and, unless an older version wrote it, the cluster, the user, and
+   * whether it is only read.
+   */
   private static List<String> spec(Path folder) {
     try {
       return Files.readAllLines(folder.resolve(SPEC));
@@ -220,7 +238,17 @@ public final class FuseAttacher implements Attacher {
       return;
     }
     StorageDaemon daemon = daemon(device.image());
-    daemon.refresh();
+    List<String> spec = spec(daemon.folder());
+    if (spec.size() < SPEC_LINES) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          StorageDaemon.PROGRAM
+              + " of "
+              + daemon.file()
+              + " was started by an older version of this driver: the volume grows when it is"
+              + " staged again");
+    }
+    daemon.refresh(device.image(), spec.get(4), spec.get(5).equals(READ_ONLY));
     // The kernel remembers the size of a FUSE file for a second.
     boolean seen =
         Waiting.until(

@@ -14,10 +14,15 @@ import java.util.stream.Stream;
 
 /**
  * Processes of this machine, or of this container, known by their command lines (proc(5)): no
- * number is kept that could be another process's by now. Safe for several threads.
+ * number is kept that could be another process's by now. Anybody may give himself any command line,
+ * and a driver that sees the machine's processes sees those of pods: only {@link #isOurs} count.
+ * Safe for several threads.
  */
 final class Processes {
   private static final Path PROC = Path.of("/proc");
+
+  /** The number of the user that this process is of, whatever it may do by now. */
+  private static final String USER = status(PROC.resolve("self"), "Uid").get(0);
 
   private Processes() {}
 
@@ -36,7 +41,27 @@ final class Processes {
     }
   }
 
-  /** The folders in /proc of the processes of a program, whatever folder it is in. */
+  /**
+   * Whether a process is of this user, and in no container with processes of its own, where pods
+   * are. Nobody needs a right to ask that.
+   *
+   * @param process its folder in /proc
+   */
+  static boolean isOurs(Path process) {
+    return status(process, "NSpid").size() == 1
+        && status(process, "Uid").stream().limit(1).toList().equals(List.of(USER));
+  }
+
+  /** The values of a line of its status: of NSpid, its numbers from this container's inwards. */
+  private static List<String> status(Path process, String name) {
+    return Sysfs.text(process.resolve("status")).stream()
+        .flatMap(String::lines)
+        .filter(line -> line.startsWith(name + ":"))
+        .flatMap(line -> Arrays.stream(line.split("\\s+", -1)).skip(1))
+        .toList();
+  }
+
+  /** The folders in /proc of our processes of a program, whatever folder it is in. */
   static List<Path> of(String program, Predicate<List<String>> arguments) {
     return all(program, arguments).toList();
   }
@@ -54,7 +79,8 @@ final class Processes {
     List<String> line = commandLine(process);
     return !line.isEmpty()
         && (line.get(0).equals(program) || line.get(0).endsWith("/" + program))
-        && arguments.test(line.subList(1, line.size()));
+        && arguments.test(line.subList(1, line.size()))
+        && isOurs(process);
   }
 
   /**

@@ -1,7 +1,6 @@
 package io.cephcsi.driver.node;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.core.type.TypeReference;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
@@ -12,7 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -87,16 +85,7 @@ record StorageDaemon(Path folder) {
     Credentials user = request.credentials();
     ImageSpec image = request.image();
     prepareFiles(request, settings);
-    Map<String, Object> node = new LinkedHashMap<>(Map.of("driver", "rbd", NAME, IMAGES.get(0)));
-    node.put("pool", image.pool());
-    if (!image.namespace().isEmpty()) {
-      node.put("namespace", image.namespace());
-    }
-    node.put("image", image.image());
-    node.put("user", user.userId());
-    node.put("key-secret", "key");
-    node.put("conf", clusterFile().toString());
-    node.putAll(access(request.readOnly()));
+    Map<String, Object> node = opened(IMAGES.get(0), image, user.userId(), request.readOnly());
     Command daemon =
         Command.of(PROGRAM, "--daemonize")
             .inNetwork(request.cluster().node().rbdNetwork())
@@ -150,6 +139,21 @@ record StorageDaemon(Path folder) {
     }
   }
 
+  private Map<String, Object> opened(
+      String name, ImageSpec image, String userId, boolean readOnly) {
+    Map<String, Object> node = new LinkedHashMap<>(Map.of("driver", "rbd", NAME, name));
+    node.put("pool", image.pool());
+    if (!image.namespace().isEmpty()) {
+      node.put("namespace", image.namespace());
+    }
+    node.put("image", image.image());
+    node.put("user", userId);
+    node.put("key-secret", "key");
+    node.put("conf", clusterFile().toString());
+    node.putAll(access(readOnly));
+    return node;
+  }
+
   private static Map<String, Object> access(boolean readOnly) {
     return Map.of("discard", "unmap", "cache", Map.of("direct", true), "read-only", readOnly);
   }
@@ -173,11 +177,10 @@ record StorageDaemon(Path folder) {
    * it would give the image, be that larger by now or not. May be repeated when it was cut off;
    * what is read and written meanwhile waits for a moment.
    *
-   * @throws VolumeException FAILED_PRECONDITION if an older version started it
+   * @param userId whose key it was started with
+   * @param readOnly whether it was started so
    */
-  void refresh() {
-    Map<String, Object> image = started();
-    boolean readOnly = Boolean.TRUE.equals(image.get("read-only"));
+  void refresh(ImageSpec image, String userId, boolean readOnly) {
     MachineProtocol.at(
         socket(),
         qemu -> {
@@ -186,8 +189,7 @@ record StorageDaemon(Path folder) {
           }
           Set<String> used = nodes(qemu);
           String fresh = IMAGES.stream().filter(n -> !used.contains(n)).findFirst().orElseThrow();
-          image.put(NAME, fresh);
-          qemu.execute("blockdev-add", image);
+          qemu.execute("blockdev-add", opened(fresh, image, userId, readOnly));
           qemu.execute("blockdev-reopen", Map.of("options", List.of(shown(fresh, readOnly))));
           for (String name : IMAGES) {
             if (used.contains(name)) {
@@ -202,34 +204,6 @@ record StorageDaemon(Path folder) {
     qemu.execute("query-named-block-nodes", Map.of("flat", true))
         .forEach(node -> names.add(node.path(NAME).asText()));
     return names;
-  }
-
-  /** The image as the process was told it. */
-  private Map<String, Object> started() {
-    List<String> words =
-        Processes.find(PROGRAM, this::isOurs).map(Processes::commandLine).orElse(List.of());
-    Map<String, Map<String, Object>> nodes = new HashMap<>();
-    for (String word : words) {
-      if (word.startsWith("{")) {
-        try {
-          Map<String, Object> node = Json.mapper().readValue(word, new TypeReference<>() {});
-          nodes.put(String.valueOf(node.get(NAME)), node);
-        } catch (JsonProcessingException e) {
-          throw new UncheckedIOException(e);
-        }
-      }
-    }
-    Map<String, Object> image = nodes.get(IMAGES.get(0));
-    if (image == null || !nodes.containsKey(SHOWN)) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          PROGRAM
-              + " of "
-              + file()
-              + " was started by an older version of this driver: the volume grows when it is"
-              + " staged again");
-    }
-    return image;
   }
 
   /**

@@ -269,6 +269,70 @@ class NodeRbdIT {
                     "conf", folder.resolve("ceph.conf").toString())));
   }
 
+  /** It was there before the volume is staged, and so comes first. */
+  @Test
+  void aPodThatCallsItselfTheServerOfAVolumeIsLeftAloneAndNotAsked() throws Exception {
+    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    Volume volume = create(64 * MIB);
+    VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
+    node.stage(volume, use);
+    Path file = LoopDevices.fileOf(staged(volume)).orElseThrow();
+    node.unstage(volume);
+    String script = "exec -a qemu-storage-daemon bash -c 'read; exit' - \"$@\"";
+    Process pod =
+        new ProcessBuilder(
+                List.of(
+                    "unshare",
+                    "--pid",
+                    "--fork",
+                    "--kill-child",
+                    "--mount-proc", //
+                    "bash",
+                    "-c",
+                    script,
+                    "-",
+                    "{\"node-name\":\"image\",\"driver\":\"host_device\",\"filename\":\"/dev/sda\"}",
+                    "{\"node-name\":\"shown\"}",
+                    "mountpoint=" + file))
+            .start();
+    try {
+      Awaitility.await().until(() -> node.daemons().size() == 1);
+      node.stage(volume, use);
+      node.publish(volume, use, "pod");
+      grow(volume, 128 * MIB);
+      assertThat(node.expand(volume, "pod").getCapacityBytes()).isEqualTo(128 * MIB);
+      assertThat(node.stats(volume, "pod").getVolumeCondition().getAbnormal()).isFalse();
+      node.unpublish(volume, "pod");
+      node.unstage(volume);
+      assertThat(pod.isAlive()).isTrue();
+    } finally {
+      pod.destroyForcibly().waitFor();
+    }
+    Awaitility.await().until(() -> node.daemons().isEmpty());
+    assertNothingIsLeft(volume);
+  }
+
+  @Test
+  void aVolumeThatAnOlderVersionAttachedGrowsWhenItIsStagedAgain() throws IOException {
+    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    Volume volume = create(64 * MIB);
+    VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
+    node.stage(volume, use);
+    node.publish(volume, use, "pod");
+    Path spec = LoopDevices.fileOf(staged(volume)).orElseThrow().resolveSibling("spec");
+    Files.write(spec, Files.readAllLines(spec).subList(0, 4));
+    grow(volume, 128 * MIB);
+    assertStatus(Code.FAILED_PRECONDITION, "staged again", () -> node.expand(volume, "pod"));
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    node.stage(volume, use);
+    node.publish(volume, use, "pod");
+    assertThat(node.expand(volume, "pod").getCapacityBytes()).isEqualTo(128 * MIB);
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
   @SuppressWarnings("CheckReturnValue")
   private static void grow(Volume volume, long bytes) {
     driver

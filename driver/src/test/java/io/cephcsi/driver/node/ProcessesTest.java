@@ -49,6 +49,57 @@ class ProcessesTest {
     }
   }
 
+  /** A pod sees its own processes only, and may call them what it likes. */
+  @Test
+  void whatRunsInAContainerIsNotOursWhateverItIsCalled() throws Exception {
+    String file = Files.createFile(folder.resolve("served")).toString();
+    Predicate<List<String>> ours = words -> words.contains(file);
+    String script = "exec -a " + PROGRAM + " tail -f \"$0\"";
+    Process parent =
+        new ProcessBuilder(
+                "unshare",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "bash",
+                "-c",
+                script,
+                file)
+            .start();
+    try {
+      Awaitility.await().atMost(LONG).until(() -> parent.children().anyMatch(this::isCalledSo));
+      Path process =
+          Path.of("/proc", String.valueOf(parent.children().findAny().orElseThrow().pid()));
+      assertThat(Processes.commandLine(process)).contains(file);
+      assertThat(Processes.isOurs(process)).isFalse();
+      assertThat(Processes.of(PROGRAM, ours)).isEmpty();
+      assertThat(Processes.find(PROGRAM, ours)).isEmpty();
+      assertThat(Processes.awaitEnd(PROGRAM, ours, Duration.ZERO)).isTrue();
+    } finally {
+      parent.destroyForcibly().waitFor();
+    }
+  }
+
+  @Test
+  void whatAnotherUserRunsIsNotOurs() throws Exception {
+    Process other = new ProcessBuilder("setpriv", "--reuid=65534", "sleep", "600").start();
+    try {
+      Path process = Path.of("/proc", String.valueOf(other.pid()));
+      Awaitility.await()
+          .atMost(LONG)
+          .until(() -> Processes.commandLine(process).equals(List.of("sleep", "600", "")));
+      assertThat(Processes.isOurs(process)).isFalse();
+    } finally {
+      other.destroyForcibly().waitFor();
+    }
+    assertThat(Processes.isOurs(Path.of("/proc/self"))).isTrue();
+  }
+
+  private boolean isCalledSo(ProcessHandle process) {
+    return Processes.commandLine(Path.of("/proc", String.valueOf(process.pid()))).contains(PROGRAM);
+  }
+
   private static ProcessHandle handle(Path process) {
     return ProcessHandle.of(Long.parseLong(process.getFileName().toString())).orElseThrow();
   }
