@@ -25,6 +25,8 @@ public final class NbdAttacher implements Attacher {
   private static final Path MODULE = Path.of("module/nbd");
   private static final Pattern NAME = Pattern.compile("nbd\\d+");
   private static final Pattern MONITORS = Pattern.compile("-m|--mon[-_]host(?:=(.*))?");
+  private static final Pattern DEVICE = Pattern.compile("--device(?:=(.*))?");
+  private static final Pattern COOKIE = Pattern.compile("--cookie(?:=(.*))?");
   private static final Duration GROWING = Duration.ofSeconds(15);
 
   private final Path sys;
@@ -159,24 +161,41 @@ public final class NbdAttacher implements Attacher {
 
   /**
    * The command line of the process that serves a device; empty when none does. The kernel tells
-   * the first process also when another one has taken the device over.
+   * the first process also when another one has taken the device over, and when its number is
+   * another process's by now.
    */
   private List<String> server(Path block, String pid) {
-    List<String> first = Processes.commandLine(proc.resolve(pid));
-    if (isServer(first)) {
-      return first;
-    }
-    String device = "/dev/" + block.getFileName();
-    return Sysfs.in(proc, "[0-9]*").stream()
-        .map(Processes::commandLine)
-        .filter(words -> isServer(words) && words.contains("attach"))
-        .filter(words -> words.contains(device) || words.contains("--device=" + device))
-        .findFirst()
+    return serverAt(proc.resolve(pid), block, "map")
+        .or(
+            () ->
+                Sysfs.in(proc, "[0-9]*").stream()
+                    .flatMap(one -> serverAt(one, block, "attach").stream())
+                    .findFirst())
         .orElse(List.of());
   }
 
-  private static boolean isServer(List<String> words) {
-    return !words.isEmpty() && words.get(0).endsWith(PROGRAM);
+  /** The command line of a process of ours that was started so for a device. */
+  private static Optional<List<String>> serverAt(Path process, Path block, String action) {
+    return Optional.of(Processes.commandLine(process))
+        .filter(words -> !words.isEmpty() && words.get(0).endsWith(PROGRAM))
+        .filter(words -> words.contains(action) && isFor(block, words, action.equals("map")))
+        .filter(words -> Processes.isOurs(process));
+  }
+
+  /**
+   * Whether what a process was told is true of a device. The first one need not be told the device
+   * and its identifier, which are then made up; what took it over is told both.
+   */
+  private static boolean isFor(Path block, List<String> words, boolean first) {
+    Optional<String> identifier = Sysfs.text(block.resolve("backend")); // not of each kernel
+    Optional<ImageSpec> image = identifier.flatMap(NbdAttacher::spec);
+    String device = "/dev/" + block.getFileName();
+    return value(words, DEVICE).map(device::equals).orElse(first)
+        && (image.isPresent()
+            ? image.equals(served(words))
+            : identifier
+                .map(text -> value(words, COOKIE).map(text::equals).orElse(first))
+                .orElse(true));
   }
 
   /** The image that a process was started for, by whomever: the word behind the action. */
@@ -205,14 +224,19 @@ public final class NbdAttacher implements Attacher {
   }
 
   private static List<String> monitors(List<String> words) {
+    return value(words, MONITORS).map(NbdAttacher::addresses).orElse(List.of());
+  }
+
+  /** The value of an option: behind an equals sign, or the next word. */
+  private static Optional<String> value(List<String> words, Pattern name) {
     for (int i = 1; i < words.size(); i++) {
-      Matcher option = MONITORS.matcher(words.get(i));
+      Matcher option = name.matcher(words.get(i));
       if (option.matches()) {
         String value = option.group(1);
-        return addresses(value != null ? value : i + 1 < words.size() ? words.get(i + 1) : "");
+        return Optional.of(value != null ? value : i + 1 < words.size() ? words.get(i + 1) : "");
       }
     }
-    return List.of();
+    return Optional.empty();
   }
 
   /**

@@ -31,6 +31,19 @@ class AttachedDevicesTest {
     Files.writeString(file, text + "\n");
   }
 
+  private void process(int id, String line) throws IOException {
+    file("proc/" + id + "/cmdline", line.replace(' ', '\0') + "\0");
+    file("proc/" + id + "/status", Files.readString(Path.of("/proc/self/status")));
+  }
+
+  /** One that a pod has: its container counts its processes anew. */
+  private void processOfPod(int id, String line) throws IOException {
+    process(id, line);
+    Path status = sys.resolve("proc/" + id + "/status");
+    Files.writeString(
+        status, Files.readString(status).replaceFirst("(?m)^NSpid:.*$", "NSpid:\t" + id + "\t1"));
+  }
+
   private void krbd(int id, String pool, String namespace, String image, String snapshot)
       throws IOException {
     String folder = "bus/rbd/devices/" + id + "/";
@@ -97,9 +110,7 @@ class AttachedDevicesTest {
       throws IOException {
     file("block/nbd0/pid", "10");
     file("block/nbd0/backend", "rbd/csi-vol-1");
-    file(
-        "proc/10/cmdline",
-        "/usr/bin/rbd-nbd\0" + option.replace(' ', '\0') + "\0--id\0a\0map\0rbd/csi-vol-1\0");
+    process(10, "/usr/bin/rbd-nbd " + option + " --id a map rbd/csi-vol-1");
     AttachedDevice device = nbd().list().get(0);
     AttachRequest request = request("fsid", "10.0.0.1:6789", "10.0.0.9:6789");
     assertThat(nbd().isOf(device, request).isPresent()).isEqualTo(same);
@@ -131,7 +142,7 @@ class AttachedDevicesTest {
       throws IOException {
     file("block/nbd0/pid", "10");
     file("block/nbd0/backend", "rbd/csi-vol-1");
-    file("proc/10/cmdline", "rbd-nbd\0-m\0" + served + "\0map\0rbd/csi-vol-1\0");
+    process(10, "rbd-nbd -m " + served + " map rbd/csi-vol-1");
     AttachedDevice device = nbd().list().get(0);
     assertThat(nbd().isOf(device, request("fsid", configured)).isPresent()).isEqualTo(same);
   }
@@ -146,13 +157,13 @@ class AttachedDevicesTest {
   void nbdDevicesAreKnownByTheirIdentifierEvenWhenTheirProcessDied() throws IOException {
     file("block/nbd0/pid", "10");
     file("block/nbd0/backend", "rbd/csi-vol-1");
-    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    process(10, "/usr/bin/rbd-nbd map rbd/csi-vol-1 --try-netlink");
     file("block/nbd1/pid", "11");
     file("block/nbd1/backend", "rbd/ns/csi-vol-2");
     file("block/nbd2/size", "0"); // not in use
     file("block/nbd3/pid", "13"); // of the process that was killed, and another one took over
     file("block/nbd3/backend", "rbd/csi-vol-3");
-    file("proc/23/cmdline", "/usr/bin/rbd-nbd\0attach\0rbd/csi-vol-3\0--device\0/dev/nbd3\0");
+    process(23, "/usr/bin/rbd-nbd attach rbd/csi-vol-3 --device /dev/nbd3");
     assertThat(nbd().list())
         .containsExactlyInAnyOrder(
             new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true),
@@ -164,9 +175,9 @@ class AttachedDevicesTest {
   void nbdDevicesThatOthersMadeAreKnownByTheirProcess() throws IOException {
     file("block/nbd0/pid", "10");
     file("block/nbd0/backend", "212df00d-1cf0-449a-98c0-afc68a9f892d");
-    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0--id\0admin\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    process(10, "/usr/bin/rbd-nbd --id admin map rbd/csi-vol-1 --try-netlink");
     file("block/nbd1/pid", "11"); // a process of another program has the number by now
-    file("proc/11/cmdline", "/bin/sh\0map\0rbd/csi-vol-9\0");
+    process(11, "/bin/sh map rbd/csi-vol-9");
     assertThat(nbd().list()).containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true));
   }
 
@@ -176,14 +187,53 @@ class AttachedDevicesTest {
     file("block/nbd0/backend", "0001-0011-cluster-0000000000000002-volume");
     file("block/nbd1/pid", "11"); // of a kernel that keeps no identifier
     file("block/nbd2/pid", "12"); // of another program
-    file("proc/12/cmdline", "qemu-nbd\0--connect=/dev/nbd2\0");
+    process(12, "qemu-nbd --connect=/dev/nbd2");
     file("block/nbd3/pid", "13"); // taken over
-    file("proc/23/cmdline", "/usr/bin/rbd-nbd\0attach\0rbd/csi-vol-3\0--device\0/dev/nbd3\0");
+    process(23, "/usr/bin/rbd-nbd attach rbd/csi-vol-3 --device /dev/nbd3");
     file("block/nbd4/size", "0"); // not in use
     file("block/sda/pid", "14");
     assertThat(List.of("nbd0", "nbd1", "nbd2", "nbd3", "nbd4", "sda"))
         .filteredOn(name -> nbd().isDead(Path.of("/dev", name)))
         .containsExactly("nbd0", "nbd1");
+  }
+
+  /** The number of the process that died is one of another device by now. */
+  @Test
+  void anNbdDeviceIsNotAliveBecauseOfTheProcessOfAnotherOne() throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    process(10, "/usr/bin/rbd-nbd map rbd/csi-vol-9 --try-netlink --cookie=rbd/csi-vol-9");
+    file("block/nbd1/pid", "11"); // ceph-csi's
+    file("block/nbd1/backend", "0001-0011-cluster-0000000000000002-volume");
+    process(11, "/usr/bin/rbd-nbd map rbd/csi-vol-8 --cookie=0001-another");
+    file("block/nbd2/pid", "12"); // of a kernel that keeps no identifier
+    process(12, "/usr/bin/rbd-nbd attach rbd/csi-vol-7 --device /dev/nbd9");
+    assertThat(nbd().list())
+        .containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), false));
+  }
+
+  @Test
+  void whatTookAnNbdDeviceOverTellsItsImageWhenItHasTheIdentifier() throws IOException {
+    String attach = "/usr/bin/rbd-nbd attach rbd/csi-vol-1 --device=/dev/nbd0";
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "0001-0011-cluster-0000000000000002-volume");
+    process(20, attach);
+    process(21, attach + " --cookie=0001-another");
+    assertThat(nbd().list()).isEmpty();
+    process(22, attach + " --cookie 0001-0011-cluster-0000000000000002-volume");
+    assertThat(nbd().list()).containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true));
+  }
+
+  @Test
+  void aProcessOfAPodServesNoNbdDeviceWhateverItIsCalled() throws IOException {
+    file("block/nbd0/pid", "10");
+    file("block/nbd0/backend", "rbd/csi-vol-1");
+    processOfPod(10, "/usr/bin/rbd-nbd -m 10.0.0.1 map rbd/csi-vol-1 --cookie=rbd/csi-vol-1");
+    file("block/nbd1/pid", "11");
+    processOfPod(21, "rbd-nbd attach rbd/csi-vol-3 --device=/dev/nbd1 -m 10.0.0.1");
+    AttachedDevice dead = new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), false);
+    assertThat(nbd().list()).containsExactly(dead);
+    assertThat(nbd().isOf(dead, request("fsid", "10.0.0.1"))).isEmpty();
   }
 
   @Test
@@ -202,7 +252,7 @@ class AttachedDevicesTest {
   void anNbdDeviceWhoseFileSystemIsNotGoneIsNotTakenAway(String kind) throws IOException {
     file("block/nbd0/pid", "10");
     file("block/nbd0/backend", "rbd/csi-vol-1");
-    file("proc/10/cmdline", "/usr/bin/rbd-nbd\0map\0rbd/csi-vol-1\0--try-netlink\0");
+    process(10, "/usr/bin/rbd-nbd map rbd/csi-vol-1 --try-netlink");
     Files.createDirectories(sys.resolve("fs").resolve(kind).resolve("nbd0"));
     assertThatThrownBy(() -> nbd().detach(IMAGE, ""))
         .isInstanceOfSatisfying(
