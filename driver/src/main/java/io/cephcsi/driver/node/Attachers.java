@@ -99,6 +99,9 @@ public record Attachers(List<Attacher> all) {
     if (!mount.isDevice() && mount.device().startsWith(NO_DEVICE)) {
       return false; // whatever its source says
     }
+    if (mount.isGone()) {
+      return device.getName(1).toString().matches("(loop|nbd|rbd)[0-9]+"); // whose it was then
+    }
     return byDevice(device).isPresent()
         || isDead(device)
         || isUnserved(device)

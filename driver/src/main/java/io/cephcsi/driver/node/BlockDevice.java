@@ -155,6 +155,29 @@ public record BlockDevice(Path path, String number) {
     }
   }
 
+  /**
+   * Requires that no device is still bound that had its name and is gone: through such a bind one
+   * reads and writes this one.
+   *
+   * @throws VolumeException FAILED_PRECONDITION naming a place
+   */
+  void requireNoBindOfEarlier(MountTable table) {
+    String name = name();
+    table.all().stream()
+        .filter(mount -> mount.isGone(name))
+        .findFirst()
+        .ifPresent(
+            mount -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "a device that had the name "
+                      + path
+                      + " before, and was taken away by others, is still at "
+                      + mount.target()
+                      + ": unpublish or unstage that volume first");
+            });
+  }
+
   private String attribute(String name) {
     try {
       return new String(Files.readAllBytes(sysfs().resolve(name)), UTF_8).strip();

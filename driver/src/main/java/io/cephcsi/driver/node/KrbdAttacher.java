@@ -67,7 +67,7 @@ public final class KrbdAttacher implements Attacher {
     Optional<AttachedDevice> present = find(request);
     if (present.isPresent()) {
       if (BlockDevice.require(present.get().device()).isReadOnly() == request.readOnly()) {
-        return present.get();
+        return alone(present.get());
       }
       detach(request.image(), "");
     }
@@ -81,12 +81,20 @@ public final class KrbdAttacher implements Attacher {
       map = map.with("--read-only");
     }
     map.with("--").with(Argument.image(request.image())).run();
-    return find(request)
-        .orElseThrow(
-            () ->
-                new CommandException(
-                    "rbd mapped " + request.image() + ", but the kernel has no device of it",
-                    CommandException.NO_EXIT_CODE));
+    AttachedDevice device =
+        find(request)
+            .orElseThrow(
+                () ->
+                    new CommandException(
+                        "rbd mapped " + request.image() + ", but the kernel has no device of it",
+                        CommandException.NO_EXIT_CODE));
+    return alone(device);
+  }
+
+  /** The kernel gives the numbers of devices that are gone to others, whoever has those bound. */
+  private static AttachedDevice alone(AttachedDevice device) {
+    BlockDevice.require(device.device()).requireNoBindOfEarlier(MountTable.read());
+    return device;
   }
 
   private Optional<AttachedDevice> find(AttachRequest request) {

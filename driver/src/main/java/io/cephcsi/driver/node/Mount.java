@@ -47,9 +47,22 @@ public record Mount(
     return fsType.equals("devtmpfs");
   }
 
-  /** The device that a file system is on, or that is bound. */
+  /**
+   * Whether the node of a device is bound that is gone: another device may have its name and number
+   * by now, and is what the bind shows then.
+   */
+  boolean isGone() {
+    return isDevice() && root.endsWith(REMOVED);
+  }
+
+  /** Whether it is bound as a device that had such a node and is gone. */
+  boolean isGone(String name) {
+    return isDevice() && root.equals("/" + name + REMOVED);
+  }
+
+  /** The device that a file system is on, or that is bound; a path of no device if it is gone. */
   Path blockDevice() {
-    return Path.of(isDevice() ? "/dev" + root.replace(REMOVED, "") : source);
+    return Path.of(isDevice() ? "/dev" + root : source);
   }
 
   /** Whether both show the same part of the same file system. */

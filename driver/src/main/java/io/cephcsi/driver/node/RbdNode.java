@@ -159,7 +159,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
 
   @Override
   public boolean isDead(Mount mount) {
-    return isOurs(mount) && attachers.isDead(mount.blockDevice());
+    return isOurs(mount) && (mount.isGone() || attachers.isDead(mount.blockDevice()));
   }
 
   @Override

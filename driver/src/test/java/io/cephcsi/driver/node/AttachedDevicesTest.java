@@ -246,6 +246,44 @@ class AttachedDevicesTest {
         .containsExactly("rbd1");
   }
 
+  /** Whoever took it away did not unpublish the volume, and another image has its name by now. */
+  @Test
+  void aBindOfADeviceThatIsGoneIsNotOneOfItsSuccessor() throws IOException {
+    krbd(0, "rbd", "", "csi-vol-1", "-");
+    Attachers attachers = new Attachers(List.of(krbd(), nbd()));
+    MountTable table =
+        MountTable.parse(
+            """
+            31 22 0:6 /rbd0 /pods/new rw - devtmpfs devtmpfs rw
+            32 22 0:6 /rbd0//deleted /pods/old rw - devtmpfs devtmpfs rw
+            33 22 0:6 /loop0//deleted /pods/other rw - devtmpfs devtmpfs rw
+            34 22 0:6 /sda//deleted /mnt rw - devtmpfs devtmpfs rw
+            """);
+    Mount old = table.at(Path.of("/pods/old")).orElseThrow();
+    assertThat(table.all()).extracting(Mount::isGone).containsExactly(false, true, true, true);
+    assertThat(attachers.byDevice(Path.of("/dev/rbd0"))).isPresent();
+    assertThat(attachers.byDevice(old.blockDevice())).isEmpty();
+    assertThat(table.all())
+        .filteredOn(attachers::isOurs)
+        .extracting(Mount::target)
+        .containsExactly(Path.of("/pods/new"), Path.of("/pods/old"), Path.of("/pods/other"));
+  }
+
+  @Test
+  void aDeviceIsNotUsedWhileAnEarlierOneOfItsNameIsBound() {
+    Path any = Sysfs.in(Path.of("/sys/dev/block"), "*").get(0);
+    BlockDevice device = new BlockDevice(Path.of("/dev/it"), any.getFileName().toString());
+    String bind = "32 22 0:6 /%s//deleted /pods/old rw - devtmpfs devtmpfs rw";
+    device.requireNoBindOfEarlier(MountTable.parse(String.format(bind, device.name() + "1")));
+    assertThatThrownBy(
+            () ->
+                device.requireNoBindOfEarlier(MountTable.parse(String.format(bind, device.name()))))
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+        .hasMessageContaining("/pods/old");
+  }
+
   /** The kernel has it until the last byte is written, long after it is mounted nowhere. */
   @ParameterizedTest
   @ValueSource(strings = {"ext4", "xfs"})
