@@ -140,6 +140,7 @@ final class CloneBounds implements AutoCloseable {
   }
 
   private void flattenClones(IoContext io, String imageId, List<Long> snapshots) {
+    ImageLink parent = new ImageLink(io.poolId(), io.namespace(), imageId);
     for (HeaderSnapshot snapshot : ImageHeader.snapshots(io, imageId, snapshots)) {
       if (snapshot.namespace() != SnapshotNamespace.TRASH) {
         continue; // it would stay without its clones, too
@@ -147,18 +148,28 @@ final class CloneBounds implements AutoCloseable {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot.id())) {
         boolean here = child.poolId() == io.poolId() && child.namespace().equals(io.namespace());
         if (here) {
-          flattenById(io, child.imageId());
+          flattenClone(io, child.imageId(), parent);
         } else {
           try (IoContext other = io.cluster().openPool(child.poolId(), child.namespace())) {
-            flattenById(other, child.imageId());
+            flattenClone(other, child.imageId(), parent);
           }
         }
       }
     }
   }
 
-  private void flattenById(IoContext io, String imageId) {
-    ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
+  /** The parent's list may name any image of any pool; the clone itself tells whose it is. */
+  private void flattenClone(IoContext io, String imageId, ImageLink parent) {
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.flatMap(ImageHeader::parent).filter(parent::equals).isPresent()) {
+      ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
+    } else if (header.isPresent()) {
+      LOG.warn(
+          "image {} of pool {} is not flattened: it is listed as a clone of {}, and is none",
+          imageId,
+          io.pool(),
+          parent);
+    }
   }
 
   private void flattenNow(IoContext io, String name) {

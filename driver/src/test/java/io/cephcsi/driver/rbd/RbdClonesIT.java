@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
@@ -380,6 +381,56 @@ class RbdClonesIT {
           .atMost(PoolState.MANAGER_TIME)
           .ignoreExceptions()
           .untilAsserted(() -> bounded.delete(source.getVolumeId()));
+    }
+    deleteSourceAndAwaitNothing();
+  }
+
+  /** Who may write to a pool could have the driver flatten clones in any other. */
+  @Test
+  void whatAListOfClonesNamesFalselyIsNotFlattened() {
+    String other = CLUSTER.otherPool();
+    String origin = other + "/origin-" + UUID.randomUUID();
+    String victim = "victim-" + UUID.randomUUID();
+    CLUSTER.rbd("create", origin, "--size", "8M");
+    CLUSTER.rbd("snap", "create", origin + "@one", "--no-progress");
+    CLUSTER.rbd("clone", "--rbd-default-clone-format=2", origin + "@one", other + "/" + victim);
+    List<Snapshot> taken = new ArrayList<>(List.of(snapshot));
+    for (int i = 0; i < 3; i++) {
+      taken.add(driver.snapshot(name + "-" + i, source.getVolumeId()));
+    }
+    PoolState others = new PoolState(CLUSTER, other);
+    ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+    String id = POOL.info(TestDriver.image(source)).path("id").asText();
+    long second;
+    List<ImageLink> listed;
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd");
+        var there = cluster.openPool(other)) {
+      second = ImageHeader.read(io, id).orElseThrow().snapshotIds().get(2);
+      listed = ImageHeader.children(io, id, second);
+      List<ImageLink> clones = new ArrayList<>(listed);
+      clones.add(new ImageLink(there.poolId(), "", others.info(victim).path("id").asText()));
+      headers.clones(id, second, clones);
+    }
+    try (TestDriver bounded =
+        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 450, 3), ImageLabels.NONE)) {
+      taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
+      Awaitility.await("the clone of the oldest snapshot, which comes after the forged list")
+          .atMost(PoolState.MANAGER_TIME)
+          .until(() -> depth(image(snapshot)) == 0);
+    }
+    assertThat(others.info(victim).has("parent")).isTrue();
+    assertThat(CLUSTER.ceph("rbd", "task", "list")).doesNotContain(victim);
+
+    headers.clones(id, second, listed);
+    CLUSTER.rbd("rm", other + "/" + victim, "--no-progress");
+    CLUSTER.rbd("snap", "rm", origin + "@one", "--no-progress");
+    CLUSTER.rbd("rm", origin, "--no-progress");
+    for (Snapshot one : taken) { // an image that is being flattened is in use
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .ignoreExceptions()
+          .untilAsserted(() -> driver.deleteSnapshot(one.getSnapshotId()));
     }
     deleteSourceAndAwaitNothing();
   }

@@ -1,0 +1,84 @@
+package io.cephcsi.driver.testing;
+
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapPage;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.GroupLink;
+import io.cephcsi.bindings.rbd.GroupMember;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.testing.TestCluster;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * What somebody who may write to a pool can put into the headers there.
+ *
+ * @param cluster the cluster
+ * @param pool the pool
+ */
+public record ForgedHeaders(TestCluster cluster, String pool) {
+  private void write(String object, ClassCall call) {
+    try (RadosCluster connection = cluster.connect();
+        IoContext io = connection.openPool(pool);
+        WriteOperation write = new WriteOperation()) {
+      call.addTo(write);
+      io.operate(object, write);
+    }
+  }
+
+  private static ClassCall call(String method) {
+    return ClassCall.of("rbd", method);
+  }
+
+  /** Lists clones of a snapshot, and no others, also of one in the trash namespace. */
+  public void clones(String imageId, long snapshotId, List<ImageLink> clones) {
+    ClassCall list = ClassCall.content().u32(clones.size());
+    for (ImageLink clone : clones) {
+      ClassCall content = ClassCall.content().u64(clone.poolId()).string(clone.imageId());
+      list.structure(1, 1, content.string(clone.namespace()));
+    }
+    String key = String.format(Locale.ROOT, "snap_children_%016x", snapshotId);
+    new Omaps(cluster, pool, "").set("rbd_header." + imageId, key, list.input());
+  }
+
+  /** Lists an image in a group. */
+  public void member(String groupId, GroupMember member) {
+    ClassCall image = ClassCall.content().string(member.imageId()).u64(member.poolId());
+    ClassCall status = ClassCall.content().structure(1, 1, image).u8(0);
+    write("rbd_group_header." + groupId, call("group_image_set").structure(1, 1, status));
+  }
+
+  /** Takes an image off the list of a group. */
+  public void noMember(String groupId, GroupMember member) {
+    ClassCall image = ClassCall.content().string(member.imageId()).u64(member.poolId());
+    write("rbd_group_header." + groupId, call("group_image_remove").structure(1, 1, image));
+  }
+
+  /** Has an image say that it is in a group, or no more. */
+  public void link(boolean linked, String imageId, GroupLink link) {
+    write(
+        "rbd_header." + imageId,
+        call(linked ? "image_group_add" : "image_group_remove")
+            .structure(1, 1, ClassCall.content().u64(link.poolId()).string(link.groupId())));
+  }
+
+  /** Makes an image that has the header and the id of one in another pool. */
+  public void twin(String name, String otherPool, String imageId) {
+    try (RadosCluster connection = cluster.connect();
+        IoContext from = connection.openPool(otherPool);
+        IoContext io = connection.openPool(pool);
+        ReadOperation read = new ReadOperation();
+        WriteOperation header = new WriteOperation();
+        WriteOperation id = new WriteOperation()) {
+      ReadOperation.Result<OmapPage> page = read.omapGetVals("", "", 1000);
+      from.operate("rbd_header." + imageId, read);
+      io.operate("rbd_header." + imageId, header.create().omapSet(page.get().values()));
+      call("set_id").string(imageId).addTo(id.create());
+      io.operate("rbd_id." + name, id);
+    }
+    write("rbd_directory", call("dir_add_image").string(name).string(imageId));
+  }
+}
