@@ -17,7 +17,6 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -135,16 +134,20 @@ record GroupSnapshotMaker(GroupSnapshotRemoval removal, GroupMembers members, Im
     return group().group();
   }
 
+  /** A volume's header may name any group of any pool, and that group's list any image of any. */
   private Optional<RbdGroup> common(GroupLink link, List<GroupedVolume> volumes) {
-    RbdPool pool = new RbdPool(group().lease().rbdPool(link.poolId()));
+    RbdPool pool = group().pool();
+    long poolId = pool.io().poolId();
+    if (link.poolId() != poolId) {
+      return Optional.empty();
+    }
     Set<String> wanted =
         volumes.stream().map(GroupedVolume::imageId).collect(Collectors.toUnmodifiableSet());
-    Set<String> there =
-        new HashSet<>(
-            GroupHeader.images(pool.io(), link.groupId()).stream()
-                .map(GroupMember::imageId)
-                .toList());
-    return there.equals(wanted)
+    List<GroupMember> there = GroupHeader.images(pool.io(), link.groupId());
+    boolean same =
+        there.stream().allMatch(member -> member.poolId() == poolId)
+            && wanted.equals(there.stream().map(GroupMember::imageId).collect(Collectors.toSet()));
+    return same
         ? GroupHeader.name(pool.io(), link.groupId())
             .filter(name -> !members.isForSnapshot(pool.io(), name))
             .map(pool::group)

@@ -5,7 +5,10 @@ import static io.cephcsi.driver.testing.TestGroupSnapshots.ids;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.GroupLink;
+import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
@@ -17,6 +20,7 @@ import io.cephcsi.driver.rbd.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.RbdSettings;
 import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
 import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
@@ -51,6 +55,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** CSI GroupController over the socket. */
 class GroupSnapshotIT extends ConformanceCase {
@@ -139,6 +145,36 @@ class GroupSnapshotIT extends ConformanceCase {
     }
     CLUSTER.rados("-p", "rbd", "rmxattr", object, mark);
     deleteGroup(taken);
+    driver.delete(volume.getVolumeId());
+  }
+
+  /** Who may write to a pool chooses the ids of images there, and which group they name. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aGroupThatHasOtherImagesOfTheSameIdsIsNotSnapshotted(boolean groupThere) {
+    String other = CLUSTER.otherPool();
+    Volume volume = create();
+    String id = POOL.info(TestDriver.image(volume)).path("id").asText();
+    String twin = "twin-" + UUID.randomUUID();
+    new ForgedHeaders(CLUSTER, other).twin(twin, "rbd", id);
+    String name = "group-" + UUID.randomUUID();
+    String group = (groupThere ? other : "rbd") + "/" + name;
+    CLUSTER.rbd("group", "create", group);
+    CLUSTER.rbd("group", "image", "add", group, other + "/" + twin);
+    GroupLink link;
+    try (RadosCluster connection = CLUSTER.connect();
+        IoContext io = connection.openPool(other)) {
+      link = ImageHeader.read(io, id).flatMap(ImageHeader::group).orElseThrow();
+    }
+    ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+    headers.link(true, id, link);
+    refused(Code.FAILED_PRECONDITION, group, request("gs-" + newName(), volume.getVolumeId()));
+    assertThat(CLUSTER.rbd("group", "snap", "ls", group, "--format", "json").strip())
+        .isEqualTo("[]");
+    assertThat(new PoolState(CLUSTER, other).snapshots(twin)).isEmpty();
+    headers.link(false, id, link);
+    CLUSTER.rbd("group", "rm", group);
+    CLUSTER.rbd("rm", other + "/" + twin, "--no-progress");
     driver.delete(volume.getVolumeId());
   }
 
