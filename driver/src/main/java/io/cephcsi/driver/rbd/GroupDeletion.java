@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.rbd.GroupLink;
 import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.bindings.rbd.ImageHeader;
@@ -88,18 +89,28 @@ final class GroupDeletion {
 
   /**
    * The members that really are in the group, or whose deletion with it has begun before. What a
-   * half-made group only meant to have stays.
+   * half-made group only meant to have stays, and so does what is in another pool.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if a volume of another pool is in the group
    */
   private List<OpenVolume> ours(String groupId) {
     List<OpenVolume> ours = new ArrayList<>();
+    long poolId = group.pool().io().poolId();
     for (VolumeId id : group.entry().members()) {
       Optional<OpenVolume> volume = volumes.find(id, group.lease());
       Optional<GroupedVolume> grouped = volume.flatMap(GroupedVolume::of);
-      boolean inOther = grouped.map(GroupedVolume::header).flatMap(ImageHeader::group).isPresent();
-      if (grouped.isPresent() && grouped.get().isIn(groupId)) {
-        ours.add(volume.get());
+      Optional<GroupLink> link = grouped.map(GroupedVolume::header).flatMap(ImageHeader::group);
+      boolean isIn = link.equals(Optional.of(new GroupLink(poolId, groupId)));
+      boolean here = id.location() == poolId;
+      if (isIn && !here) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume " + id + " is in another pool than its group: take it out first");
+      } else if (isIn) {
+        ours.add(volume.orElseThrow());
       } else if (volume.isPresent()
-          && !inOther
+          && here
+          && link.isEmpty()
           && AttachmentJournal.isBeingDeleted(volume.get().entry())) {
         ours.add(volume.get());
       } else if (volume.isPresent()) {

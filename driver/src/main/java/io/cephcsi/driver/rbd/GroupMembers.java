@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.GroupHeader;
+import io.cephcsi.bindings.rbd.GroupLink;
 import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageHeader;
@@ -185,7 +186,7 @@ final class GroupMembers {
   /** What a process died over while it put images in; librbd completes it. */
   private static Set<String> halfAttached(RbdGroup group, String groupId) {
     return GroupHeader.images(group.pool().io(), groupId).stream()
-        .filter(image -> !image.attached())
+        .filter(image -> !image.attached() && image.poolId() == group.pool().io().poolId())
         .map(GroupMember::imageId)
         .collect(Collectors.toUnmodifiableSet());
   }
@@ -199,10 +200,7 @@ final class GroupMembers {
       addImage(group, candidate);
     } catch (CephException.AlreadyExists e) {
       boolean here =
-          ImageHeader.read(candidate.volume().pool().io(), candidate.imageId())
-              .flatMap(ImageHeader::group)
-              .filter(link -> link.groupId().equals(groupId))
-              .isPresent();
+          GroupedVolume.of(candidate.volume()).filter(now -> now.isIn(groupId)).isPresent();
       if (!here) {
         throw new VolumeException(
             Reason.FAILED_PRECONDITION,
@@ -232,16 +230,21 @@ final class GroupMembers {
 
   /**
    * Takes all images out but those of some volumes, also images that are gone, and puts those in
-   * that another driver took out.
+   * that another driver took out. The group's list may name any image of any pool: one that is in
+   * another group by its own header stays.
    *
-   * @param detached gets those that were taken out, also when this fails
+   * @param detached gets those that were in the group and were taken out, also when this fails
    * @return whether any was put in or taken out
    */
   boolean settle(
       RbdGroup group, String groupId, List<GroupedVolume> staying, List<GroupMember> detached) {
     List<GroupMember> images = GroupHeader.images(group.pool().io(), groupId);
+    long own = group.pool().io().poolId(); // and that of the volumes
     Set<String> present =
-        images.stream().map(GroupMember::imageId).collect(Collectors.toUnmodifiableSet());
+        images.stream()
+            .filter(image -> image.poolId() == own)
+            .map(GroupMember::imageId)
+            .collect(Collectors.toUnmodifiableSet());
     boolean changed = false;
     for (GroupedVolume member : staying) {
       if (!present.contains(member.imageId())) {
@@ -251,12 +254,23 @@ final class GroupMembers {
     }
     Set<String> stay =
         staying.stream().map(GroupedVolume::imageId).collect(Collectors.toUnmodifiableSet());
+    GroupLink here = new GroupLink(own, groupId);
     for (GroupMember image : images) {
-      if (!stay.contains(image.imageId())) {
-        detach(group, poolOf(group, image), image.imageId());
-        detached.add(image);
-        changed = true;
+      if (image.poolId() == own && stay.contains(image.imageId())) {
+        continue;
       }
+      RbdPool pool = poolOf(group, image);
+      Optional<GroupLink> in =
+          ImageHeader.read(pool.io(), image.imageId()).flatMap(ImageHeader::group);
+      if (in.isPresent() && !in.get().equals(here)) {
+        LOG.warn("{} is listed in group {} and is in another: it stays", image, group.name());
+        continue;
+      }
+      detach(group, pool, image.imageId());
+      if (in.isPresent()) {
+        detached.add(image);
+      }
+      changed = true;
     }
     return changed;
   }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.rbd.GroupLink;
 import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeId;
@@ -24,9 +25,10 @@ record GroupedVolume(OpenVolume volume, String imageId, ImageHeader header) {
     return volume.id();
   }
 
-  /** Whether its image is in a group. */
+  /** Whether its image is in a group of its own pool, where the driver's groups are. */
   boolean isIn(String groupId) {
-    return header.group().filter(link -> link.groupId().equals(groupId)).isPresent();
+    GroupLink wanted = new GroupLink(volume.pool().io().poolId(), groupId);
+    return header.group().filter(wanted::equals).isPresent();
   }
 
   /** The volume as answers have it. */

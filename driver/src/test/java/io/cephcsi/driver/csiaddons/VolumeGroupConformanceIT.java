@@ -6,9 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.GroupHeader;
+import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.rbd.RbdGroups;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroups;
 import io.cephcsi.driver.volume.VolumeId;
@@ -29,6 +32,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -186,8 +190,7 @@ class VolumeGroupConformanceIT extends GroupCase {
       assertThat(groups.get(group.getVolumeGroupId())).isEqualTo(group);
       groups.delete(group.getVolumeGroupId());
       assertThat(
-              new io.cephcsi.driver.testing.PoolState(CLUSTER, CLUSTER.otherPool())
-                  .keys("csi.groups." + driver.instanceId()))
+              new PoolState(CLUSTER, CLUSTER.otherPool()).keys("csi.groups." + driver.instanceId()))
           .isEmpty();
     }
 
@@ -465,6 +468,44 @@ class VolumeGroupConformanceIT extends GroupCase {
       }
     }
 
+    /** Who may write to a pool may list images of any other in a group there. */
+    @Test
+    void imagesThatAreListedFalselyAreNotTouched() {
+      String other = CLUSTER.otherPool();
+      PoolState others = new PoolState(CLUSTER, other);
+      String theirs = other + "/" + newName();
+      Map<String, String> images = new TreeMap<>(); // by id, as a group lists them
+      for (int i = 0; i < 2; i++) {
+        String image = "image-" + UUID.randomUUID();
+        CLUSTER.rbd("create", other + "/" + image, "--size", "8M");
+        images.put(others.info(image).path("id").asText(), image);
+      }
+      String free = images.values().iterator().next();
+      String grouped = List.copyOf(images.values()).get(1);
+      CLUSTER.rbd("group", "create", theirs);
+      CLUSTER.rbd("group", "image", "add", theirs, other + "/" + grouped);
+      ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+      List<GroupMember> listed;
+      String groupId;
+      try (var cluster = CLUSTER.connect();
+          var io = cluster.openPool("rbd");
+          var there = cluster.openPool(other)) {
+        groupId = GroupHeader.id(io, TestGroups.rbdGroup(group)).orElseThrow();
+        long poolId = there.poolId();
+        listed = images.keySet().stream().map(i -> new GroupMember(poolId, i, true)).toList();
+      }
+      listed.forEach(member -> headers.member(groupId, member));
+      assertThat(TestGroups.members(groups.modify(id, b, c))).containsExactlyInAnyOrder(b, c);
+      assertThat(CLUSTER.rbd("group", "image", "ls", theirs).strip())
+          .isEqualTo(other + "/" + grouped);
+      headers.noMember(groupId, listed.get(1));
+      assertMembers(b, c);
+      CLUSTER.rbd("rm", other + "/" + free, "--no-progress");
+      CLUSTER.rbd("group", "rm", theirs);
+      CLUSTER.rbd("rm", other + "/" + grouped, "--no-progress");
+      deleteAll();
+    }
+
     @Test
     void aVolumeThatIsBeingDeletedIsNotGrouped() {
       CLUSTER.rados(
@@ -499,6 +540,35 @@ class VolumeGroupConformanceIT extends GroupCase {
           .doesNotContain(TestGroups.journalObject(group.getVolumeGroupId()))
           .doesNotContain("csi.volume." + TestGroups.uuid(a));
       groups.delete(group.getVolumeGroupId());
+    }
+
+    /** Who may write to a pool may record volumes of any other as members of a group there. */
+    @Test
+    void volumesOfAnotherPoolStay() {
+      String other = CLUSTER.otherPool();
+      Volume theirs =
+          driver
+              .controller()
+              .createVolume(
+                  driver.createRequest(newName(), 16 * MIB).putParameters("pool", other).build())
+              .getVolume();
+      String image = other + "/" + TestDriver.image(theirs);
+      String entry = "csi.volume." + TestGroups.uuid(theirs.getVolumeId());
+      String a = newVolume();
+      VolumeGroup group = groups.create(newName(), a);
+      String id = group.getVolumeGroupId();
+      Omaps omaps = new Omaps(CLUSTER, "rbd", "");
+      omaps.set(TestGroups.journalObject(id), theirs.getVolumeId(), "");
+      CLUSTER.rbd("group", "image", "add", "rbd/" + TestGroups.rbdGroup(group), image);
+      assertRefused("another pool", id);
+      assertThat(exists(a)).isTrue();
+      CLUSTER.rbd("group", "image", "rm", "rbd/" + TestGroups.rbdGroup(group), image);
+      CLUSTER.rados(
+          "-p", other, "setomapval", entry, "csi.java.deleting", "2026-01-01T00:00:00Z x");
+      groups.delete(id);
+      assertThat(exists(a)).isFalse();
+      assertThat(new PoolState(CLUSTER, other).images()).contains(TestDriver.image(theirs));
+      driver.delete(theirs.getVolumeId());
     }
 
     @Test
