@@ -101,7 +101,9 @@ record GroupStanding(Kind kind, RbdPool pool, String group, Optional<OpenGroup> 
     } else if (standing.kind() == Kind.VANISHED) {
       LOG.info("image {} was left in group {}, which is gone", imageId, link.get().groupId());
       GroupHeader.forget(volume.pool().io(), imageId, link.get());
-      GroupHeader.removeRemnant(standing.pool.io(), link.get().groupId());
+      if (link.get().poolId() == volume.pool().io().poolId()) { // the header may name any pool
+        GroupHeader.removeRemnant(standing.pool.io(), link.get().groupId());
+      }
     } else {
       standing.detach(volume.pool(), imageId);
     }
