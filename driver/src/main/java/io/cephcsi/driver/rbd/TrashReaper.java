@@ -11,8 +11,10 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -32,6 +34,7 @@ import org.slf4j.LoggerFactory;
 final class TrashReaper {
   private static final Logger LOG = LoggerFactory.getLogger(TrashReaper.class);
   private static final int MAX_GENERATIONS = 64;
+  private static final int MAX_CLONES = 1000; // that are looked at for one image
   private static final int MARKS = 64; // after so many images old marks are looked for
 
   /**
@@ -64,7 +67,7 @@ final class TrashReaper {
       if (reaped.incrementAndGet() % MARKS == 0) {
         DeletedImages.removeOldMarks(io);
       }
-      reap(io, entry.get(), later);
+      reap(io, entry.get(), 0, later);
     } else if (new RbdPool(io).trashEntry(imageId).isPresent()) {
       LOG.warn(
           "image {} stays in the trash of {}: somebody else put it there, or it is deferred; if"
@@ -74,8 +77,9 @@ final class TrashReaper {
     }
   }
 
-  private void reap(IoContext io, TrashEntry entry, Later later) {
+  private void reap(IoContext io, TrashEntry entry, int generation, Later later) {
     String imageId = entry.id();
+    Set<ImageLink> clones = new HashSet<>();
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.isPresent()) {
       OwnSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
@@ -84,7 +88,7 @@ final class TrashReaper {
         return;
       }
       OwnSnapshots.remove(io, imageId, snapshots.own());
-      if (!childrenGo(io, imageId, header.get(), 0)) {
+      if (!childrenGo(io, imageId, header.get(), 0, clones)) {
         LOG.debug("image {} stays in the trash: clones need it", imageId);
         if (isTemporary(entry)) {
           later.look(io, imageId);
@@ -92,7 +96,7 @@ final class TrashReaper {
         return;
       }
     }
-    if (!removeWithClones(io, imageId, header, later)) {
+    if (!removeWithClones(io, imageId, header, clones, later) || generation == MAX_GENERATIONS) {
       return;
     }
     header
@@ -103,7 +107,7 @@ final class TrashReaper {
                     io,
                     parent,
                     place -> {
-                      reapIfDeleted(place, parent.imageId(), later);
+                      reapIfDeleted(place, parent.imageId(), generation + 1, later);
                       return null;
                     }));
   }
@@ -122,14 +126,18 @@ final class TrashReaper {
 
   /** As {@link #reap}, of an image that perhaps is no deleted one, and then stays. */
   void reapIfDeleted(IoContext io, String imageId, Later later) {
-    deleted.findForgotten(io, imageId).ifPresent(entry -> reap(io, entry, later));
+    reapIfDeleted(io, imageId, 0, later);
+  }
+
+  private void reapIfDeleted(IoContext io, String imageId, int generation, Later later) {
+    deleted.findForgotten(io, imageId).ifPresent(entry -> reap(io, entry, generation, later));
   }
 
   /** As {@link #reapIfDeleted}; what a call still works on, or failed to forget, may go later. */
   void reapOrWait(IoContext io, String imageId, Later later) {
     Optional<TrashEntry> forgotten = deleted.findForgotten(io, imageId);
     if (forgotten.isPresent()) {
-      reap(io, forgotten.get(), later);
+      reap(io, forgotten.get(), 0, later);
     } else if (DeletedImages.find(io, imageId).isPresent()) {
       later.look(io, imageId);
     }
@@ -141,7 +149,7 @@ final class TrashReaper {
     for (TrashEntry entry : deleted.allForgotten(io)) {
       LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
       try {
-        reap(io, entry, later);
+        reap(io, entry, 0, later);
       } catch (CephException.TimedOut | CephException.Blocklisted e) {
         throw e;
       } catch (CephException e) { // of this image; others can go
@@ -155,21 +163,29 @@ final class TrashReaper {
    * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
    * their removal yet, and a task before theirs would fail and be repeated much later.
    *
+   * @param clones those that were looked at, of all generations; loses those that are removed
    * @return whether it is gone, or the manager has the task
    */
   private boolean removeWithClones(
-      IoContext io, String imageId, Optional<ImageHeader> header, Later later) {
+      IoContext io,
+      String imageId,
+      Optional<ImageHeader> header,
+      Set<ImageLink> clones,
+      Later later) {
     if (requested.getIfPresent(imageId) != null) {
       return true;
     }
     for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        if (!clones.remove(child)) {
+          continue;
+        }
         at(
             io,
             child,
             place -> {
               DeletedImages.find(place, child.imageId())
-                  .ifPresent(clone -> removeClone(place, clone, later));
+                  .ifPresent(clone -> removeClone(place, clone, clones, later));
               return null;
             });
       }
@@ -177,14 +193,14 @@ final class TrashReaper {
     return remove(io, imageId, later);
   }
 
-  private void removeClone(IoContext io, TrashEntry clone, Later later) {
+  private void removeClone(IoContext io, TrashEntry clone, Set<ImageLink> clones, Later later) {
     ImageHeader.read(io, clone.id())
         .ifPresent(
             header -> {
               OwnSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
               if (!snapshots.keepTheImage()) {
                 OwnSnapshots.remove(io, clone.id(), snapshots.own());
-                removeWithClones(io, clone.id(), Optional.of(header), later);
+                removeWithClones(io, clone.id(), Optional.of(header), clones, later);
               }
             });
   }
@@ -218,10 +234,21 @@ final class TrashReaper {
     return DeletedImages.parse(entry.name()).filter(name -> name.group(2) != null).isPresent();
   }
 
-  private boolean childrenGo(IoContext io, String imageId, ImageHeader header, int generation) {
+  /**
+   * Whether all clones of an image are gone, or will be. Each has one parent: lists that name one
+   * twice, or themselves, are not true.
+   *
+   * @param clones gets those that were looked at, of all generations
+   */
+  private boolean childrenGo(
+      IoContext io, String imageId, ImageHeader header, int generation, Set<ImageLink> clones) {
     for (long snapshot : header.snapshotIds()) {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
-        if (!at(io, child, place -> goes(place, child.imageId(), generation + 1))) {
+        if (clones.size() == MAX_CLONES || !clones.add(child)) {
+          LOG.warn("image {} stays in the trash: too many clones, or {} twice", imageId, child);
+          return false;
+        }
+        if (!at(io, child, place -> goes(place, child.imageId(), generation + 1, clones))) {
           return false;
         }
       }
@@ -230,7 +257,7 @@ final class TrashReaper {
   }
 
   /** Whether a clone is gone, or will be. */
-  private boolean goes(IoContext io, String imageId, int generation) {
+  private boolean goes(IoContext io, String imageId, int generation, Set<ImageLink> clones) {
     if (generation > MAX_GENERATIONS) {
       return false;
     }
@@ -241,7 +268,7 @@ final class TrashReaper {
     Optional<TrashEntry> entry = deleted.findForgotten(io, imageId);
     return entry.isPresent()
         && !ownSnapshots.of(io, entry.get(), header.get()).keepTheImage()
-        && childrenGo(io, imageId, header.get(), generation);
+        && childrenGo(io, imageId, header.get(), generation, clones);
   }
 
   /** Works where a link points to. */

@@ -4,7 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -225,5 +229,40 @@ class TrashSweepIT {
               () -> assertThat(CLUSTER.rbd("trash", "ls", "--all", "rbd")).doesNotContain(left));
       driver.delete(volume.getVolumeId());
     }
+  }
+
+  /** With two clones in each generation that have the same clones, the paths double with each. */
+  @Test
+  void listsOfClonesThatAreNotTrueHoldUpNothingElse() {
+    ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+    List<String> names = new ArrayList<>();
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool("rbd")) {
+      RbdPool pool = new RbdPool(io);
+      List<ImageLink> clones = List.of();
+      for (int generation = 0; generation < 24; generation++) {
+        List<ImageLink> images = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+          String name = anyName();
+          String id = pool.createPlain(name, MIB, ImageOptions.defaults());
+          try (RbdImage image = pool.open(name)) {
+            image.snapshots().create(name); // one that goes with its image
+            headers.clones(id, image.snapshots().id(name), clones);
+          }
+          pool.moveToTrash(name, id);
+          names.add(name);
+          images.add(new ImageLink(io.poolId(), "", id));
+        }
+        clones = images;
+      }
+    }
+    for (int i = 0; i < 2; i++) { // the first takes their snapshots away, the second themselves
+      try (TestDriver driver = TestDriver.start(CLUSTER)) {
+        Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
+        driver.delete(volume.getVolumeId());
+        awaitGone(TestDriver.image(volume));
+      }
+    }
+    awaitGone(names.toArray(String[]::new));
   }
 }
