@@ -10,6 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +38,7 @@ public final class Attempt {
   private static final byte[] ABSENT = {};
   private static final String FROM_OTHERS = "others-";
   private static final String GIVEN_UP = "-given-up";
+  private static final int TAKEOVERS = 5;
 
   private final Journal journal;
   private final JournalEntry entry;
@@ -45,6 +48,51 @@ public final class Attempt {
     this.journal = journal;
     this.entry = entry;
     this.number = number;
+  }
+
+  /** As {@link Journal#begin}. */
+  static Attempt begin(
+      Journal journal, String requestName, ClusterNames names, Map<String, String> attributes) {
+    String number = UUID.randomUUID().toString();
+    Map<String, String> numbered = new LinkedHashMap<>(attributes);
+    numbered.put(JournalEntry.MAKER, number);
+    return begin(
+            journal,
+            requestName,
+            number,
+            () -> Optional.of(journal.reserve(requestName, names, numbered)))
+        .orElseThrow();
+  }
+
+  /** As {@link Journal#resume}. */
+  static Optional<Attempt> resume(Journal journal, String requestName) {
+    return begin(
+        journal,
+        requestName,
+        UUID.randomUUID().toString(),
+        () -> journal.findOrFree(requestName));
+  }
+
+  private static Optional<Attempt> begin(
+      Journal journal, String requestName, String number, Supplier<Optional<JournalEntry>> find) {
+    for (int i = 0; i < TAKEOVERS; i++) {
+      Optional<JournalEntry> found = find.get();
+      if (found.isEmpty()) {
+        return Optional.empty();
+      }
+      JournalEntry entry = found.get();
+      if (entry.isMade()
+          || AttachmentJournal.isBeingDeleted(entry)
+          || entry.maker().equals(Optional.of(number))) {
+        return Optional.of(new Attempt(journal, entry, number));
+      }
+      Optional<Attempt> next = takeOver(journal, entry, number);
+      if (next.isPresent()) {
+        return next;
+      }
+    }
+    throw new VolumeException(
+        Reason.ABORTED, "other drivers are making " + requestName + "; try again");
   }
 
   /**

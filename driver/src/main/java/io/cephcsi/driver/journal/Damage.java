@@ -111,6 +111,13 @@ final class Damage {
     return entry;
   }
 
+  /** What to throw when a name has no entry, and what it should stand for is there. */
+  static VolumeException lost(String requestName, UUID uuid, String name) {
+    return exception(
+        "the name " + PlainText.show(requestName),
+        "it leads to entry " + uuid + ", which is missing, but there is " + PlainText.show(name));
+  }
+
   /** What to throw when an entry cannot be read; what is said of it is escaped already. */
   static VolumeException exception(String entry, String damage) {
     return new VolumeException(

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.function.Function;
 
 /**
  * The journal of volume groups: beside the keys that every entry has, the object of a group has one
@@ -64,8 +63,8 @@ public final class GroupJournal {
    * @param values the members of a new entry, each with its value
    */
   public Journal.Reservation reserve(
-      String requestName, Function<UUID, String> name, Map<VolumeId, String> values) {
-    return journal.reserveOrFind(requestName, name, GroupEntry.attributes(Instant.now(), values));
+      String requestName, ClusterNames names, Map<VolumeId, String> values) {
+    return journal.reserveOrFind(requestName, names, GroupEntry.attributes(Instant.now(), values));
   }
 
   /**

@@ -6,7 +6,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.HexFormat;
@@ -16,7 +15,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
-import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,9 +39,6 @@ import org.slf4j.LoggerFactory;
 public final class Journal {
   private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
   private static final byte[] ABSENT = {};
-  private static final int MAX_ATTRIBUTES = 1000;
-  private static final int MAX_PAGES = 21; // then it is damaged
-  private static final int TAKEOVERS = 5;
   private static final HexFormat HEX = HexFormat.of();
 
   private final JournalKind kind;
@@ -73,7 +68,7 @@ public final class Journal {
   public Optional<JournalEntry> byUuid(UUID uuid) {
     Map<String, String> attributes;
     try {
-      attributes = attributes(uuid);
+      attributes = EntryAttributes.read(imagePool, kind.object(uuid));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -84,28 +79,6 @@ public final class Journal {
       return Optional.empty();
     }
     return Optional.of(new JournalEntry(uuid, requestName, name, attributes));
-  }
-
-  private Map<String, String> attributes(UUID uuid) {
-    Map<String, String> attributes = new LinkedHashMap<>();
-    String after = "";
-    boolean more = true;
-    int pages = 0;
-    while (more && pages++ < MAX_PAGES) {
-      try (ReadOperation read = new ReadOperation()) {
-        var page = read.omapGetVals(after, "", MAX_ATTRIBUTES);
-        imagePool.operate(kind.object(uuid), read);
-        for (Map.Entry<String, byte[]> value : page.get().values().entrySet()) {
-          attributes.put(value.getKey(), new String(value.getValue(), UTF_8));
-          after = value.getKey();
-        }
-        more = page.get().more();
-        if (more && !PlainText.isPlain(after)) { // nobody can go on behind it
-          throw Damage.exception(kind.object(uuid), "the key " + PlainText.show(after));
-        }
-      }
-    }
-    return attributes;
   }
 
   /**
@@ -126,28 +99,28 @@ public final class Journal {
    * three.
    *
    * @param requestName the name that the caller gave
-   * @param name makes the name on the cluster from the uuid
+   * @param names makes the name on the cluster from the uuid
    * @param attributes further keys of a new entry
    * @return the entry; whether its image exists is for the caller to find out
    */
   public JournalEntry reserve(
-      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
-    return reserveOrFind(requestName, name, attributes).entry();
+      String requestName, ClusterNames names, Map<String, String> attributes) {
+    return reserveOrFind(requestName, names, attributes).entry();
   }
 
   /** As {@link #reserve}, and says whether this call made the entry. */
   public Reservation reserveOrFind(
-      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+      String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
-    Damage.requireWritable(kind, complete(requestName, name.apply(mine.uuid()), attributes));
+    Damage.requireWritable(kind, complete(requestName, names.of(mine.uuid()), attributes));
     byte[] value = mine.encode(journalPool.poolId());
     try (WriteOperation write = new WriteOperation()) {
       write.create().omapCompare(kind.directoryKey(requestName), ABSENT);
       write.omapSet(kind.directoryKey(requestName), value);
       journalPool.operate(directory, write);
-      return new Reservation(createObject(mine.uuid(), requestName, name, attributes), true);
+      return new Reservation(createObject(mine.uuid(), requestName, names, attributes), true);
     } catch (CephException.Canceled e) {
-      return new Reservation(reserved(requestName, name, attributes), false);
+      return new Reservation(reserved(requestName, names, attributes), false);
     }
   }
 
@@ -157,35 +130,41 @@ public final class Journal {
    * one that is made three, one that is taken over four.
    *
    * @param requestName the name that the caller gave
-   * @param name makes the name on the cluster from the uuid
+   * @param names makes the name on the cluster from the uuid
    * @param attributes further keys of a new entry
    * @return to be completed, unless its entry is made already, or being deleted
    * @throws VolumeException ABORTED if others begin attempts all the time
    */
   public Attempt begin(
-      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
-    String number = UUID.randomUUID().toString();
-    Map<String, String> numbered = new LinkedHashMap<>(attributes);
-    numbered.put(JournalEntry.MAKER, number);
-    for (int i = 0; i < TAKEOVERS; i++) {
-      JournalEntry entry = reserve(requestName, name, numbered);
-      if (entry.isMade()
-          || AttachmentJournal.isBeingDeleted(entry)
-          || entry.maker().equals(Optional.of(number))) {
-        return new Attempt(this, entry, number);
-      }
-      Optional<Attempt> next = Attempt.takeOver(this, entry, number);
-      if (next.isPresent()) {
-        return next.get();
-      }
+      String requestName, ClusterNames names, Map<String, String> attributes) {
+    return Attempt.begin(this, requestName, names, attributes);
+  }
+
+  /**
+   * As {@link #begin}, of a name that is reserved: makes no entry. Where a process died before it
+   * made one, the name becomes free.
+   *
+   * @return empty if the name has no entry in the image pool
+   */
+  public Optional<Attempt> resume(String requestName) {
+    return Attempt.resume(this, requestName);
+  }
+
+  /** As {@link #byName}; a name that has no entry in the image pool is freed. */
+  Optional<JournalEntry> findOrFree(String requestName) {
+    Optional<DirectoryValue> value =
+        directoryValue(requestName).filter(v -> v.poolId() == imagePool.poolId());
+    Optional<JournalEntry> entry =
+        value.flatMap(v -> byUuid(v.uuid())).map(e -> Damage.requireName(e, requestName));
+    if (entry.isEmpty()) {
+      value.ifPresent(v -> removeDirectoryKey(requestName, v));
     }
-    throw new VolumeException(
-        Reason.ABORTED, "other drivers are making " + requestName + "; try again");
+    return entry;
   }
 
   /** The entry of a name whose directory key is set, completed if a process died over it. */
   private JournalEntry reserved(
-      String requestName, Function<UUID, String> name, Map<String, String> attributes) {
+      String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue value =
         directoryValue(requestName)
             .orElseThrow(() -> justDeleted("the name " + requestName, Optional.empty()));
@@ -194,19 +173,30 @@ public final class Journal {
     }
     return byUuid(value.uuid())
         .map(entry -> Damage.requireName(entry, requestName))
-        .orElseGet(() -> createAgain(value, requestName, name, attributes));
+        .orElseGet(() -> createAgain(value, requestName, names, attributes));
   }
 
   /**
    * The object of a key that is there. It may be that of an entry that was just removed: then the
-   * key is gone, which goes first, and what was made of the uuid is nobody's.
+   * key is gone, which goes first, and what was made of the uuid is nobody's. What has the name
+   * already is not: the entry of something that was made was lost, or the key is forged.
    */
   private JournalEntry createAgain(
       DirectoryValue value,
       String requestName,
-      Function<UUID, String> name,
+      ClusterNames names,
       Map<String, String> attributes) {
-    JournalEntry entry = createObject(value.uuid(), requestName, name, attributes);
+    String wanted = names.of(value.uuid());
+    if (names.isTaken(wanted)) {
+      return byUuid(value.uuid()) // another process may have made both meanwhile
+          .map(entry -> Damage.requireName(entry, requestName))
+          .orElseThrow(
+              () ->
+                  directoryValue(requestName).equals(Optional.of(value))
+                      ? Damage.lost(requestName, value.uuid(), wanted)
+                      : justDeleted("the name " + requestName, Optional.empty()));
+    }
+    JournalEntry entry = createObject(value.uuid(), requestName, names, attributes);
     if (!directoryValue(requestName).equals(Optional.of(value))) {
       String maker = attributes.get(JournalEntry.MAKER);
       if (maker != null) {
@@ -227,18 +217,18 @@ public final class Journal {
   }
 
   private JournalEntry createObject(
-      UUID uuid, String requestName, Function<UUID, String> name, Map<String, String> more) {
-    Map<String, String> attributes = complete(requestName, name.apply(uuid), more);
+      UUID uuid, String requestName, ClusterNames names, Map<String, String> more) {
+    Map<String, String> attributes = complete(requestName, names.of(uuid), more);
     try (WriteOperation write = new WriteOperation()) {
       // Not exclusively: another process may be completing the same reservation with the same
       // values, or an object without them was left by one that died.
       write.create().omapCompare(kind.requestNameKey(), ABSENT).omapSet(bytes(attributes));
       imagePool.operate(kind.object(uuid), write);
-      return new JournalEntry(uuid, requestName, name.apply(uuid), attributes);
+      return new JournalEntry(uuid, requestName, names.of(uuid), attributes);
     } catch (CephException.Canceled e) {
       return byUuid(uuid)
           .map(entry -> Damage.requireName(entry, requestName))
-          .orElseGet(() -> completeObject(uuid, requestName, name.apply(uuid), attributes));
+          .orElseGet(() -> completeObject(uuid, requestName, names.of(uuid), attributes));
     }
   }
 
@@ -349,8 +339,13 @@ public final class Journal {
   }
 
   private void removeDirectoryKey(JournalEntry entry) {
-    String key = kind.directoryKey(entry.requestName());
-    byte[] mine = new DirectoryValue(entry.uuid(), imagePool.poolId()).encode(journalPool.poolId());
+    removeDirectoryKey(
+        entry.requestName(), new DirectoryValue(entry.uuid(), imagePool.poolId()));
+  }
+
+  private void removeDirectoryKey(String requestName, DirectoryValue value) {
+    String key = kind.directoryKey(requestName);
+    byte[] mine = value.encode(journalPool.poolId());
     try (WriteOperation write = new WriteOperation()) {
       write.omapCompare(key, mine).omapRemove(List.of(key));
       journalPool.operate(directory, write);

@@ -76,12 +76,12 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
    *
    * @throws VolumeException ALREADY_EXISTS if it belongs to another group
    */
-  Journal.Reservation reserve(GroupJournal journal, String requestName) {
+  Journal.Reservation reserve(GroupJournal journal, IoContext io, String requestName) {
     Map<VolumeId, String> values = new HashMap<>();
     wanted.forEach(id -> values.put(id, ""));
     try {
       Journal.Reservation reservation =
-          journal.reserve(requestName, uuid -> parameters.namePrefix() + uuid, values);
+          journal.reserve(requestName, new GroupNames(io, parameters.namePrefix()), values);
       requireSameMembers(new GroupEntry(reservation.entry()));
       return reservation;
     } catch (PoolMismatchException e) {

@@ -70,7 +70,8 @@ record GroupSnapshotReservation(
     attributes.put(JournalEntry.GROUP_ID, group.id().toString());
     source.volume().entry().owner().ifPresent(o -> attributes.put(JournalEntry.OWNER, o));
     String name = requestName + "-" + source.id().uuid();
-    JournalEntry entry = journal.reserve(name, uuid -> namePrefix + uuid, attributes);
+    JournalEntry entry =
+        journal.reserve(name, new ImageNames(group.pool(), namePrefix), attributes);
     if (!entry.groupId().equals(Optional.of(group.id().toString()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS, "the name " + name + " belongs to another snapshot");

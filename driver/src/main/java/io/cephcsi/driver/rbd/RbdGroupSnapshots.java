@@ -11,6 +11,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.ClusterNames;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
@@ -131,7 +132,7 @@ public final class RbdGroupSnapshots {
     } else {
       sources.forEach(source -> requireRoom(taking, source));
     }
-    Journal.Reservation reservation = reserve(journal, taking.requestName());
+    Journal.Reservation reservation = reserve(journal, taking);
     OpenGroup group = open(taking.lease(), taking.io(), new GroupEntry(reservation.entry()));
     try (OperationRegistry.Hold own = operations.hold(group.id().toString(), CREATE);
         GroupWork work = GroupWork.begin(group, CREATE)) {
@@ -251,9 +252,10 @@ public final class RbdGroupSnapshots {
         : removal.removeUnpromised();
   }
 
-  private static Journal.Reservation reserve(GroupJournal journal, String requestName) {
+  private static Journal.Reservation reserve(GroupJournal journal, Taking taking) {
+    ClusterNames names = new GroupNames(taking.io(), GroupParameters.DEFAULT_PREFIX);
     try {
-      return journal.reserve(requestName, uuid -> GroupParameters.DEFAULT_PREFIX + uuid, Map.of());
+      return journal.reserve(taking.requestName(), names, Map.of());
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }

@@ -99,7 +99,7 @@ public final class RbdGroups {
               creation.requireCompatible(journal, known.get(), io);
             }
             members.requireGroupable(candidates, groupId);
-            Journal.Reservation reservation = creation.reserve(journal, requestName);
+            Journal.Reservation reservation = creation.reserve(journal, io, requestName);
             OpenGroup group =
                 new OpenGroup(
                     new VolumeId(cluster.clusterId(), io.poolId(), reservation.entry().uuid()),

@@ -126,7 +126,7 @@ public final class RbdSnapshots {
     }
     volumes.purger().visit(cluster, credentials, io);
     Journal journal = journal(lease, journalPool(source, parameters), io);
-    Attempt attempt = begin(journal, requestName, source, parameters);
+    Attempt attempt = begin(journal, io, requestName, source, parameters);
     if (attempt.entry().isMade() || isBeingDeleted(attempt.entry())) {
       Optional<HeaderSnapshot> made =
           isBeingDeleted(attempt.entry()) ? Optional.empty() : made(io, journal, attempt.entry());
@@ -136,7 +136,7 @@ public final class RbdSnapshots {
       // Its deletion has not ended; the CO still has its identifier, and deletes that.
       VolumeId id = new VolumeId(source.id().clusterId(), io.poolId(), attempt.entry().uuid());
       deleteLocked(id, lease, io, attempt.entry(), credentials);
-      attempt = begin(journal, requestName, source, parameters);
+      attempt = begin(journal, io, requestName, source, parameters);
       if (isBeingDeleted(attempt.entry())) {
         throw new VolumeException(
             Reason.ABORTED, "snapshot " + requestName + " is being deleted; try again");
@@ -186,7 +186,7 @@ public final class RbdSnapshots {
     Optional<JournalEntry> found = journal.byName(requestName);
     if (found.isEmpty() && journal.imagePoolOf(requestName).equals(OptionalLong.of(io.poolId()))) {
       // A process died between the name and its entry: the entry is made, and taken back with it.
-      journal.begin(requestName, uuid -> parameters.namePrefix() + uuid, Map.of()).undo(() -> {});
+      journal.begin(requestName, names(io, parameters), Map.of()).undo(() -> {});
     }
     JournalEntry entry =
         found
@@ -239,8 +239,16 @@ public final class RbdSnapshots {
         io);
   }
 
+  private static ImageNames names(IoContext io, SnapshotParameters parameters) {
+    return new ImageNames(new RbdPool(io), parameters.namePrefix());
+  }
+
   private static Attempt begin(
-      Journal journal, String requestName, OpenVolume source, SnapshotParameters parameters) {
+      Journal journal,
+      IoContext io,
+      String requestName,
+      OpenVolume source,
+      SnapshotParameters parameters) {
     Map<String, String> attributes = new LinkedHashMap<>();
     attributes.put(JournalEntry.SOURCE, source.entry().name());
     source.entry().owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
@@ -249,7 +257,7 @@ public final class RbdSnapshots {
     }
     Attempt attempt;
     try {
-      attempt = journal.begin(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
+      attempt = journal.begin(requestName, new SnapshotNames(names(io, parameters), source), attributes);
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }

@@ -91,42 +91,63 @@ record VolumeCreation(
       return attempt(io, empty);
     } catch (PoolMismatchException e) {
       giveUpElsewhere(e);
+    }
+    try {
       return attempt(io, empty);
+    } catch (PoolMismatchException e) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }
   }
 
   private VolumeMaking attempt(IoContext io, Optional<PreparedCreation> empty) {
+    RbdPool pool = new RbdPool(io);
     Map<String, String> attributes = new LinkedHashMap<>();
     parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
     source.ifPresent(from -> attributes.put(JournalEntry.CONTENT_SOURCE, from.id().toString()));
+    return making(
+        pool,
+        journal(io).begin(requestName, new ImageNames(pool, parameters.namePrefix()), attributes),
+        empty);
+  }
+
+  private Journal journal(IoContext io) {
     IoContext journalPool = RbdVolumes.poolOf(lease, parameters.journalPool());
-    Attempt attempt =
-        new Journal(JournalKind.VOLUME, recovery.instanceId(), journalPool, io)
-            .begin(requestName, uuid -> parameters.namePrefix() + uuid, attributes);
+    return new Journal(JournalKind.VOLUME, recovery.instanceId(), journalPool, io);
+  }
+
+  private VolumeMaking making(RbdPool pool, Attempt attempt, Optional<PreparedCreation> empty) {
     return new VolumeMaking(
         lease,
         leases,
-        new RbdPool(io),
+        pool,
         attempt,
         parameters,
         capacity,
         source,
         empty,
-        imageId -> discarded.accept(io, imageId));
+        imageId -> discarded.accept(pool.io(), imageId));
   }
 
   /**
-   * Gives up what was begun in another pool, where topology no longer lets the volume be.
+   * Gives up what was begun in another pool, where topology no longer lets the volume be. What the
+   * name's key says proves nothing there, as who may write to the journal's pool need have no right
+   * to the other: no entry is made, and without one only the key goes.
    *
    * @throws VolumeException ALREADY_EXISTS if a volume was made there
    */
   private void giveUpElsewhere(PoolMismatchException mismatch) {
-    VolumeMaking making;
+    RbdPool pool;
+    Optional<Attempt> attempt;
     try {
-      making = attempt(lease.rbdPool(mismatch.poolId()), Optional.empty());
-    } catch (CephException.NotFound | PoolMismatchException e) {
+      pool = new RbdPool(lease.rbdPool(mismatch.poolId()));
+      attempt = journal(pool.io()).resume(requestName);
+    } catch (CephException.NotFound e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), e);
     }
+    if (attempt.isEmpty()) {
+      return; // a process died between the name and its entry
+    }
+    VolumeMaking making = making(pool, attempt.get(), Optional.empty());
     if (making.entry().isMade()) {
       throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), mismatch);
     }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
@@ -15,6 +16,8 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.UUID;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -176,6 +179,40 @@ class RbdListConformanceIT extends ListRules {
       assertThat(CLUSTER.rbd("ls", CLUSTER.otherPool())).doesNotContain(uuid);
       assertThat(CLUSTER.rados("-p", CLUSTER.otherPool(), "ls")).doesNotContain(object);
       driver.delete(volume.getVolumeId());
+    }
+
+    /** Who may write to the pool of the journal may have no right to the other. */
+    @Test
+    void aKeyAloneProvesNothingOfAnImageInAnotherPool() {
+      String name = newName();
+      String uuid = UUID.randomUUID().toString();
+      String image = CLUSTER.otherPool() + "/csi-vol-" + uuid;
+      CLUSTER.rbd("create", image, "--size", "8M");
+      Volume there = make(newName(), "b");
+      made.add(there);
+      long pool = VolumeId.parse(there.getVolumeId()).orElseThrow().location();
+      PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
+      Set<String> before = other.everything();
+      CLUSTER.rados(
+          "-p",
+          CLUSTER.pool(),
+          "setomapval",
+          "csi.volumes." + driver.instanceId(),
+          "csi.volume." + name,
+          "%016x/%s".formatted(pool, uuid));
+      Volume volume =
+          controller()
+              .createVolume(
+                  request(name)
+                      .setAccessibilityRequirements(
+                          TopologyRequirement.newBuilder().addRequisite(zone("a")))
+                      .build())
+              .getVolume();
+      made.add(volume);
+      assertThat(volume.getVolumeContextMap()).containsEntry("pool", CLUSTER.pool());
+      assertThat(volume.getVolumeId()).doesNotContain(uuid);
+      assertThat(other.everything()).isEqualTo(before);
+      CLUSTER.rbd("rm", image);
     }
 
     @Test

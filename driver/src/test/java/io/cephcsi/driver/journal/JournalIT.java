@@ -365,6 +365,45 @@ class JournalIT {
   }
 
   @Test
+  void aNameWithoutAnEntryIsNotMadeAnewIfWhatItStandsForIsThere() {
+    UUID uuid = UUID.randomUUID();
+    omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
+    ClusterNames taken =
+        new ClusterNames() {
+          @Override
+          public String of(UUID uuid) {
+            return volumeName(uuid);
+          }
+
+          @Override
+          public boolean isTaken(String name) {
+            return name.equals(volumeName(uuid));
+          }
+        };
+    Map<String, Map<String, String>> before = omaps.all();
+    assertThatThrownBy(() -> volumes().begin("pvc", taken, OWNER))
+        .hasFieldOrPropertyWithValue("reason", Reason.FAILED_PRECONDITION)
+        .hasMessageContaining("damaged")
+        .hasMessageContaining(volumeName(uuid));
+    assertThat(omaps.all()).isEqualTo(before);
+    assertThat(volumes().begin("other", taken, OWNER).entry().uuid()).isNotEqualTo(uuid);
+  }
+
+  @Test
+  void aNameIsResumedWithItsEntryAndFreedWithoutOne() {
+    assertThat(volumes().resume("pvc")).isEmpty();
+    Attempt first = begin();
+    Attempt next = volumes().resume("pvc").orElseThrow();
+    assertThat(next.entry().uuid()).isEqualTo(first.entry().uuid());
+    assertAborted(() -> first.completeImage("1"));
+    assertThat(new Journal(JournalKind.VOLUME, "default", pool, otherPool).resume("pvc")).isEmpty();
+    assertThat(volumes().byName("pvc")).as("it is in another pool").isPresent();
+    omaps.remove("csi.volume." + first.entry().uuid());
+    assertThat(volumes().resume("pvc")).isEmpty();
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
   void whereThereIsNoDirectoryNothingIsFoundAndRemovalSucceeds() {
     assertThat(volumes().byName("pvc")).isEmpty();
     assertThat(volumes().byUuid(UUID.randomUUID())).isEmpty();

@@ -19,6 +19,7 @@ import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import org.awaitility.Awaitility;
@@ -380,6 +381,23 @@ class NativeSnapshotsIT {
       open.write(0, new byte[] {2});
       driver.deleteSnapshot(snapshot.getSnapshotId());
     }
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void oneWhoseEntryWasLostIsNotTakenForOneThatIsHalfMade() {
+    Snapshot snapshot = take(name, volume.getVolumeId());
+    String taken = POOL.snapshots(TestDriver.image(volume)).toString();
+    String uuid = VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid().toString();
+    Map<String, String> entry = POOL.omap("csi.snap." + uuid);
+    CLUSTER.rados("-p", "rbd", "rm", "csi.snap." + uuid);
+    assertStatus(Code.FAILED_PRECONDITION, uuid, () -> take(name, volume.getVolumeId()));
+    assertStatus(Code.FAILED_PRECONDITION, uuid, () -> driver.snapshot(name, volume.getVolumeId()));
+    assertThat(POOL.snapshots(TestDriver.image(volume))).hasToString(taken);
+    entry.forEach(
+        (key, value) -> CLUSTER.rados("-p", "rbd", "setomapval", "csi.snap." + uuid, key, value));
+    assertThat(take(name, volume.getVolumeId())).isEqualTo(snapshot);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
   }
 

@@ -25,6 +25,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -207,6 +208,24 @@ class RbdClonesIT {
         .isEqualTo(blank.getVolumeId());
     assertThat(CONTENT.checksum(rbd(blank))).isEqualTo(CONTENT.checksum(rbd(source)));
     deleteSourceAndAwaitNothing(theirs, clone, blank);
+  }
+
+  @Test
+  void aVolumeWhoseEntryWasLostIsNotTakenForOneThatIsHalfMade() {
+    Volume volume = driver.create(name, 64 * MIB);
+    CONTENT.write(rbd(volume), 3);
+    int content = CONTENT.checksum(rbd(volume));
+    String object = "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
+    Map<String, String> entry = POOL.omap(object);
+    CLUSTER.rados("-p", "rbd", "rm", object);
+    String why = TestDriver.image(volume);
+    assertStatus(Code.FAILED_PRECONDITION, why, () -> driver.create(name, 64 * MIB));
+    assertStatus(
+        Code.FAILED_PRECONDITION, why, () -> driver.restore(name, 0, snapshot.getSnapshotId()));
+    assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(content);
+    entry.forEach((key, value) -> CLUSTER.rados("-p", "rbd", "setomapval", object, key, value));
+    assertThat(driver.create(name, 64 * MIB)).isEqualTo(volume);
+    deleteSourceAndAwaitNothing(volume);
   }
 
   @Test

@@ -1,0 +1,47 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Reads the keys of an entry's object. */
+final class EntryAttributes {
+  private static final int PAGE = 1000;
+  private static final int MAX_PAGES = 21; // then it is damaged
+
+  private EntryAttributes() {}
+
+  /**
+   * All keys and values; one round trip for every 1000.
+   *
+   * @throws CephException.NotFound if there is no such object
+   * @throws VolumeException FAILED_PRECONDITION for a key that nobody can go on behind
+   */
+  static Map<String, String> read(IoContext pool, String object) {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    String after = "";
+    boolean more = true;
+    int pages = 0;
+    while (more && pages++ < MAX_PAGES) {
+      try (ReadOperation read = new ReadOperation()) {
+        var page = read.omapGetVals(after, "", PAGE);
+        pool.operate(object, read);
+        for (Map.Entry<String, byte[]> value : page.get().values().entrySet()) {
+          attributes.put(value.getKey(), new String(value.getValue(), UTF_8));
+          after = value.getKey();
+        }
+        more = page.get().more();
+        if (more && !PlainText.isPlain(after)) {
+          throw Damage.exception(object, "the key " + PlainText.show(after));
+        }
+      }
+    }
+    return attributes;
+  }
+}
