@@ -3,6 +3,7 @@ package io.cephcsi.driver.journal;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -67,10 +68,7 @@ public final class Attempt {
   /** As {@link Journal#resume}. */
   static Optional<Attempt> resume(Journal journal, String requestName) {
     return begin(
-        journal,
-        requestName,
-        UUID.randomUUID().toString(),
-        () -> journal.findOrFree(requestName));
+        journal, requestName, UUID.randomUUID().toString(), () -> journal.findOrFree(requestName));
   }
 
   private static Optional<Attempt> begin(
@@ -100,8 +98,11 @@ public final class Attempt {
    * the number: an attempt that fails must not make the image look like one of this driver's.
    *
    * @return empty if the entry has changed
+   * @throws VolumeException FAILED_PRECONDITION for a name that no driver gives: what attempts left
+   *     is removed by it
    */
   static Optional<Attempt> takeOver(Journal journal, JournalEntry entry, String random) {
+    entry.requireOwnName();
     byte[] former = entry.maker().map(maker -> maker.getBytes(UTF_8)).orElse(ABSENT);
     boolean fromOthers = entry.maker().map(maker -> maker.startsWith(FROM_OTHERS)).orElse(true);
     String number = fromOthers ? FROM_OTHERS + random : random;
@@ -121,6 +122,16 @@ public final class Attempt {
   /** What was found, or reserved: its keys are those from before this attempt. */
   public JournalEntry entry() {
     return entry;
+  }
+
+  /** Whether the entry is in a pool. */
+  public boolean isIn(IoContext pool) {
+    return journal.isIn(pool);
+  }
+
+  /** Whether another pool has no entry of the same uuid; one round trip. */
+  public boolean isUnknownTo(IoContext pool) {
+    return !journal.isKnownIn(pool, entry.uuid());
   }
 
   /** The journal of the entry. */

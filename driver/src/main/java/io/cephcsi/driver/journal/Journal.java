@@ -135,8 +135,7 @@ public final class Journal {
    * @return to be completed, unless its entry is made already, or being deleted
    * @throws VolumeException ABORTED if others begin attempts all the time
    */
-  public Attempt begin(
-      String requestName, ClusterNames names, Map<String, String> attributes) {
+  public Attempt begin(String requestName, ClusterNames names, Map<String, String> attributes) {
     return Attempt.begin(this, requestName, names, attributes);
   }
 
@@ -312,7 +311,7 @@ public final class Journal {
    * the process die in between, the retry, which knows the uuid, still finds the object.
    */
   public void remove(JournalEntry entry) {
-    removeDirectoryKey(entry);
+    freeName(entry);
     removeObject(entry.uuid());
   }
 
@@ -321,7 +320,7 @@ public final class Journal {
    * need; one round trip.
    */
   public void freeName(JournalEntry entry) {
-    removeDirectoryKey(entry);
+    removeDirectoryKey(entry.requestName(), new DirectoryValue(entry.uuid(), imagePool.poolId()));
   }
 
   /**
@@ -330,17 +329,20 @@ public final class Journal {
    */
   public void undo(JournalEntry entry) {
     removeObject(entry.uuid());
-    removeDirectoryKey(entry);
+    freeName(entry);
+  }
+
+  boolean isIn(IoContext pool) {
+    return pool.poolId() == imagePool.poolId();
+  }
+
+  boolean isKnownIn(IoContext pool, UUID uuid) {
+    return EntryAttributes.exist(pool, kind.object(uuid));
   }
 
   /** Writes to the object of an entry. */
   void write(UUID uuid, WriteOperation write) {
     imagePool.operate(kind.object(uuid), write);
-  }
-
-  private void removeDirectoryKey(JournalEntry entry) {
-    removeDirectoryKey(
-        entry.requestName(), new DirectoryValue(entry.uuid(), imagePool.poolId()));
   }
 
   private void removeDirectoryKey(String requestName, DirectoryValue value) {

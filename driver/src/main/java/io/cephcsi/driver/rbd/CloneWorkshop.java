@@ -46,13 +46,14 @@ final class CloneWorkshop {
   }
 
   /**
-   * Takes a snapshot. One of its name was left by a process that died: what it shows is older than
-   * this call, so it is removed.
+   * Takes a snapshot. One of its name was left by a process that died, if that is proven: what it
+   * shows is older than this call, so it is removed.
    */
-  private static void takeSnapshot(RbdImage image, String name) {
+  private static void takeSnapshot(RbdImage image, String name, Runnable requireOwn) {
     try {
       image.snapshots().create(name);
     } catch (CephException.AlreadyExists e) {
+      requireOwn.run();
       LOG.info("snapshot {} was left by a process that died; taking it anew", name);
       removeSnapshot(image, name);
       image.snapshots().create(name);
@@ -63,9 +64,11 @@ final class CloneWorkshop {
    * Takes a snapshot for as long as some work needs it. It is removed by its id, whatever comes of
    * the work: where another attempt has the name by now, nobody else would remove it before the
    * image is deleted.
+   *
+   * @param requireOwn called when there is one of the name: throws unless attempts left it
    */
-  static void withSnapshot(RbdImage image, String name, Runnable work) {
-    takeSnapshot(image, name);
+  static void withSnapshot(RbdImage image, String name, Runnable requireOwn, Runnable work) {
+    takeSnapshot(image, name, requireOwn);
     long id = image.snapshots().id(name);
     try {
       work.run();

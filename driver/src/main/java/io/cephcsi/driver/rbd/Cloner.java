@@ -19,6 +19,8 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes volumes with content.
@@ -30,6 +32,8 @@ import java.util.Optional;
  * </pre>
  */
 final class Cloner {
+  private static final Logger LOG = LoggerFactory.getLogger(Cloner.class);
+
   private final String instanceId;
   private final CloneBounds bounds;
   private final OperationRegistry operations;
@@ -251,6 +255,7 @@ final class Cloner {
       CloneWorkshop.withSnapshot(
           image,
           temporary,
+          () -> making.leftovers().requireOwnSnapshot(source.pool(), temporary),
           () ->
               CloneWorkshop.makeClone(
                   source.pool(),
@@ -285,7 +290,8 @@ final class Cloner {
   }
 
   /**
-   * Removes what attempts left of a clone of a volume.
+   * Removes what attempts left of a clone of a volume. A volume in another pool that only the entry
+   * names is left alone: who may write to the entry may have no right to that pool.
    *
    * @param volume the volume; what is that of a snapshot has left nothing
    * @throws VolumeException ABORTED if another attempt has taken over
@@ -294,8 +300,23 @@ final class Cloner {
     String temporary = VolumeMaking.temporary(making.image());
     making.leftovers().discard(making.pool(), temporary, true);
     Optional<Found> found = entry(making, JournalKind.VOLUME, volume);
-    if (found.isPresent()) {
-      CloneWorkshop.removeSnapshot(found.get().pool(), found.get().entry().name(), temporary);
+    if (found.isEmpty()) {
+      return;
+    }
+    RbdPool pool = found.get().pool();
+    String image = found.get().entry().name();
+    boolean own =
+        making.attempt().isIn(pool.io())
+            || (making.sourceId().equals(Optional.of(volume.toString()))
+                && making.leftovers().mayRemoveSnapshot(pool));
+    if (own) {
+      CloneWorkshop.removeSnapshot(pool, image, temporary);
+    } else {
+      LOG.warn(
+          "snapshot {} of image {} in pool {} stays, if there is one",
+          temporary,
+          image,
+          pool.io().pool());
     }
   }
 

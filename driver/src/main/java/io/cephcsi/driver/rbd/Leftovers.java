@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Optional;
@@ -17,9 +18,10 @@ import org.slf4j.LoggerFactory;
  * fails.
  *
  * @param attempt the attempt
+ * @param namePrefix begins the names that the class gives
  * @param discarded told the id of an image in the pool's trash that can go
  */
-record Leftovers(Attempt attempt, Consumer<String> discarded) {
+record Leftovers(Attempt attempt, String namePrefix, Consumer<String> discarded) {
   private static final Logger LOG = LoggerFactory.getLogger(Leftovers.class);
 
   /**
@@ -72,6 +74,39 @@ record Leftovers(Attempt attempt, Consumer<String> discarded) {
       return true;
     } catch (CephException.NotFound e) {
       return false;
+    }
+  }
+
+  /**
+   * Whether a snapshot that is named after the entry, on what is cloned, can only have been left by
+   * an attempt. In the entry's own pool the entry proves it. Whoever can write there may have no
+   * right to another pool: there it must be named as the class names, and no entry's own.
+   *
+   * @param from the pool of what is cloned
+   */
+  boolean mayRemoveSnapshot(RbdPool from) {
+    JournalEntry entry = attempt.entry();
+    return attempt.isIn(from.io())
+        || (entry.name().equals(namePrefix + entry.uuid()) && attempt.isUnknownTo(from.io()));
+  }
+
+  /**
+   * As {@link #mayRemoveSnapshot}.
+   *
+   * @param snapshot what is there, for the message
+   * @throws VolumeException FAILED_PRECONDITION if not
+   */
+  void requireOwnSnapshot(RbdPool from, String snapshot) {
+    if (!mayRemoveSnapshot(from)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot "
+              + snapshot
+              + " in pool "
+              + from.io().pool()
+              + " is in the way of "
+              + attempt.entry().requestName()
+              + ", and nothing proves that it was left by an attempt at that; it stays");
     }
   }
 

@@ -117,13 +117,7 @@ public final class RbdSnapshots {
     ClusterConfig cluster = lease.config();
     IoContext io =
         parameters.pool().map(name -> RbdVolumes.poolOf(lease, name)).orElse(source.pool().io());
-    if (parameters.staysOnImage() && io.poolId() != source.pool().io().poolId()) {
-      throw VolumeException.invalid(
-          "parameters: a native snapshot is in its volume's pool "
-              + source.pool().io().pool()
-              + ", it cannot be in "
-              + io.pool());
-    }
+    requireSamePool(parameters.staysOnImage(), source, io);
     volumes.purger().visit(cluster, credentials, io);
     Journal journal = journal(lease, journalPool(source, parameters), io);
     Attempt attempt = begin(journal, io, requestName, source, parameters);
@@ -142,18 +136,29 @@ public final class RbdSnapshots {
             Reason.ABORTED, "snapshot " + requestName + " is being deleted; try again");
       }
     }
+    boolean staysOnImage = attempt.entry().nativeImage().isPresent();
+    requireSamePool(staysOnImage, source, io);
     SnapshotMaker maker =
         new SnapshotMaker(
             source,
             new RbdPool(io),
             attempt,
+            parameters,
             () -> connections.lease(cluster, credentials),
             imageId -> volumes.purger().purge(cluster, credentials, io, imageId));
     HeaderSnapshot snapshot =
-        attempt.entry().nativeImage().isPresent()
-            ? maker.makeNative(volumes.bounds())
-            : maker.make(volumes.bounds(), settings, parameters);
+        staysOnImage ? maker.makeNative(volumes.bounds()) : maker.make(volumes.bounds(), settings);
     return created(source.id(), io, attempt.entry(), snapshot);
+  }
+
+  private static void requireSamePool(boolean staysOnImage, OpenVolume source, IoContext io) {
+    if (staysOnImage && io.poolId() != source.pool().io().poolId()) {
+      throw VolumeException.invalid(
+          "a native snapshot is in its volume's pool "
+              + source.pool().io().pool()
+              + ", it cannot be in "
+              + io.pool());
+    }
   }
 
   private static CreatedSnapshot created(
@@ -207,10 +212,12 @@ public final class RbdSnapshots {
       deleteLocked(id, lease, io, attempt.entry(), credentials);
     } else if (!attempt.entry().isMade()) {
       SnapshotMaker.abandon(
-          attempt,
+          new Leftovers(
+              attempt,
+              parameters.namePrefix(),
+              imageId -> volumes.purger().purge(lease.config(), credentials, io, imageId)),
           new RbdPool(io),
-          Optional.empty(),
-          imageId -> volumes.purger().purge(lease.config(), credentials, io, imageId));
+          Optional.empty());
     }
     throw missing;
   }
@@ -257,7 +264,8 @@ public final class RbdSnapshots {
     }
     Attempt attempt;
     try {
-      attempt = journal.begin(requestName, new SnapshotNames(names(io, parameters), source), attributes);
+      attempt =
+          journal.begin(requestName, new SnapshotNames(names(io, parameters), source), attributes);
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }

@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
  * @param source the volume
  * @param pool where the image is made
  * @param attempt at making it, with its reservation
+ * @param parameters of the VolumeSnapshotClass
  * @param leases connections for work that goes on after the call
  * @param discarded told the id of an image in the pool's trash that can go
  */
@@ -31,12 +32,13 @@ record SnapshotMaker(
     OpenVolume source,
     RbdPool pool,
     Attempt attempt,
+    SnapshotParameters parameters,
     Supplier<Lease> leases,
     Consumer<String> discarded) {
   private static final Logger LOG = LoggerFactory.getLogger(SnapshotMaker.class);
 
-  HeaderSnapshot make(CloneBounds bounds, RbdSettings settings, SnapshotParameters parameters) {
-    Made made = madeOrUndone(() -> makeAndRecord(bounds, settings, parameters));
+  HeaderSnapshot make(CloneBounds bounds, RbdSettings settings) {
+    Made made = madeOrUndone(() -> makeAndRecord(bounds, settings));
     if (bounds.isDeep(made.depth())) {
       bounds.flatten(leases, pool.io(), entry().name());
     }
@@ -46,10 +48,9 @@ record SnapshotMaker(
   /** A snapshot, and how deep its image is. */
   private record Made(HeaderSnapshot snapshot, int depth) {}
 
-  private Made makeAndRecord(
-      CloneBounds bounds, RbdSettings settings, SnapshotParameters parameters) {
+  private Made makeAndRecord(CloneBounds bounds, RbdSettings settings) {
     int depth = requireRoom(bounds);
-    String imageId = makeImage(settings, parameters);
+    String imageId = makeImage(settings);
     HeaderSnapshot snapshot =
         RbdSnapshots.snapshotOn(pool.io(), imageId, entry().name())
             .orElseThrow(
@@ -140,13 +141,14 @@ record SnapshotMaker(
    * The two snapshots that are taken each wait for a change of the monitors' map; the second one's
    * id is asked for together with the first, so that one change makes both.
    */
-  private String makeImage(RbdSettings settings, SnapshotParameters parameters) {
+  private String makeImage(RbdSettings settings) {
     String name = entry().name();
     try (RbdImage image = source.pool().open(source.entry().name());
         FreshSnapshot own = FreshSnapshot.prepare(pool)) {
       CloneWorkshop.withSnapshot(
           image,
           name,
+          () -> leftovers().requireOwnSnapshot(source.pool(), name),
           () ->
               CloneWorkshop.makeClone(
                   source.pool(),
@@ -164,39 +166,48 @@ record SnapshotMaker(
   }
 
   private Leftovers leftovers() {
-    return new Leftovers(attempt, discarded);
+    return new Leftovers(attempt, parameters.namePrefix(), discarded);
   }
 
   /**
    * Gives a snapshot up that is not made: what attempts left of it goes, then its reservation.
    *
+   * @param leftovers of the attempt
    * @param pool the snapshot's pool
    * @param source the volume that it was to be taken of, unless that is deleted
    * @throws VolumeException ABORTED if another attempt has taken over
    */
-  static void abandon(
-      Attempt attempt, RbdPool pool, Optional<OpenVolume> source, Consumer<String> discarded) {
-    Runnable leftovers = () -> discardLeftovers(attempt, pool, source, discarded);
-    leftovers.run();
-    attempt.undo(leftovers);
+  static void abandon(Leftovers leftovers, RbdPool pool, Optional<OpenVolume> source) {
+    Runnable discard = () -> discardLeftovers(leftovers, pool, source);
+    discard.run();
+    leftovers.attempt().undo(discard);
   }
 
   private static void discardLeftovers(
-      Attempt attempt, RbdPool pool, Optional<OpenVolume> source, Consumer<String> discarded) {
-    if (attempt.entry().nativeImage().isPresent()) {
-      NativeSnapshots.discard(pool, attempt);
+      Leftovers leftovers, RbdPool pool, Optional<OpenVolume> source) {
+    JournalEntry entry = leftovers.attempt().entry();
+    if (entry.nativeImage().isPresent()) {
+      NativeSnapshots.discard(pool, leftovers.attempt());
+      return;
+    }
+    leftovers.discard(pool, entry.name(), true);
+    source.ifPresent(volume -> removeSnapshot(leftovers, volume));
+  }
+
+  private static void removeSnapshot(Leftovers leftovers, OpenVolume source) {
+    String name = leftovers.attempt().entry().name();
+    String image = source.entry().name();
+    if (leftovers.mayRemoveSnapshot(source.pool())) {
+      CloneWorkshop.removeSnapshot(source.pool(), image, name);
     } else {
-      String name = attempt.entry().name();
-      new Leftovers(attempt, discarded).discard(pool, name, true);
-      source.ifPresent(
-          volume -> CloneWorkshop.removeSnapshot(volume.pool(), volume.entry().name(), name));
+      LOG.warn("snapshot {} of image {} stays, if there is one", name, image);
     }
   }
 
   /** Removes what an attempt left on the cluster; what hinders that is only noted. */
   private void undo() {
     try {
-      abandon(attempt, pool, Optional.of(source), discarded);
+      abandon(leftovers(), pool, Optional.of(source));
     } catch (VolumeException e) {
       if (e.reason() == Reason.ABORTED) {
         throw e;

@@ -46,7 +46,7 @@ record VolumeMaking(
 
   /** What throws away what is left under its names. */
   Leftovers leftovers() {
-    return new Leftovers(attempt, discarded);
+    return new Leftovers(attempt, parameters.namePrefix(), discarded);
   }
 
   /** The identifier of what its content comes from. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.fail;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -40,6 +41,10 @@ class CloneWorkshopIT {
     cluster.close();
   }
 
+  private static void none() {
+    fail("there is no snapshot of the name");
+  }
+
   private void makeClone() {
     pool.cloneImage(source, SNAPSHOT, pool, clone, CloneWorkshop.INTERMEDIATE);
   }
@@ -59,7 +64,7 @@ class CloneWorkshopIT {
   @Test
   void itMovesToTheTrashWhileItsCloneIsThere() {
     try (RbdImage image = pool.open(source)) {
-      CloneWorkshop.withSnapshot(image, SNAPSHOT, this::makeClone);
+      CloneWorkshop.withSnapshot(image, SNAPSHOT, CloneWorkshopIT::none, this::makeClone);
       vanishesWithItsClone(image);
     }
   }
@@ -70,6 +75,7 @@ class CloneWorkshopIT {
       CloneWorkshop.withSnapshot(
           image,
           SNAPSHOT,
+          CloneWorkshopIT::none,
           () -> {
             makeClone();
             CloneWorkshop.removeSnapshot(pool, source, SNAPSHOT);
@@ -85,7 +91,10 @@ class CloneWorkshopIT {
       assertThatThrownBy(
               () ->
                   CloneWorkshop.withSnapshot(
-                      image, SNAPSHOT, () -> image.snapshots().protect(SNAPSHOT)))
+                      image,
+                      SNAPSHOT,
+                      CloneWorkshopIT::none,
+                      () -> image.snapshots().protect(SNAPSHOT)))
           .isInstanceOf(CephException.Busy.class);
       isAs(SnapshotNamespace.USER, image);
       image.snapshots().unprotect(SNAPSHOT);
@@ -99,7 +108,10 @@ class CloneWorkshopIT {
       image.snapshots().create(SNAPSHOT);
       long left = image.snapshots().id(SNAPSHOT);
       CloneWorkshop.withSnapshot(
-          image, SNAPSHOT, () -> assertThat(image.snapshots().id(SNAPSHOT)).isGreaterThan(left));
+          image,
+          SNAPSHOT,
+          () -> assertThat(image.snapshots().id(SNAPSHOT)).isEqualTo(left),
+          () -> assertThat(image.snapshots().id(SNAPSHOT)).isGreaterThan(left));
       assertThat(image.snapshots().list()).isEmpty();
     }
   }

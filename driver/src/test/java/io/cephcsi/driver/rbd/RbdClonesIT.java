@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
@@ -279,6 +280,79 @@ class RbdClonesIT {
             () ->
                 assertThat(other.trash())
                     .doesNotContain(TestDriver.image(restored), TestDriver.image(copied)));
+  }
+
+  /** As whoever may write to the other pool, and to no more, can write it. */
+  private void forge(String uuid, String image, String from) {
+    String object = "csi.volume." + uuid;
+    new Omaps(CLUSTER, CLUSTER.otherPool(), "")
+        .put(
+            Map.of(
+                "csi.volumes.default",
+                Map.of("csi.volume." + name, uuid),
+                object,
+                Map.of(
+                    "csi.volname",
+                    name,
+                    "csi.imagename",
+                    image,
+                    "csi.java.contentsource",
+                    from,
+                    "csi.java.maker",
+                    "1")));
+  }
+
+  private Volume copyToOtherPool() {
+    return driver
+        .controller()
+        .createVolume(
+            driver
+                .cloneRequest(name, 0, source.getVolumeId())
+                .putParameters("pool", CLUSTER.otherPool())
+                .build())
+        .getVolume();
+  }
+
+  @Test
+  void anEntryInAnotherPoolTakesNoSnapshotFromAVolumeHere() {
+    Volume empty = driver.create(name + "-empty", 64 * MIB);
+    UUID known = VolumeId.parse(empty.getVolumeId()).orElseThrow().uuid();
+    for (String uuid : List.of(known.toString(), UUID.randomUUID().toString())) {
+      CLUSTER.rbd("snap", "create", rbd(source) + "@csi-vol-" + uuid + "-temp");
+    }
+    String snapshots = POOL.snapshots(TestDriver.image(source)).toString();
+
+    forge(UUID.randomUUID().toString(), "backup", source.getVolumeId());
+    assertStatus(Code.FAILED_PRECONDITION, "backup", this::copyToOtherPool);
+    forge(known.toString(), "csi-vol-" + known, source.getVolumeId());
+    assertStatus(Code.FAILED_PRECONDITION, known.toString(), this::copyToOtherPool);
+    assertThat(POOL.snapshots(TestDriver.image(source))).hasToString(snapshots);
+
+    forge(known.toString(), "csi-vol-" + known, source.getVolumeId());
+    Volume volume =
+        driver
+            .controller()
+            .createVolume(
+                driver
+                    .createRequest(name, 64 * MIB)
+                    .putParameters("pool", CLUSTER.otherPool())
+                    .build())
+            .getVolume();
+    assertThat(POOL.snapshots(TestDriver.image(source))).hasToString(snapshots);
+    driver.delete(volume.getVolumeId());
+    CLUSTER.rbd("snap", "purge", rbd(source), "--no-progress");
+    deleteSourceAndAwaitNothing(empty);
+  }
+
+  @Test
+  void whatAnAttemptAtACloneInAnotherPoolLeftIsTakenAnew() {
+    String uuid = UUID.randomUUID().toString();
+    forge(uuid, "csi-vol-" + uuid, source.getVolumeId());
+    CLUSTER.rbd("snap", "create", rbd(source) + "@csi-vol-" + uuid + "-temp");
+    Volume volume = copyToOtherPool();
+    assertThat(volume.getVolumeId()).endsWith(uuid);
+    assertThat(CLUSTER.rbd("snap", "ls", rbd(source))).isBlank();
+    deleteSourceAndAwaitNothing(volume);
   }
 
   @Test

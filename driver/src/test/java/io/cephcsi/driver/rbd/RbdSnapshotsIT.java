@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
@@ -15,7 +16,9 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -206,6 +209,70 @@ class RbdSnapshotsIT {
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(other.trash()).doesNotContain(image));
+  }
+
+  /** As whoever may write to the other pool, and to no more, can write it. */
+  private void forge(String uuid, String image, Volume source, Map<String, String> more) {
+    Map<String, String> entry = new HashMap<>(more);
+    entry.put("csi.snapname", name);
+    entry.put("csi.imagename", image);
+    entry.put("csi.source", TestDriver.image(source));
+    entry.put("csi.java.maker", "1");
+    new Omaps(CLUSTER, CLUSTER.otherPool(), "")
+        .put(
+            Map.of(
+                "csi.snaps.default", Map.of("csi.snap." + name, uuid), "csi.snap." + uuid, entry));
+  }
+
+  private Snapshot snapshotInOtherPool(Volume volume) {
+    return driver
+        .controller()
+        .createSnapshot(
+            driver
+                .snapshotRequest(name, volume.getVolumeId())
+                .putParameters("pool", CLUSTER.otherPool())
+                .build())
+        .getSnapshot();
+  }
+
+  @Test
+  void anEntryInAnotherPoolTakesNoSnapshotFromItsVolume() {
+    Volume volume = driver.create(name, 16 * MIB);
+    String image = "rbd/" + TestDriver.image(volume);
+    Snapshot taken =
+        driver
+            .controller()
+            .createSnapshot(
+                driver
+                    .snapshotRequest(name + "-native", volume.getVolumeId())
+                    .putParameters("snapshotMode", "native")
+                    .build())
+            .getSnapshot();
+    String uuid = image(taken).substring("csi-snap-".length());
+    String backup = UUID.randomUUID().toString();
+    CLUSTER.rbd("snap", "create", image + "@backup");
+    CLUSTER.rbd("snap", "create", image + "@backup-" + backup);
+    CLUSTER.rbd("snap", "create", image + "@csi-snap-" + backup);
+    String snapshots = POOL.snapshots(TestDriver.image(volume)).toString();
+
+    forge(backup, "backup", volume, Map.of());
+    assertStatus(Code.FAILED_PRECONDITION, "backup", () -> snapshotInOtherPool(volume));
+    forge(backup, "backup-" + backup, volume, Map.of());
+    assertStatus(Code.FAILED_PRECONDITION, "backup-", () -> snapshotInOtherPool(volume));
+    forge(uuid, image(taken), volume, Map.of());
+    assertStatus(Code.FAILED_PRECONDITION, image(taken), () -> snapshotInOtherPool(volume));
+    forge(uuid, image(taken), volume, Map.of("csi.java.nativeimage", "1"));
+    assertStatus(Code.INVALID_ARGUMENT, "native", () -> snapshotInOtherPool(volume));
+    assertThat(POOL.snapshots(TestDriver.image(volume))).hasToString(snapshots);
+
+    forge(backup, "csi-snap-" + backup, volume, Map.of());
+    Snapshot snapshot = snapshotInOtherPool(volume);
+    assertThat(snapshot.getSnapshotId()).as("an attempt's own goes").endsWith(backup);
+    assertThat(CLUSTER.rbd("snap", "ls", image)).doesNotContain("csi-snap-" + backup);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.deleteSnapshot(taken.getSnapshotId());
+    CLUSTER.rbd("snap", "purge", image, "--no-progress");
+    driver.delete(volume.getVolumeId());
   }
 
   @Test
