@@ -61,8 +61,10 @@ final class ImageDisposal {
           .filter(id -> pool.trashEntry(id).isPresent())
           .ifPresent(inTrash::add);
     }
-    String temporary = VolumeMaking.temporary(image);
-    pool.imageId(temporary).ifPresent(id -> moveToTrash(temporary, id));
+    BetweenImage between = new BetweenImage(pool, image);
+    between
+        .find(imageId.or(() -> volume.entry().imageId()))
+        .ifPresent(id -> moveToTrash(between.name(), id));
     return inTrash;
   }
 

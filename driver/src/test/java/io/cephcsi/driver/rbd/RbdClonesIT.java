@@ -356,6 +356,42 @@ class RbdClonesIT {
   }
 
   @Test
+  void aCopyThatSomebodyMadeOfAVolumeStaysWhateverItIsCalled() {
+    Volume volume = driver.create(name, 16 * MIB);
+    Volume clone = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+    for (Volume each : List.of(volume, clone)) {
+      String copy = rbd(each) + "-temp";
+      CLUSTER.rbd("cp", rbd(each), copy, "--no-progress");
+      driver.delete(each.getVolumeId());
+      assertThat(POOL.images()).contains(TestDriver.image(each) + "-temp");
+      CLUSTER.rbd("rm", copy, "--no-progress");
+    }
+    Volume other = driver.create(name + "-2", 16 * MIB);
+    String theirs = TestDriver.image(other) + "-temp";
+    CLUSTER.rbd("snap", "create", rbd(source) + "@theirs");
+    CLUSTER.rbd("clone", "--rbd-default-clone-format=2", rbd(source) + "@theirs", "rbd/" + theirs);
+    driver.delete(other.getVolumeId());
+    assertThat(POOL.images()).contains(theirs);
+    CLUSTER.rbd("rm", "rbd/" + theirs, "--no-progress");
+    CLUSTER.rbd("snap", "rm", rbd(source) + "@theirs", "--no-progress");
+    deleteSourceAndAwaitNothing(volume, clone, other);
+  }
+
+  @Test
+  void theImageBetweenGoesWithAVolumeThatWasFlattened() {
+    Volume flattened = driver.copy(name, 0, source.getVolumeId());
+    CLUSTER.rbd("flatten", rbd(flattened), "--no-progress");
+    Volume deep = driver.copy(name + "-2", 0, source.getVolumeId());
+    CLUSTER.rbd("flatten", rbd(deep) + "-temp", "--no-progress");
+    for (Volume each : List.of(flattened, deep)) {
+      assertThat(POOL.images()).contains(TestDriver.image(each) + "-temp");
+      driver.delete(each.getVolumeId());
+      assertThat(POOL.images()).doesNotContain(TestDriver.image(each) + "-temp");
+    }
+    deleteSourceAndAwaitNothing();
+  }
+
+  @Test
   void aCloneOutlivesItsSourceAndEverythingGoesWithTheLast() {
     Volume restored = driver.restore(name, 0, snapshot.getSnapshotId());
     Volume copied = driver.copy(name + "-2", 0, source.getVolumeId());
