@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -277,8 +278,15 @@ public final class RbdPool {
       return;
     }
     if (imageId(name).equals(Optional.of(id))) {
-      TrashMark.announce(io, id);
-      moveToTrash(name, Duration.ZERO);
+      Instant announced = TrashMark.announce(io, id);
+      try {
+        moveToTrash(name, Duration.ZERO);
+      } catch (CephException.TimedOut | CephException.Blocklisted e) {
+        throw e; // it may have been moved all the same
+      } catch (CephException e) {
+        TrashMark.withdraw(io, id, announced);
+        throw e;
+      }
       TrashMark.confirm(io, id);
     } else if (trashEntry(id).isEmpty()) {
       throw ReturnCode.exception(

@@ -51,7 +51,11 @@ public final class TrashMark {
 
   /** Makes a mark a part of the write that makes the entry. */
   static void addTo(WriteOperation write, String id, Instant from, Instant until) {
-    write.omapSet(MARK + id, ClassCall.content().u8(VERSION).time(from).time(until).input());
+    write.omapSet(MARK + id, mark(from, until));
+  }
+
+  private static byte[] mark(Instant from, Instant until) {
+    return ClassCall.content().u8(VERSION).time(from).time(until).input();
   }
 
   private static void write(IoContext io, String id, Instant from, Instant until) {
@@ -61,10 +65,32 @@ public final class TrashMark {
     }
   }
 
-  /** Marks an image that librbd is going to move at once. */
-  static void announce(IoContext io, String id) {
+  /**
+   * Marks an image that librbd is going to move at once.
+   *
+   * @return for {@link #withdraw}
+   */
+  static Instant announce(IoContext io, String id) {
     Instant now = Instant.now();
     write(io, id, now, now.plus(LONGEST_MOVE));
+    return now;
+  }
+
+  /**
+   * Takes the mark of an image back that librbd did not move: whoever moves it within the time of
+   * the mark would seem to be us. Not that of another process, nor of an image that is in the
+   * trash; two round trips.
+   */
+  static void withdraw(IoContext io, String id, Instant announced) {
+    if (find(io, id).isPresent()) {
+      return;
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      write.omapCompare(MARK + id, mark(announced, announced.plus(LONGEST_MOVE)));
+      io.operate(TRASH, write.omapRemove(List.of(MARK + id)));
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      // it is gone, or another's by now
+    }
   }
 
   /** Narrows the mark of an image that was announced to the time of its entry; two round trips. */

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import java.time.Duration;
@@ -260,6 +262,23 @@ class PlainImageIT extends RbdCase {
     ceph.rbd("group", "image", "add", ceph.pool() + "/" + name + "-group", spec() + "-member");
     assertThat(TrashMove.move(io, member, pool.imageId(member).orElseThrow())).isFalse();
     assertThat(pool.imageId(member)).isPresent();
+  }
+
+  @Test
+  void aMoveThatLibrbdRefusesLeavesNoMark() {
+    pool.create(name, OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING)));
+    String id = pool.imageId(name).orElseThrow();
+    try (RadosCluster other = ceph.connect();
+        IoContext otherIo = other.openPool(ceph.pool());
+        RbdImage holder = new RbdPool(otherIo).open(name)) {
+      holder.lock().acquire();
+      assertThatThrownBy(() -> pool.moveToTrash(name, id)).isInstanceOf(CephException.Busy.class);
+      assertThat(TrashMark.exists(io, id)).isFalse();
+    }
+    pool.moveToTrash(name, id);
+    assertThat(TrashMark.find(io, id)).isPresent();
+    TrashMark.withdraw(io, id, Instant.now());
+    assertThat(TrashMark.find(io, id)).isPresent();
   }
 
   /** By a driver that was stopped over it, while another one threw the image away. */
