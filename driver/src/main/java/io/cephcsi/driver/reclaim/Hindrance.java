@@ -35,15 +35,20 @@ record Hindrance(String reason, String detail) {
    * would lose what he has not written yet if he were shut out for the sake of a reclaim.
    */
   static Optional<Hindrance> ofLock(RbdImage image) {
-    return ReclaimLock.stranger(image)
-        .map(
-            owner ->
-                new Hindrance(
-                    IN_USE,
-                    "in use: "
-                        + owner
-                        + " holds its lock and does not answer; if that client is gone for good, open"
-                        + " the image once, or remove the lock (rbd lock list, rbd lock remove)"));
+    return ReclaimLock.stranger(image).map(owner -> new Hindrance(IN_USE, held(image, owner)));
+  }
+
+  private static String held(RbdImage image, String owner) {
+    return "in use: "
+        + owner
+        + " holds its lock and does not answer; if that client is gone for good, open the image"
+        + " once, or remove the lock (rbd lock list, rbd lock remove)"
+        + (ReclaimLock.reclaimer(image).isEmpty()
+            ? ""
+            : "; that it is a reclaim that died, the metadata "
+                + ReclaimLock.RECLAIMER
+                + " do not prove: they were not written with the key of this user, or by an earlier"
+                + " version");
   }
 
   /** Looks at what an image takes part in, whoever has it open. */

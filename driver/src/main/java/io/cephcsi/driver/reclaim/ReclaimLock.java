@@ -1,27 +1,33 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClientFence;
+import io.cephcsi.driver.cluster.SignedAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The managed lock of an image that is reclaimed. While it is held, the image's metadata says by
- * whom: a lock that a reclaimer left when it died may be broken, one of anybody else may not. Used
- * by one thread.
+ * whom: a lock that a reclaimer left when it died may be broken, one of anybody else may not. Who
+ * breaks it has its owner blocklisted, and others can write locks and metadata, too: only what was
+ * signed with our user's key counts. Used by one thread.
  */
 final class ReclaimLock {
-  /** In the image's metadata while it is reclaimed: the address of the client that does. */
+  /** In the image's metadata while it is reclaimed: the {@link SignedAddress} of who does. */
   static final String RECLAIMER = "csi.java.reclaimer";
 
   private static final Logger LOG = LoggerFactory.getLogger(ReclaimLock.class);
+  private static final Pattern PROTOCOL = Pattern.compile("^(v1|v2|any):");
   private static final Duration SHUT_OUT = Duration.ofHours(1); // as librbd does
   private static final Duration PAUSE = Duration.ofSeconds(5);
   private static final Duration LONGEST = Duration.ofMinutes(5);
@@ -41,16 +47,35 @@ final class ReclaimLock {
   }
 
   /**
-   * Who holds the lock of an image that nobody watches, unless that was a reclaimer: be it one that
-   * was taken by hand on an image without the feature.
+   * Who holds the lock of an image that nobody watches, unless that was a reclaimer of this user:
+   * be it one that was taken by hand on an image without the feature.
    *
    * @return the owner's address
    */
   static Optional<String> stranger(RbdImage image) {
-    Optional<String> owner = image.lock().holders().stream().findFirst();
-    return owner.isEmpty() || owner.equals(image.metadata().get(RECLAIMER))
-        ? Optional.empty()
-        : owner;
+    List<String> owners = image.lock().holders();
+    Optional<String> reclaimer =
+        owners.isEmpty()
+            ? Optional.empty()
+            : reclaimer(image)
+                .flatMap(
+                    text -> SignedAddress.proven(image.pool().io(), header(image), RECLAIMER, text))
+                .map(ReclaimLock::bare);
+    return owners.stream().filter(owner -> !reclaimer.equals(Optional.of(bare(owner)))).findFirst();
+  }
+
+  /** What the metadata say of who reclaims an image, which anybody can have written. */
+  static Optional<String> reclaimer(RbdImage image) {
+    return image.metadata().get(RECLAIMER);
+  }
+
+  /** An address without the protocol, which not every client has in its own. */
+  private static String bare(String address) {
+    return PROTOCOL.matcher(address).replaceFirst("");
+  }
+
+  private static String header(RbdImage image) {
+    return "rbd_header." + image.id();
   }
 
   /** Whether the user can {@link #fence}, and break the lock of a reclaimer that died. */
@@ -70,10 +95,10 @@ final class ReclaimLock {
    */
   void acquire() {
     image.lock().acquire();
-    address = image.lock().holders().stream().findFirst().orElse("");
-    if (!address.isEmpty()) {
-      image.metadata().set(RECLAIMER, address);
-    }
+    IoContext io = image.pool().io();
+    address = io.cluster().addresses(); // what stands at the lock, others may have written
+    SignedAddress.own(io, header(image), RECLAIMER)
+        .ifPresent(signed -> image.metadata().set(RECLAIMER, signed));
   }
 
   /** Gives the lock back, if it still is ours to give. */
@@ -82,7 +107,7 @@ final class ReclaimLock {
       return;
     }
     try {
-      if (image.metadata().get(RECLAIMER).isPresent()) {
+      if (reclaimer(image).isPresent()) {
         image.metadata().remove(RECLAIMER);
       }
       image.lock().release();

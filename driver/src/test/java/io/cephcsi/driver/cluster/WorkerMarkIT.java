@@ -36,6 +36,22 @@ class WorkerMarkIT {
     }
   }
 
+  @Test
+  void aConnectionThatFoundItsKeyInAKeyringNeitherSignsNorProves() {
+    try (RadosCluster cluster = CEPH.connect();
+        IoContext io = cluster.openPool(CEPH.pool());
+        RadosCluster bare =
+            RadosCluster.connect(ConnectionSettings.user("admin").configFile(CEPH.conf()).build());
+        IoContext theirs = bare.openPool(CEPH.pool())) {
+      String signed = SignedAddress.own(io, "object", "purpose").orElseThrow();
+      assertThat(SignedAddress.proven(io, "object", "purpose", signed))
+          .hasValue(cluster.addresses());
+      assertThat(SignedAddress.proven(io, "object", "another", signed)).isEmpty();
+      assertThat(SignedAddress.own(theirs, "object", "purpose")).isEmpty();
+      assertThat(SignedAddress.proven(theirs, "object", "purpose", signed)).isEmpty();
+    }
+  }
+
   private static ConnectionSettings tenant() {
     CEPH.ceph("auth", "get-or-create", "client.tenant", "mon", "allow r", "osd", "allow rw");
     return ConnectionSettings.user("tenant")
