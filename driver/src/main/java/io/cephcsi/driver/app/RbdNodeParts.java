@@ -56,7 +56,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
                     new FuseAttacher(folder.resolve("fuse")))),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(MOUNTS_ANSWER),
-            gate);
+            gate,
+            operations);
     NodeAccess access =
         new NodeAccess(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
     return new RbdNodeParts(

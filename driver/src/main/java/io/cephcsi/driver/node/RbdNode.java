@@ -7,6 +7,7 @@ import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.OpenImage;
 import io.cephcsi.driver.rbd.RbdVolumes;
 import io.cephcsi.driver.rbd.StaticImage;
@@ -44,19 +45,21 @@ public final class RbdNode implements NodeVolumes, MountOwner {
    * @param publications show them
    * @param probes ask their file systems
    * @param gate where trims give way
+   * @param operations locks images on this node
    */
   public RbdNode(
       RbdVolumes volumes,
       Attachers attachers,
       Publications publications,
       LivenessProbes probes,
-      TrimGate gate) {
+      TrimGate gate,
+      OperationRegistry operations) {
     this.volumes = volumes;
     this.attachers = attachers;
     this.publications = publications;
     this.probes = probes;
     this.gate = gate;
-    this.staging = new RbdStaging(attachers, probes, this);
+    this.staging = new RbdStaging(attachers, probes, this, operations);
   }
 
   @Override

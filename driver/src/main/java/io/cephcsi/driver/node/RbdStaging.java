@@ -2,13 +2,13 @@ package io.cephcsi.driver.node;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,21 +24,39 @@ final class RbdStaging {
   private final Attachers attachers;
   private final LivenessProbes probes;
   private final MountOwner owner;
+  private final OperationRegistry operations;
 
   /**
    * @param attachers make images devices
    * @param probes ask their file systems
    * @param owner knows what is ours
+   * @param operations locks images on this node
    */
-  RbdStaging(Attachers attachers, LivenessProbes probes, MountOwner owner) {
+  RbdStaging(
+      Attachers attachers, LivenessProbes probes, MountOwner owner, OperationRegistry operations) {
     this.attachers = attachers;
     this.probes = probes;
     this.owner = owner;
+    this.operations = operations;
   }
 
   void stage(StageRequest request, OpenImage volume, Operation operation) {
     ImageSpec image =
         new ImageSpec(volume.pool().io().pool(), volume.pool().io().namespace(), volume.name());
+    try (OperationRegistry.Hold alone = alone(image, operation.kind())) {
+      stage(request, volume, image, operation);
+    }
+  }
+
+  /**
+   * Several volumes may be of one image, as a static one and the one that the image was made for: a
+   * device that one call works on must not be taken away by another.
+   */
+  private OperationRegistry.Hold alone(ImageSpec image, String kind) {
+    return operations.hold("image " + image + " on this node", kind);
+  }
+
+  private void stage(StageRequest request, OpenImage volume, ImageSpec image, Operation operation) {
     String clusterId = volume.lease().config().clusterId();
     Optional<StagedImage> known = known(request, image, clusterId);
     Attacher attacher =
@@ -46,9 +64,7 @@ final class RbdStaging {
             ? attachers.require(known.get().kind())
             : attachers.choose(request.context());
     AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
-    requireNotOfAnother(clusterId, attacher.find(image));
-    requireNotElsewhere(request, attacher.find(image));
-    requireOf(attach, attacher, known);
+    DeviceChecks.require(request, attach, attacher, known);
     TakeOver.attempt(attach, attacher, volume);
     if (isReady(request, attacher.find(image), known)) {
       return;
@@ -62,9 +78,11 @@ final class RbdStaging {
       AttachedDevice device = attach(attacher, attach, volume, wasAttached, operation);
       new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
           .write(request.stagingPath());
-      showAt(request, volume, device, operation);
+      try (HeldDevice held = HeldDevice.of(device, attacher)) {
+        showAt(request, volume, device, operation);
+      }
     } catch (RuntimeException e) {
-      undo(request, e);
+      undo(request, known, wasAttached, e);
       throw e;
     }
   }
@@ -72,95 +90,6 @@ final class RbdStaging {
   /** Where a volume is made ready. */
   static Path place(StageRequest request) {
     return StagingPlace.require(request.stagingPath(), request.volumeId());
-  }
-
-  /**
-   * What is staged of the image on this node is of the same cluster: images that no driver made may
-   * have the same name on two clusters.
-   */
-  private static void requireNotOfAnother(String clusterId, Optional<AttachedDevice> device) {
-    device
-        .map(AttachedDevice::uses)
-        .orElse(List.of())
-        .forEach(
-            mount ->
-                StagedImage.beside(mount.target())
-                    .filter(staged -> !staged.isOf(clusterId))
-                    .ifPresent(
-                        staged -> {
-                          throw new VolumeException(
-                              Reason.FAILED_PRECONDITION,
-                              "this node has "
-                                  + staged.image()
-                                  + " of cluster \""
-                                  + staged.clusterId()
-                                  + "\" at "
-                                  + mount.target()
-                                  + ": one of the same name cannot be staged beside it");
-                        }));
-  }
-
-  /** A volume has one staging path on a node: another one's unstaging would end this one's. */
-  private static void requireNotElsewhere(StageRequest request, Optional<AttachedDevice> device) {
-    Path place = place(request);
-    List<Path> places =
-        device.map(AttachedDevice::uses).orElse(List.of()).stream().map(Mount::target).toList();
-    if (!places.contains(place)) {
-      places.stream()
-          .filter(other -> place.getFileName().equals(other.getFileName()))
-          .filter(StagedImage::isBeside)
-          .findFirst()
-          .ifPresent(
-              other -> {
-                throw new VolumeException(
-                    Reason.FAILED_PRECONDITION,
-                    "volume "
-                        + request.volumeId()
-                        + " is staged at "
-                        + other.getParent()
-                        + ": unstage it there");
-              });
-    }
-  }
-
-  /**
-   * A device of the image that is there already is of the same cluster, whoever attached it. Where
-   * it does not tell, only what was written down when it was attached for this volume says so; a
-   * dead one that nobody uses is replaced.
-   */
-  private static void requireOf(
-      AttachRequest request, Attacher attacher, Optional<StagedImage> known) {
-    String clusterId = request.cluster().clusterId();
-    attacher
-        .find(request.image())
-        .filter(
-            device ->
-                !attacher
-                    .isOf(device, request)
-                    .orElseGet(
-                        () ->
-                            isWrittenDown(known, device, clusterId)
-                                || (!device.alive() && device.uses().isEmpty())))
-        .ifPresent(
-            device -> {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION,
-                  device.device()
-                      + " is "
-                      + device.image()
-                      + " of another cluster than \""
-                      + clusterId
-                      + "\", or does not tell of which: one of the same name cannot be staged"
-                      + " beside it");
-            });
-  }
-
-  private static boolean isWrittenDown(
-      Optional<StagedImage> known, AttachedDevice device, String clusterId) {
-    return known
-        .filter(staged -> staged.clusterId().equals(clusterId))
-        .filter(staged -> staged.device().equals(device.device().toString()))
-        .isPresent();
   }
 
   /** What is written down in the staging path, which is made. */
@@ -316,10 +245,23 @@ final class RbdStaging {
     }
   }
 
-  /** A volume that cannot be staged here may be wanted elsewhere: its device is given back. */
-  private void undo(StageRequest request, RuntimeException reason) {
+  /**
+   * A volume that cannot be staged here may be wanted elsewhere: its device is given back, unless
+   * it was there before and nothing says that it was attached for this volume.
+   */
+  private void undo(
+      StageRequest request,
+      Optional<StagedImage> known,
+      boolean wasAttached,
+      RuntimeException reason) {
     try {
-      unstage(request.stagingPath(), place(request));
+      if (wasAttached && known.isEmpty()) {
+        Mounts.unmountAll(place(request));
+        MountPoint.remove(place(request));
+        StagedImage.remove(request.stagingPath());
+        return;
+      }
+      undoStaging(request.stagingPath(), place(request));
     } catch (RuntimeException e) {
       LOG.warn("volume {} stays half staged: {}", request.volumeId(), e.getMessage());
       reason.addSuppressed(e);
@@ -329,10 +271,21 @@ final class RbdStaging {
   /**
    * Undoes a staging, as far as it got.
    *
-   * @throws VolumeException FAILED_PRECONDITION while the volume is shown to workloads
+   * @throws VolumeException FAILED_PRECONDITION while the volume is shown to workloads; ABORTED
+   *     while another call works on its image
    */
   void unstage(Path stagingPath, Path place) {
     Publications.requireOurs(place, owner);
+    Optional<StagedImage> known = StagedImage.read(stagingPath);
+    Optional<ImageSpec> image =
+        known.map(StagedImage::image).or(() -> attached(known, place).map(AttachedDevice::image));
+    try (OperationRegistry.Hold alone =
+        image.map(one -> alone(one, "NodeUnstageVolume")).orElse(() -> {})) {
+      undoStaging(stagingPath, place);
+    }
+  }
+
+  private void undoStaging(Path stagingPath, Path place) {
     Optional<StagedImage> known = StagedImage.read(stagingPath);
     Optional<AttachedDevice> device = attached(known, place);
     Optional<LuksMapping> mapping =

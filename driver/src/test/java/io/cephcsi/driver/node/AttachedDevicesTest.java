@@ -62,6 +62,16 @@ class AttachedDevicesTest {
   }
 
   @Test
+  void aDeviceWhoseNumberAnotherImageHasByNowIsNotWorkedOn() throws IOException {
+    Path device = Files.createFile(sys.resolve("rbd0"));
+    krbd(0, "rbd", "", "csi-vol-3", "-");
+    assertThatThrownBy(() -> HeldDevice.of(new AttachedDevice(IMAGE, device, true), krbd()))
+        .hasMessageContaining("any more")
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE));
+  }
+
+  @Test
   void krbdShowsHeadsAndNotSnapshots() throws IOException {
     krbd(0, "rbd", "", "csi-vol-1", "-");
     krbd(3, "rbd", "ns", "csi-vol-2", "-");

@@ -6,6 +6,10 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
@@ -24,6 +28,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -130,6 +136,35 @@ class StaticImageIT {
     restart();
     assertThat(node.expand(volume, "pod").getCapacityBytes()).isEqualTo(96 * MIB);
     assertThat(BlockDevice.require(target).size()).isEqualTo(96 * MIB);
+  }
+
+  /** The volume that an image was made for, and the image by its name. */
+  @Test
+  void ofTwoVolumesOfOneImageNoneTakesTheDeviceFromTheOther() throws IOException {
+    Volume made = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
+    Volume byName = volume.toBuilder().setVolumeId(TestDriver.image(made)).build();
+    CompletableFuture<Void> staging;
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool());
+        RbdImage open = new RbdPool(io).open(TestDriver.image(made))) {
+      assertThat(open.size()).isEqualTo(64 * MIB);
+      staging = CompletableFuture.runAsync(() -> node.stage(made, WRITER)); // waits for its closing
+      Path file = node.staging(made).resolve("image-meta.json");
+      Awaitility.await().until(() -> Files.exists(file));
+      assertStatus(Code.ABORTED, "image", () -> node.stage(byName, WRITER));
+    }
+    staging.join();
+    VolumeCapability other = mounted("xfs", Mode.SINGLE_NODE_WRITER);
+    assertStatus(Code.FAILED_PRECONDITION, "holds ext4", () -> node.stage(byName, other));
+    Path place = node.staging(made).resolve(made.getVolumeId());
+    Mount staged = MountTable.read().at(place).orElseThrow();
+    Mounts.unmountAll(place); // as in a call that is about to mount it
+    assertStatus(Code.FAILED_PRECONDITION, "holds ext4", () -> node.stage(byName, other));
+    assertThat(node.files("staging")).containsExactly(place.resolveSibling("image-meta.json"));
+    node.stage(made, WRITER);
+    assertThat(MountTable.read().at(place).orElseThrow().source()).isEqualTo(staged.source());
+    node.unstage(made);
+    driver.delete(made.getVolumeId());
   }
 
   /** A call that died left it attached and mounted nowhere. */
