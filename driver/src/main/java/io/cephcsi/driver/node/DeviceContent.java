@@ -71,6 +71,16 @@ final class DeviceContent {
     return superblock.getInt(44) != 0 || superblock.getShort(52) != 0; // s_mtime, s_mnt_count
   }
 
+  /**
+   * Whether the journal of an ext4 file system is on another device. Which one, the file system
+   * says, and e2fsck and the kernel open and write that.
+   */
+  static boolean hasJournalElsewhere(Path device) {
+    ByteBuffer superblock = start(device).slice(1024, 1024).order(ByteOrder.LITTLE_ENDIAN);
+    boolean journal = (superblock.getInt(92) & 0x4) != 0; // s_feature_compat: has_journal
+    return journal && superblock.getInt(224) == 0; // s_journal_inum
+  }
+
   /** The size of an ext4 file system, in bytes. */
   static long extBytes(Path device) {
     ByteBuffer superblock = start(device).slice(1024, 1024).order(ByteOrder.LITTLE_ENDIAN);

@@ -71,6 +71,11 @@ final class FileSystemSetup {
   void mountAt(Path place, String mkfsOptions) {
     operation.phase("look at the content");
     String kind = DeviceContent.of(device);
+    if (kind.equals(EXT4) && DeviceContent.hasJournalElsewhere(device)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + volume.volumeId() + " holds ext4 whose journal is on another device");
+    }
     if (use.readOnly()) {
       requireUsable(kind);
       mountReadOnly(kind, place);
@@ -215,6 +220,9 @@ final class FileSystemSetup {
     List<String> options = new ArrayList<>(use.mountFlags());
     if (kind.equals(XFS) && !options.contains("nouuid")) {
       options.add("nouuid"); // a clone has the UUID of its source
+    }
+    if (kind.equals(EXT4) && options.stream().noneMatch(option -> option.startsWith("errors="))) {
+      options.add("errors=remount-ro"); // its superblock may say that the kernel is to panic
     }
     return options;
   }

@@ -43,6 +43,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -572,6 +573,39 @@ class NodeRbdIT {
     node.stage(volume, writer("ext4"));
     node.unstage(volume);
     assertNothingIsLeft(volume);
+  }
+
+  @Test
+  void whatExt4SaysOfItselfNeitherStopsTheMachineNorOpensAnotherDevice() {
+    Volume volume = create(64 * MIB);
+    VolumeCapability reader = mounted("ext4", Mode.SINGLE_NODE_READER_ONLY);
+    node.stage(volume, writer("ext4"));
+    node.unstage(volume);
+    change(volume, "ssv errors 3"); // EXT2_ERRORS_PANIC
+    assertThat(superOptions(volume, writer("ext4"))).contains("errors=remount-ro");
+    assertThat(superOptions(volume, reader)).contains("errors=remount-ro");
+    VolumeCapability chosen = mounted("ext4", Mode.SINGLE_NODE_WRITER, "errors=continue");
+    assertThat(superOptions(volume, chosen)).contains("errors=continue");
+    change(volume, "ssv journal_inum 0");
+    for (VolumeCapability use : List.of(writer("ext4"), reader)) {
+      assertStatus(Code.FAILED_PRECONDITION, "another device", () -> node.stage(volume, use));
+    }
+    assertNothingIsLeft(volume);
+  }
+
+  private void change(Volume volume, String request) {
+    VolumeCapability raw = block(Mode.SINGLE_NODE_WRITER);
+    node.stage(volume, raw);
+    String device = node.publish(volume, raw, "pod").toString();
+    Commands.run(List.of("debugfs", "-w", "-R", request, device));
+    node.remove(volume);
+  }
+
+  private Set<String> superOptions(Volume volume, VolumeCapability use) {
+    node.stage(volume, use);
+    Set<String> options = MountTable.read().at(place(volume)).orElseThrow().superOptions();
+    node.unstage(volume);
+    return options;
   }
 
   private void publishToRead(Volume volume, VolumeCapability use) {
