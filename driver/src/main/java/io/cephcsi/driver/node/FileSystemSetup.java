@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -112,8 +113,7 @@ final class FileSystemSetup {
       return kind; // an image of format 1 has no id, and no note
     }
     String imageId = id.orElseGet(volume::imageId);
-    Optional<String> begun =
-        HeaderMetadata.read(pool.io(), imageId, List.of(FORMATTING)).values().stream().findFirst();
+    Optional<String> begun = noted(pool, imageId);
     if (begun.isEmpty() && !kind.isEmpty()) {
       return kind;
     }
@@ -126,7 +126,7 @@ final class FileSystemSetup {
     String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
       Command make = making(wanted, mkfsOptions, !kind.isEmpty());
-      volume.changeMetadata(imageId, Map.of(FORMATTING, wanted), List.of());
+      volume.changeMetadata(imageId, Map.of(FORMATTING, note(wanted, imageId)), List.of());
       operation.phase("format");
       LOG.info("volume {}: making {} on {}, which is blank", volume.volumeId(), wanted, device);
       make.run();
@@ -134,6 +134,20 @@ final class FileSystemSetup {
     }
     volume.changeMetadata(imageId, Map.of(), List.of(FORMATTING));
     return kind;
+  }
+
+  /** Names the image: a clone has the metadata of its source, and what was restored into it. */
+  static String note(String kind, String imageId) {
+    return kind + " " + imageId;
+  }
+
+  /** Which file system is being made on this image; older versions did not say on which. */
+  private static Optional<String> noted(RbdPool pool, String imageId) {
+    Optional<String> found =
+        HeaderMetadata.read(pool.io(), imageId, List.of(FORMATTING)).values().stream().findFirst();
+    return Stream.of(EXT4, XFS)
+        .filter(kind -> found.filter(note(kind, imageId)::equals).isPresent())
+        .findFirst();
   }
 
   private void requireNone(Optional<String> objection) {

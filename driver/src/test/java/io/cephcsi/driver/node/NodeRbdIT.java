@@ -984,7 +984,7 @@ class NodeRbdIT {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
         RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
-      image.metadata().set(FileSystemSetup.FORMATTING, "ext4");
+      image.metadata().set(FileSystemSetup.FORMATTING, FileSystemSetup.note("ext4", image.id()));
     }
     node.stage(volume, writer("ext4"));
     target = node.publish(volume, writer("ext4"), "pod");
@@ -1015,7 +1015,7 @@ class NodeRbdIT {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
         RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
-      image.metadata().set(FileSystemSetup.FORMATTING, "ext4");
+      image.metadata().set(FileSystemSetup.FORMATTING, FileSystemSetup.note("ext4", image.id()));
       image.write(0, new byte[1 << 20]);
       for (int i = 1; i <= 65; i++) {
         image.write(4 * MIB * i, data);
@@ -1031,6 +1031,34 @@ class NodeRbdIT {
       image.write(8 * MIB, new byte[data.length]);
     }
     node.stage(volume, writer("ext4"));
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  /** A clone has the note when its source was being formatted; older versions named no image. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ext4", "ext4 0123456789ab"})
+  void aNoteOfAnotherImagesFormatIsNoReasonToOverwriteAnything(String note) {
+    Volume volume = create(64 * MIB);
+    byte[] data = "precious".getBytes(StandardCharsets.UTF_8);
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool());
+        RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
+      image.metadata().set(FileSystemSetup.FORMATTING, note);
+      image.write(8 * MIB, data);
+      image.flush();
+    }
+    assertStatus(
+        Code.FAILED_PRECONDITION, "may hold data", () -> node.stage(volume, writer("ext4")));
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool());
+        RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
+      assertThat(image.read(8 * MIB, data.length)).isEqualTo(data);
+      image.write(8 * MIB, new byte[data.length]);
+    }
+    node.stage(volume, writer("ext4"));
+    assertThat(CLUSTER.rbd("image-meta", "list", CLUSTER.pool() + "/" + TestDriver.image(volume)))
+        .doesNotContain(FileSystemSetup.FORMATTING);
     node.unstage(volume);
     assertNothingIsLeft(volume);
   }
