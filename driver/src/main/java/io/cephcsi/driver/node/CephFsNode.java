@@ -265,6 +265,9 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
             .at(request.stagingPath())
             .filter(mount -> mounters.of(mount).isPresent())
             .orElseThrow(() -> notStaged(request, "is not staged at " + request.stagingPath()));
+    if (stagings.isOfAnother(request.volumeId(), request.stagingPath())) {
+      throw notStaged(request, "is not staged at " + request.stagingPath() + ": another one is");
+    }
     if (isDead(staged)) {
       throw notStaged(request, "has a dead mount; stage it again");
     }

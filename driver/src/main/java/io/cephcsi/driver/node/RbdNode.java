@@ -129,6 +129,20 @@ public final class RbdNode implements NodeVolumes, MountOwner {
   public void publish(PublishRequest request) {
     MountFlags.require(request.use());
     Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
+    StagedImage.read(request.stagingPath())
+        .filter(staged -> !staged.isOfVolume(request.volumeId()))
+        .ifPresent(
+            other -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "volume "
+                      + request.volumeId()
+                      + " is not staged at "
+                      + request.stagingPath()
+                      + ": "
+                      + other.image()
+                      + " is");
+            });
     MountTable.read()
         .at(place)
         .filter(staged -> !isAlive(staged))

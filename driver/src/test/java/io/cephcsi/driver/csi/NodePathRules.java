@@ -229,6 +229,26 @@ abstract class NodePathRules extends NodeRules {
   }
 
   @Test
+  void publishingAnotherVolumeDoesNotShowTheStagedOne() throws IOException {
+    Volume volume = create();
+    Volume another = create();
+    node.stage(volume, WRITER);
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "is not staged at",
+        () ->
+            node.stub()
+                .nodePublishVolume(
+                    node.publishRequest(another, WRITER, "pod")
+                        .setStagingTargetPath(node.staging(volume).toString())
+                        .build()));
+    assertThat(node.target(another, "pod")).doesNotExist();
+    node.unstage(volume);
+    end(another);
+    end(volume);
+  }
+
+  @Test
   void unstagingAnotherVolumeLeavesTheStagedOne() throws IOException {
     Volume volume = create();
     Volume another = create();

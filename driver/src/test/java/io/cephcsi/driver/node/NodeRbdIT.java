@@ -733,6 +733,11 @@ class NodeRbdIT {
     Path fresh = Files.createSymbolicLink(file.resolveSibling("image-meta.json.new"), file);
     node.stage(volume, writer("ext4"));
     assertThat(fresh).doesNotExist();
+    String ours = Files.readString(file);
+    Files.writeString(file, ours.replace(TestDriver.image(volume), "theirs"));
+    assertStatus(
+        Code.FAILED_PRECONDITION, "theirs", () -> node.publish(volume, writer("ext4"), "pod"));
+    Files.writeString(file, ours);
     node.unstage(volume);
     assertNothingIsLeft(volume);
   }
