@@ -151,7 +151,7 @@ final class RbdStaging {
             .isPresent();
     if (shown) {
       requireSame(request, there.get());
-      requireNotShutDown(request, there.get());
+      requireAnswer(request, there.get());
       own(request);
       return true;
     }
@@ -187,13 +187,17 @@ final class RbdStaging {
     }
   }
 
-  /** XFS that has shut down, as when its device came back too late, looks sound in the table. */
-  private void requireNotShutDown(StageRequest request, Mount there) {
+  /**
+   * XFS that has shut down, as when its device came back too late, looks sound in the table. What
+   * does not answer would hold this call, and the locks that it has, for as long.
+   */
+  private void requireAnswer(StageRequest request, Mount there) {
     if (there.isDevice()) {
       return;
     }
+    boolean answers;
     try {
-      probes.room(there);
+      answers = probes.room(there).isPresent();
     } catch (CephException e) {
       throw new VolumeException(
           Reason.UNAVAILABLE,
@@ -203,6 +207,15 @@ final class RbdStaging {
               + there.target()
               + " is shut down: unpublish and unstage it",
           e);
+    }
+    if (!answers) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE,
+          "volume "
+              + request.volumeId()
+              + ": the file system at "
+              + there.target()
+              + " does not answer: its cluster may be out of reach; try again later");
     }
   }
 
