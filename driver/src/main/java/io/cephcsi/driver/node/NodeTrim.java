@@ -39,13 +39,32 @@ final class NodeTrim {
    * @param device the block device that it is on
    * @param stop asked between any two slices
    * @return how many bytes were discarded
-   * @throws VolumeException UNIMPLEMENTED when file system or device cannot
+   * @throws VolumeException UNIMPLEMENTED when file system or device cannot; ABORTED when it is
+   *     unmounted meanwhile
    */
   long run(Mount mount, BlockDevice device, Operation operation, BooleanSupplier stop) {
     if (!device.discards()) {
       throw cannot(mount, "its device cannot discard");
     }
-    MountedFileSystem fileSystem = new MountedFileSystem(mount.target());
+    // Not what is below, when it is unmounted between two slices.
+    MountedFileSystem fileSystem = new MountedFileSystem(mount.target(), mount.device());
+    try {
+      return run(fileSystem, mount, device, operation, stop);
+    } catch (CephException e) {
+      if (e.errno() == Errno.ESTALE || e.errno() == Errno.ENOENT) {
+        throw new VolumeException(
+            Reason.ABORTED, "the volume at " + mount.target() + " was unmounted meanwhile", e);
+      }
+      throw e;
+    }
+  }
+
+  private long run(
+      MountedFileSystem fileSystem,
+      Mount mount,
+      BlockDevice device,
+      Operation operation,
+      BooleanSupplier stop) {
     operation.phase("write what is pending");
     settle(fileSystem, mount);
     operation.phase("trim");

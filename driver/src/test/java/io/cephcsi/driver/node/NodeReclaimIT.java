@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import static io.cephcsi.driver.testing.NodeClient.mounted;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.NodeClient;
@@ -10,6 +11,7 @@ import io.cephcsi.driver.testing.ServedProcess;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
+import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceNodeGrpc;
@@ -185,6 +187,23 @@ class NodeReclaimIT {
     assertThat(first.get(1, TimeUnit.MINUTES)).isNotNull();
     assertThat(process.output()).contains("gave way before the end");
     node.stage(volume, USE);
+    node.publish(volume, USE, "pod");
+    assertThat(target.resolve("kept")).hasContent("kept");
+  }
+
+  @Test
+  void whatIsBelowATargetIsNotTrimmedWhenItIsUnmounted() throws IOException {
+    Path target = used();
+    NodeReclaimSpaceRequest atTarget =
+        node.reclaimRequest(volume)
+            .clearStagingTargetPath()
+            .setVolumePath(target.toString())
+            .build();
+    CompletableFuture<NodeReclaimSpaceResponse> first =
+        CompletableFuture.supplyAsync(() -> node.reclaim(atTarget));
+    awaitTrimming();
+    Mounts.unmountAll(target); // the folder stays, as between umount and rmdir
+    assertThatThrownBy(() -> first.get(1, TimeUnit.MINUTES)).hasMessageContaining("ABORTED");
     node.publish(volume, USE, "pod");
     assertThat(target.resolve("kept")).hasContent("kept");
   }

@@ -15,8 +15,11 @@ import java.util.function.IntUnaryOperator;
  * does: for ever when its server is gone. Safe for several threads.
  *
  * @param path a folder of it
+ * @param device major and minor number of it, such as {@code 7:0}: {@link #trim}, {@link #sync} and
+ *     {@link #freeXfsLeftovers} fail with ESTALE where the path shows another one, as when it was
+ *     unmounted; empty for whatever the path shows
  */
-public record MountedFileSystem(Path path) {
+public record MountedFileSystem(Path path, String device) {
   private static final int READ_ONLY_CLOSED_ON_EXEC = 0x80000; // O_RDONLY | O_CLOEXEC
   private static final long FITRIM = 0xC0185879L; // _IOWR('X', 121, struct fstrim_range)
   private static final long XFS_IOC_FREE_EOFBLOCKS = 0x8080583AL; // _IOR('X', 58, 128 bytes)
@@ -30,6 +33,11 @@ public record MountedFileSystem(Path path) {
   private static final int AT_FDCWD = -100;
   private static final String QUOTA = "ceph.quota.max_bytes";
   private static final int NUMBER_BYTES = 32;
+
+  /** Whatever a folder shows. */
+  public MountedFileSystem(Path path) {
+    this(path, "");
+  }
 
   /**
    * Asks its server for the folder, whatever this machine remembers of it ({@code statx} with
@@ -136,10 +144,21 @@ public record MountedFileSystem(Path path) {
     int fd = LibC.open(arena.cString(path.toString()), READ_ONLY_CLOSED_ON_EXEC);
     check(fd, "open");
     try {
+      if (!device.isEmpty() && !device.equals(deviceOf(fd, arena))) {
+        throw ReturnCode.exception(-Errno.ESTALE.number(), operation, path.toString(), "");
+      }
       check(call.applyAsInt(fd), operation);
     } finally {
       LibC.close(fd);
     }
+  }
+
+  private String deviceOf(int fd, NativeArena arena) {
+    long stat = arena.allocate(STATX_BYTES);
+    check(LibC.statx(fd, arena.cString(""), LibC.AT_EMPTY_PATH, STATX_BASIC, stat), "statx");
+    return Integer.toUnsignedString(NativeMemory.getInt(stat + 136)) // stx_dev_major
+        + ":"
+        + Integer.toUnsignedString(NativeMemory.getInt(stat + 140)); // stx_dev_minor
   }
 
   private void check(int result, String operation) {
