@@ -207,7 +207,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
               Optional.empty(),
               "NodeUnpublishVolume",
               NodeUnpublishVolumeResponse.getDefaultInstance(),
-              operation -> volumes.unpublish(target));
+              operation -> volumes.unpublish(request.getVolumeId(), target));
         });
   }
 

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -90,10 +91,10 @@ public record Attachers(List<Attacher> all) {
   }
 
   /**
-   * Whether a mount shows a volume, dead or alive: its device is one of ours, or staged by this
-   * driver or ceph-csi, or lies on one that is, or has nothing behind it any more.
+   * Whether a mount may show a volume, dead or alive: its device is one of an attacher's, or staged
+   * by this driver or ceph-csi, or lies on one that is, or has nothing behind it any more.
    */
-  boolean isOurs(Mount mount) {
+  boolean mayShow(Mount mount) {
     Path device = mount.blockDevice();
     MountTable table = MountTable.read();
     if (!mount.isDevice() && mount.device().startsWith(NO_DEVICE)) {
@@ -110,6 +111,28 @@ public record Attachers(List<Attacher> all) {
         || all.stream()
             .flatMap(attacher -> attacher.list().stream())
             .anyMatch(attached -> BlockDevice.usesOf(attached.device(), table).contains(mount));
+  }
+
+  /**
+   * Requires that nothing is mounted at a place but what was staged there: that is written down, or
+   * the place is called after the volume of the image, and drivers alone use such names.
+   *
+   * @param known what is written down
+   * @throws VolumeException FAILED_PRECONDITION when something else is
+   */
+  void requireStaged(Optional<StagedImage> known, Path place) {
+    Publications.requireOfKind(place, this::mayShow);
+    String id = String.valueOf(place.getFileName());
+    Optional<Mount> there = MountTable.read().at(place).filter(mount -> known.isEmpty());
+    boolean foreign =
+        VolumeId.parse(id).isEmpty()
+            || there
+                .flatMap(mount -> byDevice(mount.blockDevice()))
+                .filter(device -> !StagedImage.isOfVolume(device.image(), id))
+                .isPresent();
+    if (there.isPresent() && foreign) {
+      throw Publications.foreign(there.get());
+    }
   }
 
   /** Whether a device of a kind that attachers make is empty or gone. */

@@ -80,13 +80,14 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
       throw VolumeException.invalid(
           "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
     }
-    if (!isStaged(request, place)) {
+    if (isStaged(request, place)) {
+      stagings.put(request.volumeId(), request.stagingPath()); // also ceph-csi's
+    } else {
       requireNotElsewhere(request);
       MountPoint.requireNoneElse(request.stagingPath());
       operation.phase("mount");
       mount(request, place, mounter);
     }
-    stagings.put(request.volumeId(), request.stagingPath()); // also of one that died before this
     if (!request.use().group().isEmpty() && !request.use().readOnly()) {
       operation.phase("give the files to the group");
       GroupOwnership.give(request.stagingPath(), request.use().group());
@@ -98,7 +99,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     stagings
         .find(request.volumeId())
         .filter(path -> !path.equals(request.stagingPath()))
-        .filter(path -> MountTable.read().at(path).filter(this::isOurs).isPresent())
+        .filter(path -> MountTable.read().at(path).filter(this::isOfKind).isPresent())
         .ifPresent(
             path -> {
               throw new VolumeException(
@@ -135,6 +136,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
       if (there.isEmpty()) {
         return false;
       }
+      requireStaging(request.volumeId(), staging);
       CephFsMounter made = mounters.of(there.get()).orElseThrow(() -> foreign(there.get()));
       if (!isDead(there.get())) {
         requireSame(request, place, there.get(), made);
@@ -144,6 +146,22 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     }
     throw new VolumeException(
         Reason.FAILED_PRECONDITION, staging + " has too many dead mounts over each other");
+  }
+
+  /**
+   * Requires that nothing is mounted at a path but what was staged there: that is written down, or,
+   * for one of ceph-csi or an older version, kubelet made the path for it.
+   */
+  private void requireStaging(String volumeId, Path path) {
+    Publications.requireOfKind(path, this::isOfKind);
+    if (!KubeletPaths.isStaging(path) && stagings.find(volumeId).filter(path::equals).isEmpty()) {
+      MountTable.read()
+          .at(path)
+          .ifPresent(
+              mount -> {
+                throw foreign(mount);
+              });
+    }
   }
 
   private static void requireSame(
@@ -176,21 +194,29 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
             place.root(),
             request.use().readOnly(),
             CephFsOptions.of(mounter).all(request, place.cluster()));
-    if (place.snapshot().isPresent()) {
-      parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
-    } else {
-      MountPoint.make(request.stagingPath(), true);
-      mounter.mount(what, request.stagingPath());
+    stagings.put(request.volumeId(), request.stagingPath()); // without it nobody unmounts
+    try {
+      if (place.snapshot().isPresent()) {
+        parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
+      } else {
+        MountPoint.make(request.stagingPath(), true);
+        mounter.mount(what, request.stagingPath());
+      }
+    } catch (RuntimeException e) {
+      if (MountTable.read().at(request.stagingPath()).isEmpty()) {
+        stagings.remove(request.volumeId(), request.stagingPath());
+      }
+      throw e;
     }
   }
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
-    Publications.requireOurs(stagingPath, this);
     if (stagings.isOfAnother(volumeId, stagingPath)) {
       LOG.warn("volume {} is not staged at {}: another one is", volumeId, stagingPath);
       return;
     }
+    requireStaging(volumeId, stagingPath);
     unmount(stagingPath);
     stagings.remove(volumeId, stagingPath);
     String theirs = "nodestage-" + volumeId + ".json";
@@ -289,18 +315,30 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
   }
 
   @Override
-  public void unpublish(Path target) {
-    publications.unpublish(target, this);
+  public void unpublish(String volumeId, Path target) {
+    publications.unpublish(volumeId, target, this);
   }
 
   @Override
-  public boolean isOurs(Mount mount) {
+  public boolean isOfKind(Mount mount) {
     return mounters.of(mount).isPresent();
   }
 
   @Override
+  public Optional<Boolean> isStagedAs(String volumeId, Mount mount) {
+    MountTable table = MountTable.read();
+    if (stagings.find(volumeId).flatMap(table::at).filter(mount::shows).isPresent()) {
+      return Optional.of(true);
+    }
+    return table.all().stream().filter(mount::shows).map(Mount::target).anyMatch(stagings::has)
+        ? Optional.of(false)
+        : Optional.empty();
+  }
+
+  @Override
   public boolean isStaging(Path path) {
-    return stagings.has(path) && MountTable.read().at(path).isPresent();
+    return (KubeletPaths.isStaging(path) || stagings.has(path))
+        && MountTable.read().at(path).isPresent();
   }
 
   /** The quota holds at once, wherever the volume is mounted. */
@@ -328,7 +366,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     Optional<Mount> staged = stagings.find(id).flatMap(table::at);
     return table
         .at(volumePath)
-        .filter(this::isOurs)
+        .filter(this::isOfKind)
         .filter(mount -> staged.isEmpty() || staged.get().shows(mount))
         .orElseThrow(
             () -> VolumeException.notFound("volume " + id + " is not mounted at " + volumePath));

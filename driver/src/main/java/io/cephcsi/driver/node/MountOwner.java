@@ -1,13 +1,24 @@
 package io.cephcsi.driver.node;
 
 import java.nio.file.Path;
+import java.util.Optional;
 
-/** Tells what is ours of what is mounted on this node. No call hangs on a dead file system. */
+/**
+ * Tells what of the mounts on this node shows volumes. The kind of a mount does not: administrators
+ * and other drivers mount CephFS and images, too. No call hangs on a dead file system.
+ */
 interface MountOwner {
-  /** Whether a mount shows a volume of this driver's, dead or alive. */
-  boolean isOurs(Mount mount);
+  /** Whether a mount is of the kind that shows volumes, dead or alive. */
+  boolean isOfKind(Mount mount);
 
-  /** Whether what a mount shows is ours and dead. */
+  /**
+   * Whether a mount shows the same as the staging path of a volume.
+   *
+   * @return empty when it shows the same as no staging path that is written down
+   */
+  Optional<Boolean> isStagedAs(String volumeId, Mount mount);
+
+  /** Whether what a mount of the kind shows is dead. */
   boolean isDead(Mount mount);
 
   /** Whether a volume is made ready at a path. */

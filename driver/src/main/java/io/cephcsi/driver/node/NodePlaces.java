@@ -55,9 +55,9 @@ public final class NodePlaces implements NodeVolumes {
   }
 
   @Override
-  public void unpublish(Path target) {
+  public void unpublish(String volumeId, Path target) {
     Path place = place(target, "target_path", Reason.FAILED_PRECONDITION);
-    alone(place, () -> volumes.unpublish(place));
+    alone(place, () -> volumes.unpublish(volumeId, place));
   }
 
   @Override

@@ -23,7 +23,7 @@ public interface NodeVolumes {
   void publish(PublishRequest request);
 
   /** Undoes {@link #publish}; nothing to do where nothing is shown. */
-  void unpublish(Path target);
+  void unpublish(String volumeId, Path target);
 
   /**
    * Grows what is on the volume to the size that the volume has now.

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Predicate;
 
 /**
  * Shows staged volumes to workloads by bind mounts. A target appears with all its options at once:
@@ -22,12 +23,14 @@ public final class Publications {
       Set.of("noatime", "nodev", "nodiratime", "noexec", "nosuid", "relatime", "ro");
 
   private final Path folder;
+  private final TargetRecords targets;
 
   /**
    * @param folder where mounts are made ready, on this machine; it is made when it is needed
    */
   public Publications(Path folder) {
     this.folder = folder.toAbsolutePath().normalize();
+    this.targets = new TargetRecords(this.folder.resolve("targets"));
   }
 
   /**
@@ -41,8 +44,12 @@ public final class Publications {
    *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume
    */
   void publish(Path source, PublishRequest request, MountOwner owner) {
+    if (owner.isStaging(request.target())) {
+      throw VolumeException.invalid(
+          "target_path " + request.target() + " is where a volume is staged");
+    }
+    requireOutside(request.target(), "target_path", Reason.INVALID_ARGUMENT, owner);
     MountTable table = MountTable.read();
-    requireOutside(request.target(), table, owner);
     Mount staged =
         table
             .at(source)
@@ -64,7 +71,8 @@ public final class Publications {
       }
       return;
     }
-    if (there.isPresent() && !owner.isDead(there.get())) {
+    if (there.isPresent()
+        && !(isOf(request.volumeId(), there.get(), owner) && owner.isDead(there.get()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           request.target() + " shows something else already: " + there.get().source());
@@ -73,19 +81,50 @@ public final class Publications {
       Mounts.forgetDead(request.target()); // of an earlier staging, whose device has died
     }
     requireAlone(request, table, staged, source);
+    MountPoint.requireNoneElse(request.target());
+    targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());
     bind(source, request.target(), options);
   }
 
-  private static void requireOutside(Path target, MountTable table, MountOwner owner) {
-    if (owner.isStaging(target)) {
-      throw VolumeException.invalid("target_path " + target + " is where a volume is staged");
-    }
-    for (Path above = target.getParent(); above != null; above = above.getParent()) {
-      if (table.at(above).filter(owner::isOurs).isPresent()) {
-        throw VolumeException.invalid("target_path " + target + " lies in the volume at " + above);
+  /**
+   * Requires that a path does not lie in a volume: whoever writes to that could put links into the
+   * path.
+   *
+   * @param field of the request, for the message
+   * @throws VolumeException with the reason when it does
+   */
+  void requireOutside(Path path, String field, Reason reason, MountOwner owner) {
+    MountTable table = MountTable.read();
+    for (Path above = path.getParent(); above != null; above = above.getParent()) {
+      if (table.at(above).filter(mount -> isVolume(mount, owner)).isPresent()) {
+        throw new VolumeException(reason, field + " " + path + " lies in the volume at " + above);
       }
     }
+  }
+
+  private boolean isVolume(Mount mount, MountOwner owner) {
+    Path path = mount.target();
+    return KubeletPaths.isTarget(path)
+        || KubeletPaths.isStaging(path)
+        || (owner.isOfKind(mount)
+            && (targets.find(path).isPresent() || owner.isStagedAs("", mount).isPresent()));
+  }
+
+  /**
+   * Whether a mount shows a volume. Its kind must fit, and one of these: it shows the same as the
+   * staging path that is written down for the volume; or it is at a target that this driver wrote
+   * down for it; or nothing is written down, neither for the target nor for anything that shows the
+   * same, and kubelet made the target for a CSI volume. The last are those of ceph-csi and of older
+   * versions whose staging path is gone.
+   */
+  boolean isOf(String volumeId, Mount mount, MountOwner owner) {
+    Optional<Boolean> staged = owner.isStagedAs(volumeId, mount);
+    Optional<String> shown = targets.find(mount.target());
+    return owner.isOfKind(mount)
+        && (staged.orElse(false)
+            || shown.filter(volumeId::equals).isPresent()
+            || (staged.isEmpty() && shown.isEmpty() && KubeletPaths.isTarget(mount.target())));
   }
 
   private static void requireStagedSo(PublishRequest request, Mount staged, boolean shown) {
@@ -179,38 +218,53 @@ public final class Publications {
   }
 
   /**
-   * Takes a target away; nothing to do where there is none.
+   * Takes a volume's target away; nothing to do where there is none.
    *
-   * @throws VolumeException FAILED_PRECONDITION when something is there that is not ours: then
-   *     nothing is unmounted or removed
+   * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's:
+   *     then nothing is unmounted or removed
    */
-  void unpublish(Path target, MountOwner owner) {
-    requireOurs(target, owner);
+  void unpublish(String volumeId, Path target, MountOwner owner) {
+    requireOfKind(target, owner::isOfKind);
     if (owner.isStaging(target)) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION, target + " is where a volume is staged: unstage it");
     }
-    Path ready = ready(target);
-    Mounts.unmountAll(ready);
-    MountPoint.remove(ready);
-    Mounts.unmountAll(target);
-    MountPoint.remove(target);
-  }
-
-  /**
-   * Requires that nothing is mounted at a path but volumes.
-   *
-   * @throws VolumeException FAILED_PRECONDITION when something else is
-   */
-  static void requireOurs(Path path, MountOwner owner) {
-    MountTable.read().allAt(path).stream()
-        .filter(mount -> !owner.isOurs(mount))
+    List<Mount> there = MountTable.read().allAt(target);
+    there.stream()
+        .filter(mount -> !isOf(volumeId, mount, owner))
         .findFirst()
         .ifPresent(
             mount -> {
               throw new VolumeException(
                   Reason.FAILED_PRECONDITION,
-                  path + " has something else mounted, which stays: " + mount.source());
+                  target + " does not show volume " + volumeId + " but " + mount.source());
             });
+    Path ready = ready(target);
+    Mounts.unmountAll(ready);
+    MountPoint.remove(ready);
+    Mounts.unmountAll(target);
+    MountPoint.remove(target);
+    targets.remove(target);
+  }
+
+  /**
+   * Requires that nothing is mounted at a path but what is of the kind that shows volumes.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when something else is
+   */
+  static void requireOfKind(Path path, Predicate<Mount> kind) {
+    MountTable.read().allAt(path).stream()
+        .filter(mount -> !kind.test(mount))
+        .findFirst()
+        .ifPresent(
+            mount -> {
+              throw foreign(mount);
+            });
+  }
+
+  static VolumeException foreign(Mount mount) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        mount.target() + " has something else mounted, which stays: " + mount.source());
   }
 }

@@ -59,7 +59,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     this.publications = publications;
     this.probes = probes;
     this.gate = gate;
-    this.staging = new RbdStaging(attachers, probes, this, operations);
+    this.staging = new RbdStaging(attachers, probes, operations);
   }
 
   @Override
@@ -165,18 +165,30 @@ public final class RbdNode implements NodeVolumes, MountOwner {
   }
 
   @Override
-  public void unpublish(Path target) {
-    publications.unpublish(target, this);
+  public void unpublish(String volumeId, Path target) {
+    publications.unpublish(volumeId, target, this);
   }
 
   @Override
-  public boolean isOurs(Mount mount) {
-    return attachers.isOurs(mount);
+  public boolean isOfKind(Mount mount) {
+    return attachers.mayShow(mount);
+  }
+
+  @Override
+  public Optional<Boolean> isStagedAs(String volumeId, Mount mount) {
+    List<String> volumes =
+        MountTable.read().all().stream()
+            .filter(mount::shows)
+            .map(Mount::target)
+            .filter(StagedImage::isOfPlace)
+            .map(place -> String.valueOf(place.getFileName()))
+            .toList();
+    return volumes.isEmpty() ? Optional.empty() : Optional.of(volumes.contains(volumeId));
   }
 
   @Override
   public boolean isDead(Mount mount) {
-    return isOurs(mount) && (mount.isGone() || attachers.isDead(mount.blockDevice()));
+    return isOfKind(mount) && (mount.isGone() || attachers.isDead(mount.blockDevice()));
   }
 
   @Override
@@ -210,25 +222,12 @@ public final class RbdNode implements NodeVolumes, MountOwner {
                             + id
                             + " is not mounted at "
                             + volumePath.or(() -> stagingPath).orElseThrow()));
-    requireOf(id, mount, table);
+    requireOf(id, mount);
     return mount;
   }
 
-  /**
-   * Requires that a mount shows a volume and not another: its device is staged at a place with the
-   * volume's name. One that is staged at no place that is seen may be anything's.
-   */
-  private void requireOf(String id, Mount mount, MountTable table) {
-    List<String> staged =
-        BlockDevice.at(mount.blockDevice())
-            .map(device -> device.uses(table))
-            .orElse(List.of())
-            .stream()
-            .map(Mount::target)
-            .filter(StagedImage::isBeside)
-            .map(place -> String.valueOf(place.getFileName()))
-            .toList();
-    if (!isOurs(mount) || (!staged.isEmpty() && !staged.contains(id))) {
+  private void requireOf(String id, Mount mount) {
+    if (!publications.isOf(id, mount, this)) {
       throw VolumeException.notFound("volume " + id + " is not at " + mount.target());
     }
   }
@@ -308,8 +307,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
 
   @Override
   public VolumeStats stats(String id, Path volumePath, ClusterUsers users) {
-    MountTable table = MountTable.read();
-    Optional<Mount> mount = table.at(volumePath);
+    Optional<Mount> mount = MountTable.read().at(volumePath);
     if (mount.isEmpty()) {
       throw VolumeException.notFound(
           "volume "
@@ -320,7 +318,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
                   ? ": nothing is mounted there"
                   : ", which does not exist"));
     }
-    requireOf(id, mount.get(), table);
+    requireOf(id, mount.get());
     if (!isAlive(mount.get())) {
       return VolumeStats.dead(
           "the device " + mount.get().blockDevice() + " is not served any more: stage it again");

@@ -23,20 +23,16 @@ final class RbdStaging {
 
   private final Attachers attachers;
   private final LivenessProbes probes;
-  private final MountOwner owner;
   private final OperationRegistry operations;
 
   /**
    * @param attachers make images devices
    * @param probes ask their file systems
-   * @param owner knows what is ours
    * @param operations locks images on this node
    */
-  RbdStaging(
-      Attachers attachers, LivenessProbes probes, MountOwner owner, OperationRegistry operations) {
+  RbdStaging(Attachers attachers, LivenessProbes probes, OperationRegistry operations) {
     this.attachers = attachers;
     this.probes = probes;
-    this.owner = owner;
     this.operations = operations;
   }
 
@@ -137,7 +133,7 @@ final class RbdStaging {
     Path place = place(request);
     MountTable table = MountTable.read();
     Optional<Mount> there = table.at(place);
-    Publications.requireOurs(place, owner);
+    attachers.requireStaged(known, place);
     if (there.isEmpty()) {
       MountPoint.requireNoneElse(place);
       DeadStaging.remove(place, known);
@@ -288,8 +284,8 @@ final class RbdStaging {
    *     while another call works on its image
    */
   void unstage(Path stagingPath, Path place) {
-    Publications.requireOurs(place, owner);
     Optional<StagedImage> known = StagedImage.read(stagingPath);
+    attachers.requireStaged(known, place);
     Optional<ImageSpec> image =
         known.map(StagedImage::image).or(() -> attached(known, place).map(AttachedDevice::image));
     try (OperationRegistry.Hold alone =

@@ -113,6 +113,17 @@ public record StagedImage(
     return Files.exists(place.resolveSibling(FILE));
   }
 
+  /** Whether such a file beside a place names the volume that the place is called after. */
+  static boolean isOfPlace(Path place) {
+    try {
+      return beside(place)
+          .filter(staged -> staged.isOfVolume(String.valueOf(place.getFileName())))
+          .isPresent();
+    } catch (VolumeException e) {
+      return false; // damaged, or somebody else's
+    }
+  }
+
   /** Whether the image may be of a cluster, as far as that is known. */
   boolean isOf(String cluster) {
     return clusterId.isEmpty() || clusterId.equals(cluster);
@@ -123,6 +134,11 @@ public record StagedImage(
    * identifier, or, of an image that no driver made, is the identifier.
    */
   boolean isOfVolume(String volumeId) {
+    return isOfVolume(image, volumeId);
+  }
+
+  /** As {@link #isOfVolume(String)}. */
+  static boolean isOfVolume(ImageSpec image, String volumeId) {
     String name = image.image();
     return name.equals(volumeId)
         || (ENDS_IN_A_UUID.matcher(name).matches()

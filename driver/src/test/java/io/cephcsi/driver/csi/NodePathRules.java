@@ -75,6 +75,19 @@ abstract class NodePathRules extends NodeRules {
     return Files.writeString(path.resolve("file"), "theirs");
   }
 
+  private Path kubeletTarget(String name) {
+    return node.folder().resolve("pods/uid/volumes/kubernetes.io~csi").resolve(name + "/mount");
+  }
+
+  /** What a machine has of an older version, or of ceph-csi with its staging path gone. */
+  private void forgetRecords(String... kinds) throws IOException {
+    for (Path file : node.files("node")) {
+      if (List.of(kinds).contains(String.valueOf(file.getParent().getFileName()))) {
+        Files.delete(file);
+      }
+    }
+  }
+
   private void end(Volume volume) {
     node.remove(volume);
     assertThat(node.leftovers()).isEmpty();
@@ -204,6 +217,85 @@ abstract class NodePathRules extends NodeRules {
     assertThat(MountTable.read().at(place(volume))).isPresent();
     node.remove(another);
     driver.delete(another.getVolumeId());
+    end(volume);
+  }
+
+  @Test
+  void unpublishingAnotherVolumeLeavesThePublishedOne() throws IOException {
+    Volume volume = create();
+    Volume another = create();
+    node.stage(volume, WRITER);
+    node.stage(another, WRITER);
+    Path published = node.publish(volume, WRITER, "pod");
+    for (Volume other : List.of(another, nobody)) {
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "does not show",
+          () -> node.stub().nodeUnpublishVolume(from(other, published)));
+    }
+    assertThat(MountTable.read().at(published)).isPresent();
+    forgetRecords("targets");
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "does not show",
+        () -> node.stub().nodeUnpublishVolume(from(another, published)));
+    node.unpublish(volume, "pod");
+    assertThat(published).doesNotExist();
+    node.remove(another);
+    driver.delete(another.getVolumeId());
+    end(volume);
+  }
+
+  /** Of the same kind as volumes, as an administrator mounts them. */
+  @Test
+  void whatNobodyStagedIsNoVolumeButAtTheTargetsOfKubelet() throws IOException {
+    Volume volume = create();
+    node.stage(volume, WRITER);
+    Path part = Files.createDirectory(place(volume).resolve("part"));
+    Files.writeString(part.resolve("file"), "theirs");
+    Path theirs = Files.createDirectories(node.folder().resolve("theirs").resolve(NOBODY));
+    run("mount", "--bind", part.toString(), theirs.toString());
+    for (Volume one : List.of(volume, nobody)) {
+      assertStatus(
+          Code.FAILED_PRECONDITION, () -> node.stub().nodeUnpublishVolume(from(one, theirs)));
+    }
+    assertStatus(
+        Code.ALREADY_EXISTS, () -> node.stub().nodePublishVolume(publishAt(volume, theirs)));
+    Path staging = kind == Kind.RBD ? theirs.getParent() : theirs;
+    assertStatus(
+        Code.FAILED_PRECONDITION, () -> node.stub().nodeUnstageVolume(unstageAt(nobody, staging)));
+    assertThat(theirs.resolve("file")).hasContent("theirs");
+    run("umount", theirs.toString());
+
+    Path target = Files.createDirectories(kubeletTarget("pv"));
+    run("mount", "--bind", part.toString(), target.toString());
+    assertThat(node.stub().nodeUnpublishVolume(from(volume, target))).isNotNull();
+    assertThat(target).doesNotExist();
+    Files.delete(part.resolve("file"));
+    Files.delete(part);
+    end(volume);
+  }
+
+  @Test
+  void whatIsNotWrittenDownIsUndoneAtThePathsOfKubelet() throws IOException {
+    Volume volume = create();
+    Path csi = node.folder().resolve("plugins/kubernetes.io/csi");
+    Path staging = csi.resolve("driver/0123/globalmount");
+    Path target = kubeletTarget("pv");
+    assertThat(node.stub().nodeStageVolume(stageAt(volume, staging))).isNotNull();
+    assertThat(
+            node.stub()
+                .nodePublishVolume(
+                    node.publishRequest(volume, WRITER, "pod")
+                        .setStagingTargetPath(staging.toString())
+                        .setTargetPath(target.toString())
+                        .build()))
+        .isNotNull();
+    forgetRecords("targets", "stagings");
+    Files.deleteIfExists(staging.resolve("image-meta.json"));
+    assertThat(node.stub().nodeUnpublishVolume(from(volume, target))).isNotNull();
+    assertThat(target).doesNotExist();
+    assertThat(node.stub().nodeUnstageVolume(unstageAt(volume, staging))).isNotNull();
     end(volume);
   }
 

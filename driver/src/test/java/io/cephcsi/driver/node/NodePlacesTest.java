@@ -16,6 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class NodePlacesTest {
+  private static final String ID = "volume";
+
   @TempDir Path folder;
 
   /** What came through to the volumes. */
@@ -32,13 +34,14 @@ class NodePlacesTest {
     Path real = Files.createDirectories(folder.toRealPath().resolve("real"));
     Path link = Files.createSymbolicLink(folder.resolve("link"), real);
     NodePlaces places = new NodePlaces(new Unpublishing(seen::add));
-    places.unpublish(link.resolve("below/target"));
-    places.unpublish(real.resolve("below/target"));
+    places.unpublish(ID, link.resolve("below/target"));
+    places.unpublish(ID, real.resolve("below/target"));
     assertThat(seen).containsOnly(real.resolve("below/target")).hasSize(2);
-    assertRefused(Reason.FAILED_PRECONDITION, () -> places.unpublish(link));
-    assertRefused(Reason.INVALID_ARGUMENT, () -> places.unpublish(Path.of("/proc/self/root/x")));
+    assertRefused(Reason.FAILED_PRECONDITION, () -> places.unpublish(ID, link));
+    assertRefused(
+        Reason.INVALID_ARGUMENT, () -> places.unpublish(ID, Path.of("/proc/self/root/x")));
     Path dev = Files.createSymbolicLink(folder.resolve("dev"), Path.of("/dev"));
-    assertRefused(Reason.INVALID_ARGUMENT, () -> places.unpublish(dev.resolve("null")));
+    assertRefused(Reason.INVALID_ARGUMENT, () -> places.unpublish(ID, dev.resolve("null")));
     assertThat(seen).hasSize(2);
   }
 
@@ -53,19 +56,19 @@ class NodePlacesTest {
                   if (seen.isEmpty()) {
                     seen.add(target);
                     assertRefused(
-                        Reason.ABORTED, () -> places[0].unpublish(link.resolve("target")));
-                    places[0].unpublish(folder.resolve("other"));
+                        Reason.ABORTED, () -> places[0].unpublish(ID, link.resolve("target")));
+                    places[0].unpublish(ID, folder.resolve("other"));
                   }
                 }));
-    places[0].unpublish(folder.resolve("target"));
-    places[0].unpublish(folder.resolve("target"));
+    places[0].unpublish(ID, folder.resolve("target"));
+    places[0].unpublish(ID, folder.resolve("target"));
     assertThat(seen).hasSize(1);
   }
 
   /** Does nothing but what it is told to do when a target is taken away. */
   private record Unpublishing(Consumer<Path> work) implements NodeVolumes {
     @Override
-    public void unpublish(Path target) {
+    public void unpublish(String volumeId, Path target) {
       work.accept(target);
     }
 

@@ -1,0 +1,26 @@
+package io.cephcsi.driver.node;
+
+import java.nio.file.Path;
+import java.util.regex.Pattern;
+
+/** The paths that kubelet gives to CSI volumes, and makes for nothing else. */
+final class KubeletPaths {
+  private static final Pattern TARGET =
+      Pattern.compile(
+          ".*/pods/[^/]+/volumes/kubernetes\\.io~csi/[^/]+/mount"
+              + "|.*/plugins/kubernetes\\.io/csi/volumeDevices/publish/[^/]+(/[^/]+)?");
+  private static final Pattern STAGING =
+      Pattern.compile(".*/plugins/kubernetes\\.io/csi/[^/]+/[^/]+/globalmount");
+
+  private KubeletPaths() {}
+
+  /** Whether a path is one where a pod's volume is shown. */
+  static boolean isTarget(Path path) {
+    return TARGET.matcher(path.toString()).matches();
+  }
+
+  /** Whether a path is one where a volume with a file system is staged. */
+  static boolean isStaging(Path path) {
+    return STAGING.matcher(path.toString()).matches();
+  }
+}
