@@ -80,6 +80,8 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
       throw VolumeException.invalid(
           "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
     }
+    publications.requireOutside(
+        request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT, this);
     if (isStaged(request, place)) {
       stagings.put(request.volumeId(), request.stagingPath()); // also ceph-csi's
     } else {
@@ -212,6 +214,8 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
+    publications.requireOutside(
+        stagingPath, "staging_target_path", Reason.FAILED_PRECONDITION, this);
     if (stagings.isOfAnother(volumeId, stagingPath)) {
       LOG.warn("volume {} is not staged at {}: another one is", volumeId, stagingPath);
       return;

@@ -218,12 +218,15 @@ public final class Publications {
   }
 
   /**
-   * Takes a volume's target away; nothing to do where there is none.
+   * Takes a volume's target away; nothing to do where there is none. Where nothing is mounted, an
+   * empty folder or file is removed only if this driver wrote down that it made it for the volume,
+   * or kubelet gave its path to a CSI volume.
    *
-   * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's:
-   *     then nothing is unmounted or removed
+   * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's,
+   *     or the target lies in a volume: then nothing is unmounted or removed
    */
   void unpublish(String volumeId, Path target, MountOwner owner) {
+    requireOutside(target, "target_path", Reason.FAILED_PRECONDITION, owner);
     requireOfKind(target, owner::isOfKind);
     if (owner.isStaging(target)) {
       throw new VolumeException(
@@ -239,6 +242,12 @@ public final class Publications {
                   Reason.FAILED_PRECONDITION,
                   target + " does not show volume " + volumeId + " but " + mount.source());
             });
+    Optional<String> shown = targets.find(target);
+    if (there.isEmpty()
+        && !shown.map(volumeId::equals).orElseGet(() -> KubeletPaths.isTarget(target))) {
+      MountPoint.requireNoneElse(target);
+      return;
+    }
     Path ready = ready(target);
     Mounts.unmountAll(ready);
     MountPoint.remove(ready);

@@ -70,7 +70,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     NodeVolumes.requirePlain(request);
     if (request.byHand().isPresent()) {
       StaticImage image = StaticImage.of(request.byHand().get());
-      StagingPlace.require(request.stagingPath(), request.volumeId());
+      requirePlace(request);
       volumes.with(
           image,
           request.credentials(),
@@ -81,8 +81,13 @@ public final class RbdNode implements NodeVolumes, MountOwner {
       return;
     }
     VolumeId id = parsed(request.volumeId());
-    StagingPlace.require(request.stagingPath(), request.volumeId());
+    requirePlace(request);
     volumes.with(id, request.credentials(), volume -> stage(request, volume.image(), operation));
+  }
+
+  private void requirePlace(StageRequest request) {
+    Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
+    publications.requireOutside(place, "staging_target_path", Reason.INVALID_ARGUMENT, this);
   }
 
   private @Nullable Void stage(StageRequest request, OpenImage image, Operation operation) {
@@ -104,6 +109,8 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     if (place.isEmpty()) {
       return; // it was never staged
     }
+    publications.requireOutside(
+        place.get(), "staging_target_path", Reason.FAILED_PRECONDITION, this);
     Optional<StagedImage> other =
         StagedImage.read(stagingPath).filter(staged -> !staged.isOfVolume(volumeId));
     if (other.isPresent()) {

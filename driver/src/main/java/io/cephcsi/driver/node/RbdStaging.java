@@ -296,6 +296,7 @@ final class RbdStaging {
 
   private void undoStaging(Path stagingPath, Path place) {
     Optional<StagedImage> known = StagedImage.read(stagingPath);
+    boolean made = known.isPresent() || MountTable.read().at(place).isPresent();
     Optional<AttachedDevice> device = attached(known, place);
     Optional<LuksMapping> mapping =
         known
@@ -319,7 +320,9 @@ final class RbdStaging {
     } else if (device.isPresent()) {
       detachForgotten(device.get());
     }
-    MountPoint.remove(place);
+    if (made) {
+      MountPoint.remove(place);
+    }
     StagedImage.remove(stagingPath);
   }
 

@@ -136,7 +136,12 @@ abstract class NodePathRules extends NodeRules {
     assertThat(mounted).hasContent("theirs");
     Path empty = Files.createDirectory(pods.resolve("empty"));
     Path none = Files.createFile(pods.resolve("none"));
-    for (Path path : List.of(empty, none, pods.resolve("never/was"))) {
+    for (Path path : List.of(empty, none)) {
+      assertThat(node.stub().nodeUnpublishVolume(from(nobody, path))).isNotNull();
+      assertThat(path).exists();
+    }
+    Path kubelets = Files.createDirectories(kubeletTarget("empty"));
+    for (Path path : List.of(kubelets, pods.resolve("never/was"))) {
       assertThat(node.stub().nodeUnpublishVolume(from(nobody, path))).isNotNull();
       assertThat(path).doesNotExist();
     }
@@ -210,6 +215,18 @@ abstract class NodePathRules extends NodeRules {
     }
     assertThat(place(volume).resolve("below")).doesNotExist();
     assertThat(published.resolve("below")).doesNotExist();
+    Path below = published.resolve("below/below");
+    assertInvalid("staging_target_path", node.stub()::nodeStageVolume, stageAt(another, below));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "in the volume",
+        () -> node.stub().nodeUnstageVolume(unstageAt(another, below)));
+    Path entry = Files.createFile(published.resolve("entry"));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "in the volume",
+        () -> node.stub().nodeUnpublishVolume(from(volume, entry)));
+    assertThat(entry).exists();
     assertStatus(
         Code.FAILED_PRECONDITION,
         "staged",
@@ -266,6 +283,8 @@ abstract class NodePathRules extends NodeRules {
         Code.FAILED_PRECONDITION, () -> node.stub().nodeUnstageVolume(unstageAt(nobody, staging)));
     assertThat(theirs.resolve("file")).hasContent("theirs");
     run("umount", theirs.toString());
+    assertThat(node.stub().nodeUnstageVolume(unstageAt(nobody, staging))).isNotNull();
+    assertThat(theirs).isEmptyDirectory();
 
     Path target = Files.createDirectories(kubeletTarget("pv"));
     run("mount", "--bind", part.toString(), target.toString());
