@@ -58,6 +58,7 @@ final class SubvolumeAdmin {
    *
    * @param bytes its quota
    * @param pool the pool of its files; empty for the file system's default
+   * @throws VolumeException INVALID_ARGUMENT when it is no data pool of the file system
    */
   void create(String name, long bytes, Optional<String> pool) {
     Map<String, Object> more = new LinkedHashMap<>();
@@ -66,10 +67,28 @@ final class SubvolumeAdmin {
     more.put("mode", MODE);
     pool.ifPresent(layout -> more.put("pool_layout", layout));
     try {
-      send("fs subvolume create", inGroup(more));
+      createInGroup(inGroup(more));
+    } catch (CephException e) {
+      requireDataPool(e, pool);
+      throw e;
+    }
+  }
+
+  private void createInGroup(Map<String, Object> subvolume) {
+    try {
+      send("fs subvolume create", subvolume);
     } catch (CephException.NotFound e) {
       createGroup();
-      send("fs subvolume create", inGroup(more));
+      send("fs subvolume create", subvolume);
+    }
+  }
+
+  private void requireDataPool(CephException e, Optional<String> pool) {
+    if (pool.isPresent()
+        && e.errno() == Errno.EINVAL
+        && String.valueOf(e.getMessage()).contains("pool layout")) {
+      throw VolumeException.invalid(
+          "parameters: pool \"" + pool.get() + "\" is no data pool of file system " + fileSystem);
     }
   }
 
@@ -180,6 +199,7 @@ final class SubvolumeAdmin {
    * @param pool the pool of its files; empty for the file system's default
    * @throws CephException.NotFound if there is no such snapshot
    * @throws CephException.AlreadyExists if there is a subvolume of that name
+   * @throws VolumeException INVALID_ARGUMENT when it is no data pool of the file system
    */
   void clone(String name, String snapshot, String target, Optional<String> pool) {
     Map<String, Object> more = new LinkedHashMap<>();
@@ -188,7 +208,12 @@ final class SubvolumeAdmin {
     more.put("target_sub_name", target);
     more.put("target_group_name", group);
     pool.ifPresent(layout -> more.put("pool_layout", layout));
-    send("fs subvolume snapshot clone", inGroup(more));
+    try {
+      send("fs subvolume snapshot clone", inGroup(more));
+    } catch (CephException e) {
+      requireDataPool(e, pool);
+      throw e;
+    }
   }
 
   /**

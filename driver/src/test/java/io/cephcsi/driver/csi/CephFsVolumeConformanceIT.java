@@ -54,7 +54,7 @@ class CephFsVolumeConformanceIT extends VolumeRules {
   }
 
   @Test
-  void blockVolumesAndFileSystemsThatAreNotThereAreInvalid() {
+  void blockVolumesAndPlacesThatAreNotThereAreInvalid() {
     assertStatus(
         Code.INVALID_ARGUMENT,
         "block",
@@ -74,6 +74,16 @@ class CephFsVolumeConformanceIT extends VolumeRules {
                     driver
                         .createRequest(newName(), MIB)
                         .putParameters("fsName", "no-such-fs")
+                        .build()));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "is no data pool",
+        () ->
+            controller()
+                .createVolume(
+                    driver
+                        .createRequest(newName(), MIB)
+                        .putParameters("pool", "no-such-pool")
                         .build()));
     assertStatus(
         Code.INVALID_ARGUMENT,
