@@ -128,7 +128,7 @@ public record Attachers(List<Attacher> all) {
         VolumeId.parse(id).isEmpty()
             || there
                 .flatMap(mount -> byDevice(mount.blockDevice()))
-                .filter(device -> !StagedImage.isOfVolume(device.image(), id))
+                .filter(device -> !device.image().isOfVolume(id))
                 .isPresent();
     if (there.isPresent() && foreign) {
       throw Publications.foreign(there.get());

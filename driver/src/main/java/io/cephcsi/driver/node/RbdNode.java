@@ -111,8 +111,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     }
     publications.requireOutside(
         place.get(), "staging_target_path", Reason.FAILED_PRECONDITION, this);
-    Optional<StagedImage> other =
-        StagedImage.read(stagingPath).filter(staged -> !staged.isOfVolume(volumeId));
+    Optional<StagedImage> other = StagedImage.ofAnother(stagingPath, volumeId);
     if (other.isPresent()) {
       leave(volumeId, place.get(), other.get());
       return;
@@ -136,8 +135,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
   public void publish(PublishRequest request) {
     MountFlags.require(request.use());
     Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
-    StagedImage.read(request.stagingPath())
-        .filter(staged -> !staged.isOfVolume(request.volumeId()))
+    StagedImage.ofAnother(request.stagingPath(), request.volumeId())
         .ifPresent(
             other -> {
               throw new VolumeException(

@@ -19,7 +19,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,9 +44,6 @@ public record StagedImage(
 
   private static final int VERSION = 3;
   private static final int MOST_BYTES = 64 << 10;
-  private static final int UUID_LENGTH = 36;
-  private static final Pattern ENDS_IN_A_UUID =
-      Pattern.compile(".*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
 
   /** One that is not encrypted. */
   public StagedImage(
@@ -129,20 +125,18 @@ public record StagedImage(
     return clusterId.isEmpty() || clusterId.equals(cluster);
   }
 
-  /**
-   * Whether it is the image of a volume: its name ends in the uuid that is in the volume's
-   * identifier, or, of an image that no driver made, is the identifier.
-   */
+  /** As {@link ImageSpec#isOfVolume}. */
   boolean isOfVolume(String volumeId) {
-    return isOfVolume(image, volumeId);
+    return image.isOfVolume(volumeId);
   }
 
-  /** As {@link #isOfVolume(String)}. */
-  static boolean isOfVolume(ImageSpec image, String volumeId) {
-    String name = image.image();
-    return name.equals(volumeId)
-        || (ENDS_IN_A_UUID.matcher(name).matches()
-            && volumeId.contains(name.substring(name.length() - UUID_LENGTH)));
+  /**
+   * Reads the file in a staging path that another volume has.
+   *
+   * @throws VolumeException as {@link #read}
+   */
+  static Optional<StagedImage> ofAnother(Path stagingPath, String volumeId) {
+    return read(stagingPath).filter(staged -> !staged.isOfVolume(volumeId));
   }
 
   /** Writes the file, whole or not at all; it survives a crash of the machine. */
