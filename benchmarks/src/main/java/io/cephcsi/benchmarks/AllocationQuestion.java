@@ -1,11 +1,12 @@
 package io.cephcsi.benchmarks;
 
 import com.sun.management.ThreadMXBean;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.DiscardPipeline;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.tracker.RadosTrackerStore;
 import io.cephcsi.driver.tracker.ReferenceTracker;
 import java.lang.management.ManagementFactory;
@@ -109,7 +110,7 @@ final class AllocationQuestion implements Question {
     images.make(IMAGE, size);
     try {
       UsageMeter meter = new UsageMeter(images.pool);
-      String id = images.pool.imageId(IMAGE).orElseThrow();
+      String id = ImageId.find(images.pool, IMAGE).orElseThrow();
       return perStep(50, () -> require(meter.measure(id, UsageQuery.QUICK).isPresent()));
     } finally {
       images.remove(IMAGE);

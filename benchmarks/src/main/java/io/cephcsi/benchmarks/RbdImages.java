@@ -1,5 +1,6 @@
 package io.cephcsi.benchmarks;
 
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -62,7 +63,7 @@ final class RbdImages implements AutoCloseable {
   }
 
   void remove(String name) {
-    if (pool.imageId(name).isPresent()) {
+    if (ImageId.find(pool, name).isPresent()) {
       pool.remove(name, Progress.NONE);
     }
   }

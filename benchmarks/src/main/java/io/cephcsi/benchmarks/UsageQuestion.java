@@ -1,9 +1,10 @@
 package io.cephcsi.benchmarks;
 
-import io.cephcsi.bindings.rbd.ImageUsage;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageUsage;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,7 +48,7 @@ final class UsageQuestion implements Question {
   private static Finding byObjectMap(BenchSetup setup, RbdImages images, int objects)
       throws IOException, InterruptedException {
     UsageMeter meter = new UsageMeter(images.pool);
-    String id = images.pool.imageId(IMAGE).orElseThrow();
+    String id = ImageId.find(images.pool, IMAGE).orElseThrow();
     long expected = (long) objects * RbdImages.OBJECT_BYTES;
     double[] millis = new double[MAP_READS];
     for (int i = -MAP_READS; i < MAP_READS; i++) {

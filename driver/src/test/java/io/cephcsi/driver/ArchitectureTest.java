@@ -129,7 +129,8 @@ class ArchitectureTest {
             .resideInAPackage(packages("cephfs"))
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage(packages("rbd"), "io.cephcsi.bindings.rbd.."));
+            .resideInAnyPackage(
+                packages("rbd"), "io.cephcsi.bindings.rbd..", "io.cephcsi.bindings.cls.."));
   }
 
   @Test

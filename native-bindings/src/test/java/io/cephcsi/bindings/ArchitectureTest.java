@@ -107,7 +107,32 @@ class ArchitectureTest {
           .resideInAPackage("io.cephcsi.bindings.rados..")
           .should()
           .dependOnClassesThat(
-              resideInAnyPackage("io.cephcsi.bindings.rbd..", "io.cephcsi.bindings.cephfs.."));
+              resideInAnyPackage(
+                  "io.cephcsi.bindings.rbd..",
+                  "io.cephcsi.bindings.cls..",
+                  "io.cephcsi.bindings.cephfs.."));
+
+  private static final ArchRule LIBRBD_DOES_NOT_KNOW_ITS_PROTOCOL =
+      noClasses()
+          .that()
+          .resideInAnyPackage("io.cephcsi.bindings.rbd..", "io.cephcsi.bindings.cephfs..")
+          .should()
+          .dependOnClassesThat(resideInAPackage("io.cephcsi.bindings.cls.."));
+
+  private static final ArchRule CLASS_CALLS_STAND_IN_ONE_PACKAGE =
+      noClasses()
+          .that()
+          .resideOutsideOfPackages("io.cephcsi.bindings.cls..", "io.cephcsi.bindings.rados..")
+          .should()
+          .dependOnClassesThat()
+          .haveNameMatching("io\\.cephcsi\\.bindings\\.rados\\.Class(Call|Output)");
+
+  private static final ArchRule THE_PROTOCOL_NEEDS_NO_C =
+      noClasses()
+          .that()
+          .resideInAPackage("io.cephcsi.bindings.cls..")
+          .should()
+          .dependOnClassesThat(resideInAPackage("io.cephcsi.bindings.internal.."));
 
   private static final ArchRule INTERNAL_KNOWS_NO_API =
       noClasses()
@@ -118,6 +143,7 @@ class ArchitectureTest {
               resideInAnyPackage(
                   "io.cephcsi.bindings.rados..",
                   "io.cephcsi.bindings.rbd..",
+                  "io.cephcsi.bindings.cls..",
                   "io.cephcsi.bindings.cephfs.."));
 
   private static JavaClasses offenders;
@@ -141,6 +167,9 @@ class ArchitectureTest {
         rule("no class is a bag", NO_CLASS_IS_A_BAG, "StringUtils"),
         rule("error knows nothing", ERROR_KNOWS_NOTHING_OF_THE_PROJECT, "KnowingError"),
         rule("rados does not know rbd", RADOS_KNOWS_NO_OTHER_API, "RbdUser"),
+        rule("rbd does not know cls", LIBRBD_DOES_NOT_KNOW_ITS_PROTOCOL, "ClsUser"),
+        rule("class calls stand in cls", CLASS_CALLS_STAND_IN_ONE_PACKAGE, "ClassCaller"),
+        rule("cls needs no C", THE_PROTOCOL_NEEDS_NO_C, "InternalUser"),
         rule("internal knows no API", INTERNAL_KNOWS_NO_API, "InternalRadosUser"));
   }
 

@@ -13,28 +13,45 @@ import javax.tools.ToolProvider;
 /** Classes that break the rules of {@link ArchitectureTest}, one each. */
 final class Offenders {
   private static final Map<String, String> SOURCES =
-      Map.of(
-          "io.cephcsi.driver.Outsider",
-          "public class Outsider { long a = io.cephcsi.bindings.internal.NativeMemory.getInt(0); }",
-          "io.cephcsi.bindings.rados.JnaUser",
-          "class JnaUser { com.sun.jna.Memory memory; }",
-          "io.cephcsi.bindings.rados.WideHandle",
-          "class WideHandle { com.sun.jna.Memory memory; com.sun.jna.Pointer pointer; }",
-          "io.cephcsi.bindings.internal.InternalRadosJavaUser",
-          "class InternalRadosJavaUser { com.ceph.rados.Rados rados; }",
-          "io.cephcsi.bindings.rados.JnaShower",
-          "public class JnaShower {"
-              + " public java.util.List<com.sun.jna.Pointer> show() { return null; } }",
-          "io.cephcsi.bindings.rados.StringUtils",
-          "class StringUtils {}",
-          "io.cephcsi.bindings.error.KnowingError",
-          "class KnowingError { io.cephcsi.bindings.rados.RadosCluster cluster; }",
-          "io.cephcsi.bindings.rados.RbdUser",
-          "class RbdUser { io.cephcsi.bindings.rbd.Planted image; }",
-          "io.cephcsi.bindings.rbd.Planted",
-          "public class Planted {}",
-          "io.cephcsi.bindings.internal.InternalRadosUser",
-          "class InternalRadosUser { io.cephcsi.bindings.rados.RadosCluster cluster; }");
+      Map.ofEntries(
+          Map.entry(
+              "io.cephcsi.driver.Outsider",
+              "public class Outsider {"
+                  + " long a = io.cephcsi.bindings.internal.NativeMemory.getInt(0); }"),
+          Map.entry(
+              "io.cephcsi.bindings.rados.JnaUser", "class JnaUser { com.sun.jna.Memory memory; }"),
+          Map.entry(
+              "io.cephcsi.bindings.rados.WideHandle",
+              "class WideHandle { com.sun.jna.Memory memory; com.sun.jna.Pointer pointer; }"),
+          Map.entry(
+              "io.cephcsi.bindings.internal.InternalRadosJavaUser",
+              "class InternalRadosJavaUser { com.ceph.rados.Rados rados; }"),
+          Map.entry(
+              "io.cephcsi.bindings.rados.JnaShower",
+              "public class JnaShower {"
+                  + " public java.util.List<com.sun.jna.Pointer> show() { return null; } }"),
+          Map.entry("io.cephcsi.bindings.rados.StringUtils", "class StringUtils {}"),
+          Map.entry(
+              "io.cephcsi.bindings.error.KnowingError",
+              "class KnowingError { io.cephcsi.bindings.rados.RadosCluster cluster; }"),
+          Map.entry(
+              "io.cephcsi.bindings.rados.RbdUser",
+              "class RbdUser { io.cephcsi.bindings.rbd.Planted image; }"),
+          Map.entry("io.cephcsi.bindings.rbd.Planted", "public class Planted {}"),
+          Map.entry(
+              "io.cephcsi.bindings.internal.InternalRadosUser",
+              "class InternalRadosUser { io.cephcsi.bindings.rados.RadosCluster cluster; }"),
+          Map.entry(
+              "io.cephcsi.bindings.rbd.ClsUser",
+              "class ClsUser { io.cephcsi.bindings.cls.PlantedClass header; }"),
+          Map.entry("io.cephcsi.bindings.cls.PlantedClass", "public class PlantedClass {}"),
+          Map.entry(
+              "io.cephcsi.bindings.rbd.ClassCaller",
+              "class ClassCaller { io.cephcsi.bindings.rados.ClassCall call; }"),
+          Map.entry(
+              "io.cephcsi.bindings.cls.InternalUser",
+              "class InternalUser {"
+                  + " long a = io.cephcsi.bindings.internal.NativeMemory.getInt(0); }"));
 
   private Offenders() {}
 

@@ -1,13 +1,14 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageUsage;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.ImageUsage;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.reclaim.TrimEstimate;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.UncheckedIOException;
@@ -157,8 +158,7 @@ final class UsageCommand extends ImageCommand {
     try {
       ImageRef ref = resolve(text, cluster);
       RbdPool images = pools.open(ref.pool(), ref.namespace());
-      return images
-          .imageId(ref.image())
+      return ImageId.find(images, ref.image())
           .map(id -> row(ref, images, id))
           .orElseGet(() -> UsageReport.Row.failed(text, "there is no such image"));
     } catch (CephException | VolumeException e) {

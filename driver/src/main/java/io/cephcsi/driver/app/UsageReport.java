@@ -2,7 +2,7 @@ package io.cephcsi.driver.app;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.cephcsi.bindings.rbd.ImageUsage;
+import io.cephcsi.bindings.cls.ImageUsage;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.node;
 
-import io.cephcsi.bindings.rbd.HeaderMetadata;
+import io.cephcsi.bindings.cls.HeaderMetadata;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.Operation;
@@ -108,7 +109,7 @@ final class FileSystemSetup {
    */
   private String completed(String kind, String mkfsOptions) {
     RbdPool pool = volume.pool();
-    Optional<String> id = pool.imageId(volume.name());
+    Optional<String> id = ImageId.find(pool, volume.name());
     if (id.isEmpty() && !kind.isEmpty()) {
       return kind; // an image of format 1 has no id, and no note
     }

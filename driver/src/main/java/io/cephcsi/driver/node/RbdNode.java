@@ -1,10 +1,10 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;

@@ -1,9 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderUpdate;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.ParentImage;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -39,7 +41,7 @@ record BetweenImage(RbdPool pool, String image) {
    * @return its id
    */
   Optional<String> find(Optional<String> volumeImage) {
-    Optional<String> id = pool.imageId(name());
+    Optional<String> id = ImageId.find(pool, name());
     if (id.isEmpty() || isParent(id.get(), volumeImage) || isFromSource(id.get())) {
       return id;
     }
@@ -64,7 +66,7 @@ record BetweenImage(RbdPool pool, String image) {
   private boolean isFromSource(String id) {
     try (RbdImage open = pool.openByIdReadOnly(id)) {
       return open.parent().filter(parent -> name().equals(snapshotOf(parent))).isPresent()
-          && !pool.isWatched(id);
+          && !HeaderUpdate.isWatched(pool, id);
     } catch (CephException.NotFound e) {
       return CloneWorkshop.awaitHeader(pool, id).isEmpty(); // half made, or half removed
     }

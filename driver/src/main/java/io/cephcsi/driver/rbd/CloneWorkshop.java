@@ -1,9 +1,12 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.NameRemoval;
+import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.FreshSnapshot;
 import io.cephcsi.bindings.rbd.ImageFeature;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -108,7 +111,7 @@ final class CloneWorkshop {
 
   /** The id of an image that was made just now. */
   static String requireId(RbdPool pool, String name) {
-    return pool.imageId(name)
+    return ImageId.find(pool, name)
         .orElseThrow(
             () -> new VolumeException(Reason.ABORTED, "image " + name + " was deleted meanwhile"));
   }
@@ -166,7 +169,7 @@ final class CloneWorkshop {
 
   /** The id that a name leads to: that of an image, or of one that is half made or half removed. */
   static Optional<String> leadsTo(RbdPool pool, String name) {
-    return pool.imageId(name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
+    return ImageId.find(pool, name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
   }
 
   /**
@@ -176,11 +179,11 @@ final class CloneWorkshop {
   static void discard(RbdPool pool, String name, String id, Consumer<String> discarded) {
     awaitHeader(pool, id);
     try {
-      pool.moveToTrash(name, id);
+      TrashMove.move(pool, name, id);
       discarded.accept(id);
     } catch (CephException.NotFound e) {
       LOG.debug("image {} has no header", name);
-      pool.forgetName(name, id); // no header, so no data
+      NameRemoval.forget(pool, name, id); // no header, so no data
     }
   }
 

@@ -1,10 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.FreshSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -224,7 +225,7 @@ final class Cloner {
   }
 
   private static boolean isLive(Source source) {
-    return source.pool().imageId(source.image()).equals(Optional.of(source.imageId()));
+    return ImageId.find(source.pool(), source.image()).equals(Optional.of(source.imageId()));
   }
 
   private void cloneSnapshot(VolumeMaking making, Source source) {
@@ -352,7 +353,7 @@ final class Cloner {
     }
     String temporary = VolumeMaking.temporary(making.image());
     IoContext io = making.pool().io();
-    if (!making.pool().imageId(temporary).equals(Optional.of(parent.imageId()))) {
+    if (!ImageId.find(making.pool(), temporary).equals(Optional.of(parent.imageId()))) {
       return false;
     }
     Optional<ImageLink> origin =

@@ -1,10 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.bindings.rbd.TrashMark;
 import io.cephcsi.bindings.rbd.TrashSource;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
 import java.util.Optional;
@@ -22,7 +23,7 @@ record FoundImage(String id, ImageHeader header) {
     return entry
         .imageId()
         .flatMap(id -> read(pool, id))
-        .or(() -> pool.imageId(entry.name()).flatMap(id -> read(pool, id)));
+        .or(() -> ImageId.find(pool, entry.name()).flatMap(id -> read(pool, id)));
   }
 
   private static Optional<FoundImage> read(RbdPool pool, String id) {

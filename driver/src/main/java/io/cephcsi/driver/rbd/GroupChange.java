@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;

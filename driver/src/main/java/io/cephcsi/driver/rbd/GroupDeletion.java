@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.GroupMember;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.journal.AttachmentJournal;

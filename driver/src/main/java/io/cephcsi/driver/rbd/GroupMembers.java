@@ -1,13 +1,13 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageSummary;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.bindings.rbd.ImageFeature;
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.RbdGroup;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;

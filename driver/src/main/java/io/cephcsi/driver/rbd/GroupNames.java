@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.driver.journal.ClusterNames;
 import java.util.UUID;
 

@@ -1,10 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.SnapshotClone;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.FreshSnapshot;
-import io.cephcsi.bindings.rbd.GroupHeader;
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.GroupMember;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.bindings.rbd.GroupSnapshotRef;
 import io.cephcsi.bindings.rbd.ImageSnapshot;
@@ -170,11 +171,11 @@ record GroupSnapshotMaker(GroupSnapshotRemoval removal, GroupMembers members, Im
     long part = partOf(rbdGroup, member.source());
     String imageId;
     try {
-      imageId = pool.cloneById(parent, member.source().imageId(), part, name);
+      imageId = SnapshotClone.make(parent, member.source().imageId(), part, pool, name);
     } catch (CephException.AlreadyExists e) {
       // Half made, and never given to anybody.
       CloneWorkshop.discard(pool, name, removal.discarded());
-      imageId = pool.cloneById(parent, member.source().imageId(), part, name);
+      imageId = SnapshotClone.make(parent, member.source().imageId(), part, pool, name);
     }
     labels.write(pool, imageId, labelled);
     CloneWorkshop.takeSnapshot(pool, name, imageId, name, own);

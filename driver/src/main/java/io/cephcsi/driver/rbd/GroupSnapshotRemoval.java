@@ -1,11 +1,12 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.bindings.rbd.GroupSnapshotRef;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageSnapshot;
 import io.cephcsi.bindings.rbd.RbdGroup;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -157,7 +158,7 @@ record GroupSnapshotRemoval(
     Set<String> names = new TreeSet<>();
     IoContext io = group.pool().io();
     for (String image : images) {
-      Optional<String> id = group.pool().imageId(image);
+      Optional<String> id = ImageId.find(group.pool(), image);
       Optional<ImageHeader> header = id.flatMap(found -> ImageHeader.read(io, found));
       if (header.isPresent()) {
         header

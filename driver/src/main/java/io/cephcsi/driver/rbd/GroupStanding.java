@@ -1,10 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.volume.VolumeException;

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;

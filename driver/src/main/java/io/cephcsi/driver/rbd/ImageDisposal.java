@@ -1,9 +1,11 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.volume.VolumeException;
@@ -79,12 +81,12 @@ final class ImageDisposal {
   }
 
   private Optional<String> imageId() {
-    return pool.imageId(image).or(() -> RecordedImage.nameless(pool, volume.entry()));
+    return ImageId.find(pool, image).or(() -> RecordedImage.nameless(pool, volume.entry()));
   }
 
   private void moveToTrash(String name, String imageId) {
     try {
-      pool.moveToTrash(name, imageId);
+      TrashMove.move(pool, name, imageId);
       inTrash.add(imageId);
     } catch (CephException.Busy e) {
       throw new VolumeException(

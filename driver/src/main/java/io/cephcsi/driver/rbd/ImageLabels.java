@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.HeaderMetadata;
+import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageSummary;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ImageSummary;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

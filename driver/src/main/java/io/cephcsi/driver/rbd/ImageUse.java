@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -30,14 +31,14 @@ final class ImageUse {
    * @throws CephException.NotFound if the image has no header
    */
   static void requireUnused(RbdPool pool, String imageId, String whose) {
-    if (!pool.isWatched(imageId)) {
+    if (!HeaderUpdate.isWatched(pool, imageId)) {
       return;
     }
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       requireUnused(image, whose);
     } catch (CephException.NotFound e) {
       // librbd opens none that even the directory knows no name of
-      if (pool.isWatched(imageId)) {
+      if (HeaderUpdate.isWatched(pool, imageId)) {
         throw new VolumeException(Reason.FAILED_PRECONDITION, whose + " is in use", e);
       }
     }

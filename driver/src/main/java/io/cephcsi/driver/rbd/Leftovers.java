@@ -1,7 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
@@ -45,7 +46,7 @@ record Leftovers(Attempt attempt, String namePrefix, Consumer<String> discarded)
     }
     attempt.requireMine();
     if (attempt.isTakenFromOthers() && !isThere(pool, name, id.get(), clone)) {
-      pool.forgetName(name, id.get());
+      NameRemoval.forget(pool, name, id.get());
       return;
     }
     LOG.info("image {} was left half made; it is thrown away", name);

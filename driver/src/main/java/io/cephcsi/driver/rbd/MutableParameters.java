@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.HeaderMetadata;
+import io.cephcsi.bindings.cls.HeaderMetadata;
+import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
@@ -99,6 +100,6 @@ public record MutableParameters(Map<String, String> metadata) {
     if (!set.isEmpty() || !removed.isEmpty()) {
       volume.changeMetadata(imageId, set, removed);
     }
-    pool.tellWatchers(imageId);
+    HeaderUpdate.tellWatchers(pool, imageId);
   }
 }

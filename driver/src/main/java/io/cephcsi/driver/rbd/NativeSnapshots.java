@@ -1,14 +1,16 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMark;
+import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.bindings.rbd.TrashMark;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.OutOfTrash;
@@ -75,7 +77,7 @@ final class NativeSnapshots {
    */
   static void discard(RbdPool pool, Attempt attempt) {
     Set<String> images = new LinkedHashSet<>();
-    pool.imageId(image(attempt.entry())).ifPresent(images::add);
+    ImageId.find(pool, image(attempt.entry())).ifPresent(images::add);
     attempt.entry().nativeImage().ifPresent(images::add);
     for (String id : images) {
       try (RbdImage image = pool.openById(id)) {
@@ -205,7 +207,7 @@ final class NativeSnapshots {
   private static boolean backToTrash(RbdPool pool, JournalEntry entry, boolean restored) {
     String name = image(entry);
     String imageId = entry.nativeImage().orElseThrow();
-    if (!pool.imageId(name).equals(entry.nativeImage())) {
+    if (!ImageId.find(pool, name).equals(entry.nativeImage())) {
       return true;
     }
     if (restored) {
@@ -221,7 +223,7 @@ final class NativeSnapshots {
       return false;
     }
     if (TrashMark.exists(pool.io(), imageId)) {
-      pool.moveToTrash(name, imageId);
+      TrashMove.move(pool, name, imageId);
     } else {
       pool.moveToTrash(name, Duration.ZERO);
     }

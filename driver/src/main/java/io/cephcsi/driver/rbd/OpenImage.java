@@ -1,7 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderMetadata;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.HeaderMetadata;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
@@ -59,7 +60,7 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public String imageId() {
-    return pool.imageId(name).orElseThrow(() -> VolumeException.notFound(missing()));
+    return ImageId.find(pool, name).orElseThrow(() -> VolumeException.notFound(missing()));
   }
 
   /**

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.GroupHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;

@@ -1,7 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageSummary;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
@@ -118,9 +119,7 @@ public final class RbdInventory implements Inventory {
             ? volume.lease().rbdPool(volume.entry().journalPoolId().getAsLong()).pool()
             : io.pool();
     Optional<ImageSummary> image =
-        volume
-            .pool()
-            .imageId(volume.entry().name())
+        ImageId.find(volume.pool(), volume.entry().name())
             .flatMap(imageId -> ImageSummary.read(io, imageId));
     return new ListedVolume(
         volume.id(),

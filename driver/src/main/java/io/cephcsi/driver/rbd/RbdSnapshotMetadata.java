@@ -1,8 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ChangedObjects;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ChangedObjects;
 import io.cephcsi.bindings.rbd.ParentImage;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;

@@ -2,10 +2,12 @@ package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.journal.AttachmentJournal.isBeingDeleted;
 
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterConfig;
@@ -282,7 +284,7 @@ public final class RbdSnapshots {
   static Optional<HeaderSnapshot> finished(IoContext io, JournalEntry entry) {
     return entry
         .imageId()
-        .filter(id -> new RbdPool(io).imageId(entry.name()).equals(Optional.of(id)))
+        .filter(id -> ImageId.find(new RbdPool(io), entry.name()).equals(Optional.of(id)))
         .flatMap(id -> snapshotOn(io, id, entry.name()));
   }
 
@@ -375,13 +377,13 @@ public final class RbdSnapshots {
    */
   static Optional<String> moveToTrash(VolumeId id, RbdPool pool, JournalEntry entry) {
     Optional<String> imageId =
-        pool.imageId(entry.name()).or(() -> RecordedImage.nameless(pool, entry));
+        ImageId.find(pool, entry.name()).or(() -> RecordedImage.nameless(pool, entry));
     if (imageId.isEmpty()) {
       return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
     }
     try {
       ImageUse.requireUnused(pool, imageId.get(), "the image of snapshot " + id);
-      pool.moveToTrash(entry.name(), imageId.get());
+      TrashMove.move(pool, entry.name(), imageId.get());
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,

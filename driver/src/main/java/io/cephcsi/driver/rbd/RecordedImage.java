@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.ImageHeader;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
@@ -23,7 +24,7 @@ final class RecordedImage {
    *     ABORTED if another image has its name
    */
   static Optional<String> find(RbdPool pool, Journal journal, JournalEntry entry) {
-    Optional<String> named = pool.imageId(entry.name());
+    Optional<String> named = ImageId.find(pool, entry.name());
     if (named.equals(entry.imageId())) {
       return named;
     }

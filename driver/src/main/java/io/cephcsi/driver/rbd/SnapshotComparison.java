@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.ChangedObjects;
+import io.cephcsi.bindings.cls.ChangedObjects;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.volume.Extent;

@@ -1,9 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.FreshSnapshot;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
@@ -95,7 +96,7 @@ record SnapshotMaker(
     return source
         .entry()
         .imageId()
-        .or(() -> source.pool().imageId(source.entry().name()))
+        .or(() -> ImageId.find(source.pool(), source.entry().name()))
         .orElseThrow(() -> VolumeException.notFound("volume " + source.id() + " has no image"));
   }
 
@@ -106,7 +107,7 @@ record SnapshotMaker(
   }
 
   private VolumeException sourceMissing(RuntimeException e) {
-    return source.pool().imageId(source.entry().name()).isPresent()
+    return ImageId.find(source.pool(), source.entry().name()).isPresent()
         ? disturbed(e)
         : new VolumeException(
             Reason.NOT_FOUND,

@@ -1,10 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.HeaderSnapshot;
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.journal.ClusterView;

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.AttachmentJournal;
@@ -65,7 +65,7 @@ record VolumeCreation(
     if (source.isPresent()) {
       return make(io, Optional.empty());
     }
-    try (PreparedCreation empty = new RbdPool(io).prepareCreation(parameters.options())) {
+    try (PreparedCreation empty = PreparedCreation.prepare(new RbdPool(io), parameters.options())) {
       return make(io, Optional.of(empty));
     }
   }

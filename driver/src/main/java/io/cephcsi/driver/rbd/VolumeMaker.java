@@ -1,8 +1,9 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -141,7 +142,7 @@ final class VolumeMaker {
       return Optional.empty();
     }
     RbdPool pool = making.pool();
-    Optional<String> id = pool.imageId(making.image());
+    Optional<String> id = ImageId.find(pool, making.image());
     return id.flatMap(found -> ImageHeader.read(pool.io(), found))
         .filter(header -> header.parent().isEmpty())
         .map(

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd;
 
-import io.cephcsi.bindings.rbd.PreparedCreation;
+import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.Attempt;

@@ -1,9 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageSummary;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageFlag;
-import io.cephcsi.bindings.rbd.ImageSummary;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.journal.AttachmentJournal;
@@ -65,7 +66,8 @@ final class VolumeReader implements ListReader<ListedVolume> {
         .flatMap(id -> find(io, journalPool, entry, id))
         .or(
             () -> // none is recorded, or another one was put in its place
-            new RbdPool(io).imageId(entry.name()).flatMap(id -> find(io, journalPool, entry, id)));
+            ImageId.find(new RbdPool(io), entry.name())
+                    .flatMap(id -> find(io, journalPool, entry, id)));
   }
 
   private static Optional<Found> find(

@@ -1,11 +1,11 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.ObjectMap;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.DiscardPipeline;
 import io.cephcsi.bindings.rbd.ImageLayout;
-import io.cephcsi.bindings.rbd.ObjectMap;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;

@@ -1,11 +1,11 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;

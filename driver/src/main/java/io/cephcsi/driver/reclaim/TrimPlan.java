@@ -1,7 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.ObjectMap;
 import io.cephcsi.bindings.rbd.ImageLayout;
-import io.cephcsi.bindings.rbd.ObjectMap;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
 import io.cephcsi.driver.reclaim.fs.RangeVisitor;
 

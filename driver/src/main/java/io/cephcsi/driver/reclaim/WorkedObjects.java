@@ -1,8 +1,8 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.rbd.ObjectMap;
+import io.cephcsi.bindings.cls.ObjectMap;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 

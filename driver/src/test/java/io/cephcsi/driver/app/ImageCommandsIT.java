@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageFeature;
@@ -12,7 +14,6 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -338,7 +339,7 @@ class ImageCommandsIT {
 
   private long used() {
     return new UsageMeter(pool)
-        .byObjectMap(pool.imageId(name).orElseThrow())
+        .byObjectMap(ImageId.find(pool, name).orElseThrow())
         .orElseThrow()
         .headBytes();
   }

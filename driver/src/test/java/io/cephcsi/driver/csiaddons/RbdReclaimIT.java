@@ -3,6 +3,7 @@ package io.cephcsi.driver.csiaddons;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -196,7 +197,7 @@ class RbdReclaimIT {
   @Test
   void aVolumeWhoseImageIsInTheTrashIsSkipped() {
     fill();
-    String id = pool.imageId(image()).orElseThrow();
+    String id = ImageId.find(pool, image()).orElseThrow();
     pool.moveToTrash(image(), Duration.ofHours(1));
     try {
       ControllerReclaimSpaceResponse answer = reclaim(Map.of());

@@ -5,8 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.bindings.rbd.GroupHeader;
-import io.cephcsi.bindings.rbd.GroupMember;
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.rbd.RbdGroups;
 import io.cephcsi.driver.testing.ForgedHeaders;

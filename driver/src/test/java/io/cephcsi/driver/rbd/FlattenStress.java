@@ -1,11 +1,12 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.ImageHeader;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -88,7 +89,7 @@ final class FlattenStress {
 
   private void round(ExecutorService threads, String child) throws Exception {
     pool.cloneImage(parent, SNAPSHOT, pool, child, CloneWorkshop.cloneOptions(options));
-    String id = pool.imageId(child).orElseThrow();
+    String id = ImageId.find(pool, child).orElseThrow();
     flattened = false;
     List<Future<?>> users = new ArrayList<>();
     users.add(threads.submit(() -> use(() -> pool.open(child))));

@@ -4,8 +4,9 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.bindings.rbd.ImageHeader;
-import io.cephcsi.bindings.rbd.ImageLink;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
@@ -475,7 +476,7 @@ class RbdClonesIT {
     int depth = 0;
     try (var cluster = CLUSTER.connect();
         var io = cluster.openPool("rbd")) {
-      var id = new RbdPool(io).imageId(image);
+      var id = ImageId.find(new RbdPool(io), image);
       while (id.isPresent()) {
         id = ImageHeader.read(io, id.get()).flatMap(ImageHeader::parent).map(ImageLink::imageId);
         depth += id.isPresent() ? 1 : 0;

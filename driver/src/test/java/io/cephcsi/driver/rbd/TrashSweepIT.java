@@ -2,9 +2,12 @@ package io.cephcsi.driver.rbd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.cls.PreparedCreation;
+import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -42,7 +45,7 @@ class TrashSweepIT {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool("rbd")) {
       RbdPool pool = new RbdPool(io);
-      pool.moveToTrash(image, pool.imageId(image).orElseThrow());
+      TrashMove.move(pool, image, ImageId.find(pool, image).orElseThrow());
     }
   }
 
@@ -244,12 +247,12 @@ class TrashSweepIT {
         List<ImageLink> images = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
           String name = anyName();
-          String id = pool.createPlain(name, MIB, ImageOptions.defaults());
+          String id = PreparedCreation.create(pool, name, MIB, ImageOptions.defaults());
           try (RbdImage image = pool.open(name)) {
             image.snapshots().create(name); // one that goes with its image
             headers.clones(id, image.snapshots().id(name), clones);
           }
-          pool.moveToTrash(name, id);
+          TrashMove.move(pool, name, id);
           names.add(name);
           images.add(new ImageLink(io.poolId(), "", id));
         }

@@ -3,6 +3,8 @@ package io.cephcsi.driver.reclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -11,7 +13,6 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -131,7 +132,7 @@ class BackOffIT {
 
   private long used() {
     return new UsageMeter(pool)
-        .byObjectMap(pool.imageId(name).orElseThrow())
+        .byObjectMap(ImageId.find(pool, name).orElseThrow())
         .orElseThrow()
         .headBytes();
   }

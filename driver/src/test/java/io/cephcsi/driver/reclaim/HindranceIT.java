@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -131,7 +132,7 @@ class HindranceIT extends ReclaimCase {
   @Test
   void anImageInTheTrashIsSkippedUntilItIsRestored() {
     create(MAPPED);
-    String id = there.imageId(name).orElseThrow();
+    String id = ImageId.find(there, name).orElseThrow();
     there.moveToTrash(name, Duration.ofHours(1));
     ReclaimResult result = assertSkipped("trash");
     assertThat(result.reason()).contains(id);
@@ -144,7 +145,7 @@ class HindranceIT extends ReclaimCase {
   @Test
   void theLockOfOneWhoDoesNotWatchIsLetBe() {
     create(MAPPED);
-    String header = "rbd_header." + there.imageId(name).orElseThrow();
+    String header = "rbd_header." + ImageId.find(there, name).orElseThrow();
     ceph.rados(
         "-p",
         own,

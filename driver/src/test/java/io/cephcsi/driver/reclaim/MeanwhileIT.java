@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.testing.FileSystemImage;
@@ -121,7 +122,7 @@ class MeanwhileIT extends LitterCase {
     FileSystemImage files = files();
     String checksums = files.checksums();
     litter();
-    String header = "rbd_header." + pool.imageId(name).orElseThrow();
+    String header = "rbd_header." + ImageId.find(pool, name).orElseThrow();
     CompletableFuture<ReclaimResult> trim = trimThatHasBegun();
     JsonNode lock =
         new ObjectMapper()

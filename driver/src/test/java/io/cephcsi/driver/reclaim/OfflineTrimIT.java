@@ -2,11 +2,12 @@ package io.cephcsi.driver.reclaim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.testing.Commands;
@@ -149,7 +150,7 @@ class OfflineTrimIT extends ReclaimCase {
 
   private long total() {
     return new UsageMeter(pool)
-        .byObjectMap(pool.imageId(name).orElseThrow())
+        .byObjectMap(ImageId.find(pool, name).orElseThrow())
         .orElseThrow()
         .totalBytes();
   }
@@ -204,7 +205,8 @@ class OfflineTrimIT extends ReclaimCase {
 
   private long exactlyUsed() {
     return new UsageMeter(pool)
-        .measure(pool.imageId(name).orElseThrow(), new UsageQuery(true, false, Long.MAX_VALUE))
+        .measure(
+            ImageId.find(pool, name).orElseThrow(), new UsageQuery(true, false, Long.MAX_VALUE))
         .orElseThrow()
         .headBytes();
   }

@@ -2,11 +2,12 @@ package io.cephcsi.driver.reclaim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.UsageMeter;
-import io.cephcsi.bindings.rbd.UsageQuery;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.testing.Commands;
 import java.nio.file.Path;
@@ -106,7 +107,7 @@ class OnlineTrimIT extends ReclaimCase {
   private Used used(String own) {
     try (IoContext there = cluster.openPool(own)) {
       UsageMeter meter = new UsageMeter(new RbdPool(there));
-      String id = new RbdPool(there).imageId(name).orElseThrow();
+      String id = ImageId.find(new RbdPool(there), name).orElseThrow();
       return new Used(
           meter.byObjectMap(id).orElseThrow().headBytes(),
           meter.measure(id, new UsageQuery(true, false, Long.MAX_VALUE)).orElseThrow().headBytes());

@@ -2,13 +2,14 @@ package io.cephcsi.driver.reclaim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.UsageMeter;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -96,7 +97,7 @@ abstract class ReclaimCase {
 
   long used() {
     return new UsageMeter(pool)
-        .byObjectMap(pool.imageId(name).orElseThrow())
+        .byObjectMap(ImageId.find(pool, name).orElseThrow())
         .orElseThrow()
         .headBytes();
   }

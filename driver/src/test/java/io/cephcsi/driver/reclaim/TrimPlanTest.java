@@ -2,8 +2,8 @@ package io.cephcsi.driver.reclaim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ObjectMap;
 import io.cephcsi.bindings.rbd.ImageLayout;
-import io.cephcsi.bindings.rbd.ObjectMap;
 import io.cephcsi.driver.reclaim.TrimPlan.Sharing;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
 import java.util.ArrayList;

@@ -1,14 +1,14 @@
 package io.cephcsi.driver.testing;
 
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapPage;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.bindings.rbd.GroupLink;
-import io.cephcsi.bindings.rbd.GroupMember;
-import io.cephcsi.bindings.rbd.ImageLink;
 import io.cephcsi.testing.TestCluster;
 import java.util.List;
 import java.util.Locale;

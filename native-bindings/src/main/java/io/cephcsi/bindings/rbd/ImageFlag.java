@@ -17,7 +17,8 @@ public enum ImageFlag {
     this.mask = mask;
   }
 
-  static Set<ImageFlag> of(long bits) {
+  /** The flags of a mask; bits that are not known are left out. */
+  public static Set<ImageFlag> of(long bits) {
     EnumSet<ImageFlag> flags = EnumSet.noneOf(ImageFlag.class);
     for (ImageFlag flag : values()) {
       if ((bits & flag.mask) != 0) {

@@ -1,7 +1,6 @@
 package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
@@ -9,11 +8,7 @@ import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import io.cephcsi.bindings.rados.IoContext;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -25,10 +20,6 @@ import java.util.Optional;
  * closed. Safe for several threads.
  */
 public final class RbdPool {
-  private static final int ID_OBJECT_BYTES = 4096;
-  private static final byte[] HEADER_UPDATE = {}; // in the form of old clients, that all understand
-  private static final long ANSWER_MILLIS = 1000;
-
   private final IoContext io;
 
   /** Views a pool. */
@@ -42,7 +33,7 @@ public final class RbdPool {
   }
 
   /** Pool, namespace and a name in it, for messages. */
-  String describe(String name) {
+  public String describe(String name) {
     return io.namespace().isEmpty()
         ? io.pool() + "/" + name
         : io.pool() + "/" + io.namespace() + "/" + name;
@@ -70,24 +61,6 @@ public final class RbdPool {
           name,
           (p, arena) -> LibRbd.rbd_create4(p, arena.cString(name), sizeBytes, opts.pointer()));
     }
-  }
-
-  /**
-   * Creates an image as {@link PreparedCreation} does.
-   *
-   * @param sizeBytes its size; nothing is allocated for it
-   * @return the id of the image
-   * @throws CephException.AlreadyExists if the name is taken
-   */
-  public String createPlain(String name, long sizeBytes, ImageOptions options) {
-    try (PreparedCreation creation = prepareCreation(options)) {
-      return creation.create(name, sizeBytes).id();
-    }
-  }
-
-  /** Prepares the creation of images; does not block. */
-  public PreparedCreation prepareCreation(ImageOptions options) {
-    return new PreparedCreation(this, options);
   }
 
   /**
@@ -121,21 +94,6 @@ public final class RbdPool {
             }
           });
     }
-  }
-
-  /**
-   * Clones a snapshot of any kind of an image of this pool by their ids, with the features layering
-   * and deep-flatten, as {@link #cloneImage} does with format 2: such as a part of a group's
-   * snapshot.
-   *
-   * @param parentPool the pool of the image, of the same connection
-   * @param imageId the image's id; it may be in the trash
-   * @return the id of the clone
-   * @throws CephException.NotFound if there is no such image or snapshot
-   * @throws CephException.AlreadyExists if the clone's name is taken
-   */
-  public String cloneById(RbdPool parentPool, String imageId, long snapshotId, String clone) {
-    return new SnapshotClone(parentPool, imageId, snapshotId).make(this, clone);
   }
 
   /**
@@ -201,24 +159,6 @@ public final class RbdPool {
   }
 
   /**
-   * The id of an image, in one round trip: it stands in the object {@code rbd_id.<name>}.
-   *
-   * @return empty if there is no image of this name
-   */
-  public Optional<String> imageId(String name) {
-    try {
-      byte[] stored = io.read("rbd_id." + name, 0, ID_OBJECT_BYTES);
-      ByteBuffer length = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN);
-      if (stored.length < 4 || length.getInt(0) < 0 || length.getInt(0) > stored.length - 4) {
-        return Optional.empty(); // being created or removed: the object stands, the id does not
-      }
-      return Optional.of(new String(stored, 4, length.getInt(0), StandardCharsets.UTF_8));
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
-  }
-
-  /**
    * Removes an image and its data ({@code rbd_remove_with_progress}). Slow: one round trip for each
    * object.
    *
@@ -259,87 +199,6 @@ public final class RbdPool {
         "rbd_trash_move",
         name,
         (p, arena) -> LibRbd.rbd_trash_move(p, arena.cString(name), delay.toSeconds()));
-  }
-
-  /**
-   * Moves an image that nobody has open to the trash, without deferment, with a {@link TrashMark};
-   * one that is neither mirrored nor journaled, grouped or migrated without opening it, which takes
-   * a tenth of what {@code rbd_trash_move} costs, and leaves the name to another image that has it
-   * by now. librbd, which moves what is left, only knows names: it is asked only if the name leads
-   * to the image.
-   *
-   * @param id the image's id
-   * @throws CephException.NotFound if the image has no header
-   * @throws CephException.Busy as of {@link #moveToTrash(String, Duration)}, and if librbd is
-   *     needed and the image has lost its name
-   */
-  public void moveToTrash(String name, String id) {
-    if (TrashMove.move(io, name, id)) {
-      return;
-    }
-    if (imageId(name).equals(Optional.of(id))) {
-      Instant announced = TrashMark.announce(io, id);
-      try {
-        moveToTrash(name, Duration.ZERO);
-      } catch (CephException.TimedOut | CephException.Blocklisted e) {
-        throw e; // it may have been moved all the same
-      } catch (CephException e) {
-        TrashMark.withdraw(io, id, announced);
-        throw e;
-      }
-      TrashMark.confirm(io, id);
-    } else if (trashEntry(id).isEmpty()) {
-      throw ReturnCode.exception(
-          -Errno.EBUSY.number(),
-          "rbd_trash_move",
-          describe(name),
-          "image " + id + " lost its name");
-    }
-  }
-
-  /**
-   * Frees a name that leads to an image without a header, such as one that a process died over
-   * while it was made; three round trips. The object map goes with it, which is written together
-   * with the header. Nothing happens to another image that has the name.
-   *
-   * @param id the id that the name leads to
-   */
-  public void forgetName(String name, String id) {
-    try {
-      io.remove("rbd_object_map." + id);
-    } catch (CephException.NotFound e) {
-      // not that far
-    }
-    NameRemoval.remove(io, name, id);
-  }
-
-  /**
-   * Whether somebody has an image open for writing; one round trip if nobody has. Asks as who
-   * changed the header would: every client that watches it looks at it again and answers. It counts
-   * as watched when no answer comes in time, be it that of a client or of the OSD. An OSD that
-   * freezes meanwhile is waited for, see {@link IoContext#notifyWatchers}.
-   *
-   * @param id the image's id
-   * @throws CephException.NotFound if there is no image of this id
-   */
-  public boolean isWatched(String id) {
-    return tellWatchers(id);
-  }
-
-  /**
-   * Has every client that has an image open look at its header again, as after a change by {@link
-   * HeaderMetadata}; one round trip if nobody has, else until they answer or their time is over.
-   *
-   * @param id the image's id
-   * @return whether there are such clients; as {@link #isWatched}
-   * @throws CephException.NotFound if there is no image of this id
-   */
-  public boolean tellWatchers(String id) {
-    try {
-      return io.notifyWatchers("rbd_header." + id, HEADER_UPDATE, ANSWER_MILLIS) > 0;
-    } catch (CephException.TimedOut e) {
-      return true;
-    }
   }
 
   /** All images in the trash ({@code rbd_trash_list}). */

@@ -13,7 +13,8 @@ public enum SnapshotNamespace {
   /** A kind that this version does not know. */
   UNKNOWN;
 
-  static SnapshotNamespace of(int type) {
+  /** The kind of a number in Ceph. */
+  public static SnapshotNamespace of(int type) {
     return switch (type) {
       case 0 -> USER;
       case 1 -> GROUP;

@@ -12,7 +12,8 @@ public enum TrashSource {
   /** A source that this version does not know. */
   UNKNOWN;
 
-  static TrashSource of(int source) {
+  /** The source of a number in Ceph. */
+  public static TrashSource of(int source) {
     return switch (source) {
       case 0 -> USER;
       case 1 -> MIRRORING;

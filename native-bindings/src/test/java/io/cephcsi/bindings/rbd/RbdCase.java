@@ -21,12 +21,12 @@ import org.junit.jupiter.api.BeforeEach;
  * clients, the command {@code rbd} and rados-java. Closing the pool fails when a test left an image
  * open.
  */
-abstract class RbdCase {
-  static final int OBJECT = 1 << 20;
-  static final Set<ImageFeature> PLAIN = Set.of(ImageFeature.LAYERING);
-  static final Set<ImageFeature> LOCKED =
+public abstract class RbdCase {
+  protected static final int OBJECT = 1 << 20;
+  protected static final Set<ImageFeature> PLAIN = Set.of(ImageFeature.LAYERING);
+  protected static final Set<ImageFeature> LOCKED =
       Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK);
-  static final Set<ImageFeature> MAPPED =
+  protected static final Set<ImageFeature> MAPPED =
       Set.of(
           ImageFeature.LAYERING,
           ImageFeature.EXCLUSIVE_LOCK,
@@ -36,16 +36,16 @@ abstract class RbdCase {
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  static TestCluster ceph;
-  static RadosCluster cluster;
-  static IoContext io;
-  static RbdPool pool;
+  protected static TestCluster ceph;
+  protected static RadosCluster cluster;
+  protected static IoContext io;
+  protected static RbdPool pool;
 
   /** A name that no other test uses. */
-  String name;
+  protected String name;
 
   @BeforeAll
-  static void connect() {
+  protected static void connect() {
     ceph = TestCluster.shared();
     cluster = ceph.connect();
     io = cluster.openPool(ceph.pool());
@@ -53,38 +53,38 @@ abstract class RbdCase {
   }
 
   @AfterAll
-  static void disconnect() {
+  protected static void disconnect() {
     io.close();
     cluster.close();
   }
 
   @BeforeEach
-  void chooseName() {
+  protected void chooseName() {
     name = "image-" + UUID.randomUUID();
   }
 
-  static ImageOptions with(Set<ImageFeature> features) {
+  protected static ImageOptions with(Set<ImageFeature> features) {
     return ImageOptions.builder().features(features).objectSizeBytes(OBJECT).build();
   }
 
   /** Creates an image of this test's name with objects of 1 MiB. */
-  void create(Set<ImageFeature> features, int objects) {
+  protected void create(Set<ImageFeature> features, int objects) {
     pool.create(name, (long) objects * OBJECT, with(features));
   }
 
   /** The image's name with its pool, as the command {@code rbd} takes it. */
-  String spec() {
+  protected String spec() {
     return ceph.pool() + "/" + name;
   }
 
-  static byte[] filled(int length, int value) {
+  protected static byte[] filled(int length, int value) {
     byte[] bytes = new byte[length];
     Arrays.fill(bytes, (byte) value);
     return bytes;
   }
 
   /** Writes whole objects of a value. */
-  static void fill(RbdImage image, int firstObject, int objects, int value) {
+  protected static void fill(RbdImage image, int firstObject, int objects, int value) {
     for (int i = firstObject; i < firstObject + objects; i++) {
       image.write((long) i * OBJECT, filled(OBJECT, value));
     }
@@ -92,7 +92,7 @@ abstract class RbdCase {
   }
 
   /** What {@code rbd ... --format json} prints. */
-  static JsonNode rbdJson(String... args) {
+  protected static JsonNode rbdJson(String... args) {
     String[] all = Arrays.copyOf(args, args.length + 2);
     all[args.length] = "--format";
     all[args.length + 1] = "json";
@@ -104,7 +104,7 @@ abstract class RbdCase {
   }
 
   /** How many bytes {@code rbd diff} says are allocated. */
-  long allocatedBytes() {
+  protected long allocatedBytes() {
     long bytes = 0;
     for (JsonNode extent : rbdJson("diff", spec())) {
       if (extent.get("exists").asBoolean()) {
@@ -115,7 +115,7 @@ abstract class RbdCase {
   }
 
   /** The pool through rados-java; one connection for all tests, as its finalizers close it. */
-  static IoCTX otherClient() {
+  protected static IoCTX otherClient() {
     return Other.IO;
   }
 

@@ -3,6 +3,12 @@ package io.cephcsi.bindings.rbd;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.SnapshotClone;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import java.util.List;
@@ -33,7 +39,7 @@ class RbdGroupIT extends RbdCase {
         assertThat(image.operationFeatures()).contains(OperationFeature.GROUP);
       }
       group.removeImage(pool, name);
-      group.removeImageById(other, other.imageId(name).orElseThrow());
+      group.removeImageById(other, ImageId.find(other, name).orElseThrow());
       assertThat(group.images()).isEmpty();
       other.remove(name, Progress.NONE);
     }
@@ -91,7 +97,7 @@ class RbdGroupIT extends RbdCase {
     assertThat(GroupHeader.name(io, groupId)).contains(group);
     assertThat(GroupHeader.existing(io, List.of("nobody", group))).containsExactly(group);
     assertThat(GroupHeader.images(io, groupId)).isEmpty();
-    String imageId = pool.imageId(name).orElseThrow();
+    String imageId = ImageId.find(pool, name).orElseThrow();
     assertThat(ImageHeader.read(io, imageId).orElseThrow().group()).isEmpty();
 
     pool.group(group).addImage(pool, name);
@@ -120,7 +126,7 @@ class RbdGroupIT extends RbdCase {
     pool.createGroup("group-" + name);
     RbdGroup group = pool.group("group-" + name);
     group.addImage(pool, name);
-    String imageId = pool.imageId(name).orElseThrow();
+    String imageId = ImageId.find(pool, name).orElseThrow();
     String clone = name + "-clone";
     try (RbdImage image = pool.open(name)) {
       image.write(OBJECT / 2, filled(4096, 1));
@@ -129,12 +135,12 @@ class RbdGroupIT extends RbdCase {
       image.write(OBJECT / 2, filled(4096, 2));
       image.flush();
       long part = image.snapshots().list().get(0).id();
-      assertThatThrownBy(() -> pool.cloneById(pool, imageId, part + 1000, clone))
+      assertThatThrownBy(() -> SnapshotClone.make(pool, imageId, part + 1000, pool, clone))
           .isInstanceOf(CephException.NotFound.class);
-      assertThat(pool.imageId(clone)).isEmpty();
-      String cloneId = pool.cloneById(pool, imageId, part, clone);
-      assertThat(pool.imageId(clone)).contains(cloneId);
-      assertThatThrownBy(() -> pool.cloneById(pool, imageId, part, clone))
+      assertThat(ImageId.find(pool, clone)).isEmpty();
+      String cloneId = SnapshotClone.make(pool, imageId, part, pool, clone);
+      assertThat(ImageId.find(pool, clone)).contains(cloneId);
+      assertThatThrownBy(() -> SnapshotClone.make(pool, imageId, part, pool, clone))
           .isInstanceOf(CephException.AlreadyExists.class);
       group.removeSnapshot("s");
       assertThat(ceph.rbd("children", "--all", spec())).contains(clone);

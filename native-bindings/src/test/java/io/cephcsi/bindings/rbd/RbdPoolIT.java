@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.ceph.rbd.Rbd;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
@@ -31,7 +32,7 @@ class RbdPoolIT extends RbdCase {
     assertThat(info.get("order").asInt()).isEqualTo(21);
     assertThat(info.get("data_pool").asText()).isEqualTo("rbd-data");
     assertThat(info.get("features").toString()).contains("exclusive-lock", "fast-diff");
-    assertThat(pool.imageId(name)).contains(info.get("id").asText());
+    assertThat(ImageId.find(pool, name)).contains(info.get("id").asText());
   }
 
   @Test
@@ -113,7 +114,7 @@ class RbdPoolIT extends RbdCase {
     assertThatThrownBy(() -> pool.openById("123456")).isInstanceOf(CephException.NotFound.class);
     assertThatThrownBy(() -> pool.open(name, "no-snapshot"))
         .isInstanceOf(CephException.NotFound.class);
-    assertThat(pool.imageId("missing-" + name)).isEmpty();
+    assertThat(ImageId.find(pool, "missing-" + name)).isEmpty();
     assertThatThrownBy(() -> pool.remove("missing-" + name, Progress.NONE))
         .isInstanceOf(CephException.NotFound.class);
     assertThat(pool.trashEntry("123456")).isEmpty();
@@ -132,7 +133,7 @@ class RbdPoolIT extends RbdCase {
       for (int i = 0; i < 200; i++) {
         String image = "a-rather-long-name-for-an-image-" + i;
         many.create(image, 1 << 20, with(PLAIN));
-        ids.put(image, many.imageId(image).orElseThrow());
+        ids.put(image, ImageId.find(many, image).orElseThrow());
         groups.add("a-rather-long-name-for-a-group-of-images-" + i);
         many.createGroup("a-rather-long-name-for-a-group-of-images-" + i);
       }
@@ -155,13 +156,13 @@ class RbdPoolIT extends RbdCase {
   @Test
   void renamingKeepsTheIdAndMayHappenWhileInUse() {
     create(PLAIN, 1);
-    String id = pool.imageId(name).orElseThrow();
+    String id = ImageId.find(pool, name).orElseThrow();
     try (RbdImage image = pool.open(name)) {
       pool.rename(name, name + "-new");
       assertThat(image.id()).isEqualTo(id);
     }
-    assertThat(pool.imageId(name)).isEmpty();
-    assertThat(pool.imageId(name + "-new")).contains(id);
+    assertThat(ImageId.find(pool, name)).isEmpty();
+    assertThat(ImageId.find(pool, name + "-new")).contains(id);
   }
 
   @Test
@@ -186,14 +187,14 @@ class RbdPoolIT extends RbdCase {
           return true;
         });
     assertThat(seen).isNotEmpty().isSorted();
-    assertThat(pool.imageId(name)).isEmpty();
+    assertThat(ImageId.find(pool, name)).isEmpty();
     assertThat(ceph.rbd("ls", ceph.pool())).doesNotContain(name);
   }
 
   @Test
   void theTrashKeepsAnImageUntilItIsForcedOut() {
     create(PLAIN, 2);
-    String id = pool.imageId(name).orElseThrow();
+    String id = ImageId.find(pool, name).orElseThrow();
     pool.moveToTrash(name, Duration.ofHours(1));
 
     TrashEntry entry = pool.trashEntry(id).orElseThrow();
@@ -211,10 +212,10 @@ class RbdPoolIT extends RbdCase {
         .isInstanceOf(CephException.Denied.class);
 
     pool.restoreFromTrash(id, name + "-back");
-    assertThat(pool.imageId(name + "-back")).contains(id);
+    assertThat(ImageId.find(pool, name + "-back")).contains(id);
     ceph.rbd("trash", "mv", spec() + "-back");
     pool.restoreFromTrash(id, "");
-    assertThat(pool.imageId(name + "-back")).contains(id);
+    assertThat(ImageId.find(pool, name + "-back")).contains(id);
 
     pool.moveToTrash(name + "-back", Duration.ofHours(1));
     pool.removeFromTrash(id, true, Progress.NONE);
@@ -226,7 +227,7 @@ class RbdPoolIT extends RbdCase {
   @Test
   void anImageInUseMovesToTheTrashUnlessItsLockIsKept() {
     create(LOCKED, 2);
-    String id = pool.imageId(name).orElseThrow();
+    String id = ImageId.find(pool, name).orElseThrow();
     try (RadosCluster other = ceph.connect();
         IoContext otherIo = other.openPool(ceph.pool());
         RbdImage image = pool.open(name)) {
@@ -246,13 +247,13 @@ class RbdPoolIT extends RbdCase {
   @Test
   void aRemovalThatWasCancelledIsInTheTrashAndEndsWithTheNextOne() {
     create(MAPPED, 100);
-    String id = pool.imageId(name).orElseThrow();
+    String id = ImageId.find(pool, name).orElseThrow();
     try (RbdImage image = pool.open(name)) {
       fill(image, 0, 100, 1);
     }
     assertThatThrownBy(() -> pool.remove(name, (done, total) -> done < 20))
         .isInstanceOf(CephException.Canceled.class);
-    assertThat(pool.imageId(name)).isEmpty();
+    assertThat(ImageId.find(pool, name)).isEmpty();
     assertThat(pool.trashEntry(id).orElseThrow().source()).isEqualTo(TrashSource.REMOVING);
     pool.remove(name, Progress.NONE);
     assertThat(pool.trashEntry(id)).isEmpty();
@@ -275,8 +276,8 @@ class RbdPoolIT extends RbdCase {
           other,
           name + "-clone",
           ImageOptions.builder().features(MAPPED).cloneFormat(2).build());
-      String parentId = pool.imageId(name).orElseThrow();
-      String cloneId = other.imageId(name + "-clone").orElseThrow();
+      String parentId = ImageId.find(pool, name).orElseThrow();
+      String cloneId = ImageId.find(other, name + "-clone").orElseThrow();
       try (RbdImage clone = other.open(name + "-clone");
           RbdImage parent = pool.open(name, "s")) {
         assertThat(clone.parent())

@@ -1,0 +1,75 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.rbd.ImageLayout;
+import io.cephcsi.bindings.rbd.RbdPool;
+import java.util.Optional;
+
+/**
+ * Which objects of an image may have changed between two of its snapshots, of any kind, as its
+ * object maps say: librbd's fast diff tells it for snapshots of users only. The maps count whole
+ * objects, and one that was written with the same bytes counts.
+ */
+public final class ChangedObjects {
+  private final ImageLayout layout;
+  private final MapDiff diff;
+
+  private ChangedObjects(ImageLayout layout, MapDiff diff) {
+    this.layout = layout;
+    this.diff = diff;
+  }
+
+  /**
+   * Compares; two round trips for the header, and one for the map of each snapshot between the two.
+   *
+   * @param imageId the image's id; it may be in the trash
+   * @param from the id of the older snapshot
+   * @param to the id of the newer snapshot
+   * @return empty when a map is missing, not valid or damaged, or there is no such image or
+   *     snapshot
+   */
+  public static Optional<ChangedObjects> between(RbdPool pool, String imageId, long from, long to) {
+    Optional<UsageHeader> header =
+        UsageHeader.read(pool.io(), imageId).filter(UsageHeader::mapsAreValid);
+    if (header.isEmpty()) {
+      return Optional.empty();
+    }
+    MapDiff diff = null;
+    for (UsageHeader.Snapshot snapshot : header.get().snapshots()) {
+      long id = snapshot.info().id();
+      if (id < from || id > to) {
+        continue;
+      }
+      ImageLayout layout = header.get().layout().resized(snapshot.info().size());
+      Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, id, layout.objects());
+      if (map.isEmpty() || (diff == null && id != from)) {
+        return Optional.empty();
+      }
+      if (diff == null) {
+        diff = MapDiff.from(map.get());
+      } else {
+        diff.next(map.get());
+      }
+      if (id == to) {
+        return Optional.of(new ChangedObjects(layout, diff));
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** How the newer snapshot lies in objects. */
+  public ImageLayout layout() {
+    return layout;
+  }
+
+  /** Whether one of the objects changed that hold a range of the image. */
+  public boolean in(long offset, long length) {
+    for (long at = offset;
+        at < offset + length;
+        at += layout.stripeUnit() - at % layout.stripeUnit()) {
+      if (diff.isUpdated(layout.objectOf(at))) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

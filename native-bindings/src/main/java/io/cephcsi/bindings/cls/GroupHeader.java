@@ -1,0 +1,174 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * What a pool says of its groups, read without librbd: many groups in one round trip, and the
+ * members of a group by their ids. {@code rbd_group_image_list} looks for their names and fails
+ * when one of the images is gone.
+ *
+ * <pre>
+ *   rbd_group_directory   omap  name_NAME → string id · id_ID → string name
+ *   rbd_group_header.ID   group_image_list   in   v1,1 (string image · i64 pool) · u64 max
+ *                                            out  u32 n · n × v1,1 (v1,1 (string image · i64 pool)
+ *                                                 · u8 state)
+ * </pre>
+ */
+public final class GroupHeader {
+  private static final String DIRECTORY = "rbd_group_directory";
+  private static final String BY_NAME = "name_";
+  private static final String BY_ID = "id_";
+  private static final int PAGE = 1000;
+  private static final int ATTACHED = 0;
+
+  private GroupHeader() {}
+
+  /** The id of a group; one round trip, empty if there is none of this name. */
+  public static Optional<String> id(IoContext io, String name) {
+    return Optional.ofNullable(values(io, List.of(BY_NAME + name)).get(BY_NAME + name));
+  }
+
+  /** The name of a group; one round trip, empty if there is none of this id. */
+  public static Optional<String> name(IoContext io, String groupId) {
+    return Optional.ofNullable(values(io, List.of(BY_ID + groupId)).get(BY_ID + groupId));
+  }
+
+  /** Whether a group has snapshots, or part of one; one round trip. */
+  public static boolean hasSnapshots(IoContext io, String groupId) {
+    try (ReadOperation read = new ReadOperation()) {
+      var first = read.omapGetVals("", "snap", 1); // snapshot_ID, snap_order_ID
+      io.operate("rbd_group_header." + groupId, read);
+      return !first.get().values().isEmpty();
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Removes what is left of a group that has no name: librbd makes the name first and takes it away
+   * last, but an image that is put in meanwhile makes the header anew. One round trip.
+   *
+   * @param io the pool of the group
+   */
+  public static void removeRemnant(IoContext io, String groupId) {
+    try {
+      io.remove("rbd_group_header." + groupId);
+    } catch (CephException.NotFound e) {
+      return; // nothing was left
+    }
+  }
+
+  /**
+   * Has an image forget a group that does not exist any more: who removed that did not see the
+   * image, which was put in at the same time. One round trip; nothing happens to an image that is
+   * gone, or in another group.
+   *
+   * @param images the pool of the image
+   */
+  public static void forget(IoContext images, String imageId, GroupLink link) {
+    ClassCall group = ClassCall.content().u64(link.poolId()).string(link.groupId());
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      RbdClass.call("image_group_remove").structure(1, 1, group).addTo(write);
+      images.operate("rbd_header." + imageId, write);
+    } catch (CephException.NotFound e) {
+      return; // the image, or what it knew of the group
+    } catch (CephException e) {
+      if (e.errno() != Errno.EBADF) {
+        throw e;
+      }
+    }
+  }
+
+  /** Those of some names that groups have; one round trip for all of them. */
+  public static Set<String> existing(IoContext io, Collection<String> names) {
+    Set<String> found = new TreeSet<>();
+    values(io, names.stream().map(name -> BY_NAME + name).toList())
+        .keySet()
+        .forEach(key -> found.add(key.substring(BY_NAME.length())));
+    return found;
+  }
+
+  private static Map<String, String> values(IoContext io, List<String> keys) {
+    Map<String, String> texts = new LinkedHashMap<>();
+    if (keys.isEmpty()) {
+      return texts;
+    }
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(keys);
+      io.operate(DIRECTORY, read);
+      values
+          .get()
+          .forEach(
+              (key, value) ->
+                  texts.put(key, ClassOutput.decode(DIRECTORY, value, ClassOutput::string)));
+    } catch (CephException.NotFound e) {
+      return texts; // no group was ever made in this pool
+    }
+    return texts;
+  }
+
+  /**
+   * The images of a group, those that are gone or in the trash too; one round trip for every 1,000.
+   *
+   * @return empty if there is no group of this id
+   */
+  public static List<GroupMember> images(IoContext io, String groupId) {
+    List<GroupMember> images = new ArrayList<>();
+    GroupMember last = new GroupMember(0, "", false);
+    int read;
+    do {
+      read = page(io, groupId, last, images);
+      last = images.isEmpty() ? last : images.get(images.size() - 1);
+    } while (read == PAGE);
+    return images;
+  }
+
+  private static int page(
+      IoContext io, String groupId, GroupMember after, List<GroupMember> images) {
+    byte[] encoded;
+    try (ReadOperation read = new ReadOperation()) {
+      var result =
+          RbdClass.call("group_image_list")
+              .structure(1, 1, ClassCall.content().string(after.imageId()).u64(after.poolId()))
+              .u64(PAGE)
+              .addTo(read);
+      io.operate("rbd_group_header." + groupId, read);
+      encoded = result.get();
+    } catch (CephException.NotFound e) {
+      return 0;
+    }
+    List<GroupMember> page = members(encoded);
+    images.addAll(page);
+    return page.size();
+  }
+
+  static List<GroupMember> members(byte[] encoded) {
+    return ClassOutput.decode(
+        "images of a group", encoded, in -> in.list(one -> one.structure(GroupHeader::member)));
+  }
+
+  private static GroupMember member(ClassOutput in) {
+    GroupMember attached =
+        in.structure(
+            specification -> {
+              String image = specification.string();
+              return new GroupMember(specification.u64(), image, true);
+            });
+    return new GroupMember(attached.poolId(), attached.imageId(), in.u8() == ATTACHED);
+  }
+}

@@ -1,0 +1,90 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageMetadata;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
+ * without opening it, and without its exclusive lock. Clients that have the image open notice
+ * changes when they look at its header the next time, which {@link HeaderUpdate#tellWatchers} asks
+ * of them. With the feature {@link ImageFeature#JOURNALING} changes do not get to mirrors: {@link
+ * ImageMetadata} is for these.
+ *
+ * <pre>
+ *   rbd_header.ID    omap               metadata_KEY → value
+ *                                       features → u64
+ *                    metadata_set       u32 n · n × (string key · string value)
+ *                    metadata_remove    string key
+ * </pre>
+ */
+public final class HeaderMetadata {
+  private static final String PREFIX = "metadata_";
+  private static final String FEATURES = "features";
+
+  private HeaderMetadata() {}
+
+  /** Those of the keys that an image has, with their values; one round trip. */
+  public static Map<String, String> read(IoContext io, String imageId, Collection<String> keys) {
+    List<String> stored = keys.stream().map(key -> PREFIX + key).toList();
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(stored);
+      io.operate("rbd_header." + imageId, read);
+      Map<String, String> found = new LinkedHashMap<>();
+      values
+          .get()
+          .forEach(
+              (key, value) ->
+                  found.put(
+                      key.substring(PREFIX.length()), new String(value, StandardCharsets.UTF_8)));
+      return found;
+    }
+  }
+
+  /** Whether changes of an image are to be journaled, which only librbd does; one round trip. */
+  public static boolean isJournaled(IoContext io, String imageId) {
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(FEATURES));
+      io.operate("rbd_header." + imageId, read);
+      byte[] features = values.get().get(FEATURES);
+      return features != null
+          && (ByteBuffer.wrap(features).order(ByteOrder.LITTLE_ENDIAN).getLong()
+                  & ImageFeature.JOURNALING.mask())
+              != 0;
+    }
+  }
+
+  /**
+   * Sets and removes keys, all together or none; one round trip, or none when there is nothing to
+   * do.
+   *
+   * @param removed keys that the image has
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such image
+   */
+  public static void change(
+      IoContext io, String imageId, Map<String, String> set, Collection<String> removed) {
+    if (set.isEmpty() && removed.isEmpty()) {
+      return;
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      removed.forEach(key -> RbdClass.call("metadata_remove").string(key).addTo(write));
+      if (!set.isEmpty()) {
+        ClassCall call = RbdClass.call("metadata_set").u32(set.size());
+        set.forEach((key, value) -> call.string(key).string(value));
+        call.addTo(write);
+      }
+      io.operate("rbd_header." + imageId, write);
+    }
+  }
+}

@@ -1,0 +1,214 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapPage;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.bindings.rbd.TrashSource;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * What tells that an image in the trash was put there by {@link TrashMove}, and by nobody else: a
+ * key beside the entry, written together with it, which tells the time of the entry to the
+ * nanosecond. Whoever restores the image and moves it to the trash again by other means makes an
+ * entry with another time. librbd and the manager neither read nor write such keys.
+ *
+ * <pre>
+ *   rbd_trash    omap   id_ID                →  v2,1 (u8 source · string name · time deleted ·
+ *                                               time deferred until · u8 state)
+ *                       csi.java.deleted_ID  →  u8 1 · time from · time until
+ *   time: u32 seconds · u32 nanoseconds
+ * </pre>
+ *
+ * <p>Where librbd moves the image, which chooses the time itself, the mark gives a range before,
+ * and the very time after the move. All methods block, take one round trip unless they say
+ * otherwise, and are safe for several threads.
+ */
+public final class TrashMark {
+  static final String TRASH = "rbd_trash";
+
+  private static final String ENTRY = "id_";
+  private static final String MARK = "csi.java.deleted_";
+  private static final int VERSION = 1;
+  private static final int BYTES = 17;
+  private static final int PAGE = 256;
+  private static final int HEAD = 11; // versions, length, source, and the length of the name
+  private static final int TIME = 8;
+  private static final Duration LONGEST_MOVE = Duration.ofMinutes(1);
+
+  private TrashMark() {}
+
+  /** Makes a mark a part of the write that makes the entry. */
+  static void addTo(WriteOperation write, String id, Instant from, Instant until) {
+    write.omapSet(MARK + id, mark(from, until));
+  }
+
+  private static byte[] mark(Instant from, Instant until) {
+    return ClassCall.content().u8(VERSION).time(from).time(until).input();
+  }
+
+  private static void write(IoContext io, String id, Instant from, Instant until) {
+    try (WriteOperation write = new WriteOperation()) {
+      addTo(write, id, from, until);
+      io.operate(TRASH, write);
+    }
+  }
+
+  /**
+   * Marks an image that librbd is going to move at once.
+   *
+   * @return for {@link #withdraw}
+   */
+  static Instant announce(IoContext io, String id) {
+    Instant now = Instant.now();
+    write(io, id, now, now.plus(LONGEST_MOVE));
+    return now;
+  }
+
+  /**
+   * Takes the mark of an image back that librbd did not move: whoever moves it within the time of
+   * the mark would seem to be us. Not that of another process, nor of an image that is in the
+   * trash; two round trips.
+   */
+  static void withdraw(IoContext io, String id, Instant announced) {
+    if (find(io, id).isPresent()) {
+      return;
+    }
+    try (WriteOperation write = new WriteOperation()) {
+      write.omapCompare(MARK + id, mark(announced, announced.plus(LONGEST_MOVE)));
+      io.operate(TRASH, write.omapRemove(List.of(MARK + id)));
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      // it is gone, or another's by now
+    }
+  }
+
+  /** Narrows the mark of an image that was announced to the time of its entry; two round trips. */
+  static void confirm(IoContext io, String id) {
+    find(io, id).ifPresent(entry -> write(io, id, entry.deletedAt(), entry.deletedAt()));
+  }
+
+  /**
+   * An image in the trash that is marked.
+   *
+   * @param id the image's id
+   * @return empty if it is not in the trash, or was put there by others
+   */
+  public static Optional<TrashEntry> find(IoContext io, String id) {
+    Map<String, byte[]> found = read(io, List.of(ENTRY + id, MARK + id));
+    byte[] entry = found.get(ENTRY + id);
+    byte[] mark = found.get(MARK + id);
+    return entry == null || mark == null
+        ? Optional.empty()
+        : decode(id, entry).filter(e -> matches(mark, e));
+  }
+
+  /** Whether there is a mark of an image, be it of an entry that is no more. */
+  public static boolean exists(IoContext io, String id) {
+    return !read(io, List.of(MARK + id)).isEmpty();
+  }
+
+  /** The ids of all images with a mark; one round trip for every 256. */
+  public static Set<String> all(IoContext io) {
+    return ids(io, MARK);
+  }
+
+  /** The ids of images with a mark that are not in the trash any more; as many round trips. */
+  public static Set<String> withoutEntry(IoContext io) {
+    Set<String> ids = all(io); // asked first: what is moved meanwhile has no entry that is missed
+    if (!ids.isEmpty()) {
+      ids.removeAll(ids(io, ENTRY));
+    }
+    return ids;
+  }
+
+  private static Set<String> ids(IoContext io, String prefix) {
+    Set<String> ids = new TreeSet<>();
+    String last = "";
+    boolean more = true;
+    while (more) {
+      try (ReadOperation read = new ReadOperation()) {
+        var result = read.omapGetVals(last, prefix, PAGE);
+        io.operate(TRASH, read);
+        OmapPage page = result.get();
+        for (String key : page.values().keySet()) {
+          ids.add(key.substring(prefix.length()));
+          last = key;
+        }
+        more = page.more() && !page.values().isEmpty();
+      } catch (CephException.NotFound e) {
+        more = false; // nothing was ever in the trash
+      }
+    }
+    return ids;
+  }
+
+  /** Removes marks; those that are absent do not matter. */
+  public static void remove(IoContext io, Collection<String> ids) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapRemove(ids.stream().map(id -> MARK + id).toList());
+      io.operate(TRASH, write);
+    } catch (CephException.NotFound e) {
+      // nor is there a trash
+    }
+  }
+
+  private static Map<String, byte[]> read(IoContext io, List<String> keys) {
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(keys);
+      io.operate(TRASH, read);
+      return values.get();
+    } catch (CephException.NotFound e) {
+      return Map.of();
+    }
+  }
+
+  private static boolean matches(byte[] mark, TrashEntry entry) {
+    if (mark.length != BYTES || mark[0] != VERSION) {
+      return false;
+    }
+    ByteBuffer in = ClassCall.output(mark).position(1);
+    Instant from = time(in);
+    Instant until = time(in);
+    return entry.source() == TrashSource.USER
+        && !entry.deletedAt().isBefore(from)
+        && !entry.deletedAt().isAfter(until);
+  }
+
+  /** Empty if it is not an entry: whoever may write to the pool can write anything there. */
+  private static Optional<TrashEntry> decode(String id, byte[] encoded) {
+    ByteBuffer in = ClassCall.output(encoded);
+    if (in.remaining() < HEAD || in.getInt(HEAD - 4) < 0) {
+      return Optional.empty();
+    }
+    int length = in.getInt(HEAD - 4);
+    if (in.remaining() - HEAD < length + 2L * TIME) {
+      return Optional.empty();
+    }
+    byte[] name = new byte[length];
+    in.position(HEAD).get(name);
+    return Optional.of(
+        new TrashEntry(
+            id,
+            new String(name, StandardCharsets.UTF_8),
+            TrashSource.of(encoded[HEAD - 5]),
+            time(in),
+            time(in)));
+  }
+
+  private static Instant time(ByteBuffer in) {
+    long seconds = Integer.toUnsignedLong(in.getInt());
+    return Instant.ofEpochSecond(seconds, in.getInt());
+  }
+}

@@ -1,0 +1,176 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageLayout;
+import io.cephcsi.bindings.rbd.ImageSnapshot;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * Measures what images have allocated. Safe for several threads; blocks on the cluster.
+ *
+ * <p>An image that somebody writes meanwhile has the usage of some moment of the measurement, and
+ * what is just being written or removed may count: the same holds for {@code rbd du}.
+ */
+public final class UsageMeter {
+  private final RbdPool pool;
+
+  /** Measures images of a pool and namespace. */
+  public UsageMeter(RbdPool pool) {
+    this.pool = pool;
+  }
+
+  /**
+   * Measures by the object maps alone: one round trip for the header and one for each map, the
+   * image is not opened.
+   *
+   * @return empty when a map is missing, not valid or damaged, or there is no such image
+   */
+  public Optional<ImageUsage> byObjectMap(String imageId) {
+    return UsageHeader.read(pool.io(), imageId)
+        .filter(UsageHeader::mapsAreValid)
+        .flatMap(header -> byObjectMap(imageId, header));
+  }
+
+  /**
+   * The object map of an image's head, if it is valid.
+   *
+   * @param imageId the image's id
+   */
+  public Optional<ObjectMap> objectMap(String imageId) {
+    return UsageHeader.read(pool.io(), imageId)
+        .filter(UsageHeader::mapsAreValid)
+        .flatMap(header -> ObjectMap.read(pool.io(), imageId, 0, header.layout().objects()));
+  }
+
+  private Optional<ImageUsage> byObjectMap(String imageId, UsageHeader header) {
+    List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
+    MapDiff diff = MapDiff.fromNothing();
+    for (UsageHeader.Snapshot snapshot : header.snapshots()) {
+      ImageSnapshot info = snapshot.info();
+      ImageLayout layout = header.layout().resized(info.size());
+      Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, info.id(), layout.objects());
+      if (map.isEmpty()) {
+        return Optional.empty();
+      }
+      diff.next(map.get());
+      if (info.namespace() == SnapshotNamespace.USER) {
+        snapshots.add(
+            new ImageUsage.OfSnapshot(
+                info.id(), info.name(), info.size(), diff.writtenBytes(layout)));
+        diff = MapDiff.from(map.get());
+      }
+    }
+    Optional<ObjectMap> head = ObjectMap.read(pool.io(), imageId, 0, header.layout().objects());
+    if (head.isEmpty()) {
+      return Optional.empty();
+    }
+    diff.next(head.get());
+    MapDiff all = MapDiff.fromNothing();
+    all.next(head.get());
+    return Optional.of(
+        new ImageUsage(
+            ImageUsage.Method.OBJECT_MAP,
+            header.layout().size(),
+            all.writtenBytes(header.layout()),
+            diff.writtenBytes(header.layout()),
+            snapshots,
+            header.hasParent() ? OptionalLong.empty() : OptionalLong.of(0)));
+  }
+
+  /**
+   * Measures in the best way that the question allows.
+   *
+   * @return empty when only a walk over more objects could tell than the question allows
+   * @throws CephException.NotFound if there is no such image
+   */
+  public Optional<ImageUsage> measure(String imageId, UsageQuery query) {
+    Optional<ImageUsage> quick = query.exact() ? Optional.empty() : byObjectMap(imageId);
+    if (quick.isPresent() && !(query.inherited() && quick.get().inheritedBytes().isEmpty())) {
+      return quick;
+    }
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+      Optional<ImageUsage> usage = quick.isPresent() ? quick : byDiff(image, query);
+      return query.inherited()
+          ? usage.map(u -> u.withInherited(inherited(image, query, u.headBytes())))
+          : usage;
+    }
+  }
+
+  private static long inherited(RbdImage image, UsageQuery query, long headBytes) {
+    return image.parent().isEmpty()
+        ? 0
+        : Math.max(0, allocated(image, Optional.empty(), true, !query.exact()) - headBytes);
+  }
+
+  private Optional<ImageUsage> byDiff(RbdImage image, UsageQuery query) {
+    boolean fast = mapsAreUsable(image);
+    if (!fast && image.info().objects() > query.maxObjectsWalked()) {
+      return Optional.empty();
+    }
+    List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
+    Optional<String> last = Optional.empty();
+    for (ImageSnapshot snapshot : image.snapshots().list()) {
+      if (snapshot.namespace() == SnapshotNamespace.USER) {
+        try (RbdImage then = pool.openByIdReadOnly(image.id(), snapshot.name())) {
+          long bytes = allocated(then, last, false, !query.exact());
+          snapshots.add(
+              new ImageUsage.OfSnapshot(snapshot.id(), snapshot.name(), snapshot.size(), bytes));
+        }
+        last = Optional.of(snapshot.name());
+      }
+    }
+    long since = allocated(image, last, false, !query.exact());
+    return Optional.of(
+        new ImageUsage(
+            query.exact()
+                ? ImageUsage.Method.EXACT_DIFF
+                : fast ? ImageUsage.Method.FAST_DIFF : ImageUsage.Method.FULL_WALK,
+            image.size(),
+            last.isEmpty() ? since : allocated(image, Optional.empty(), false, !query.exact()),
+            since,
+            snapshots,
+            OptionalLong.empty()));
+  }
+
+  /** Whether librbd compares object maps, for it asks every object where it cannot. */
+  private boolean mapsAreUsable(RbdImage image) {
+    Optional<UsageHeader> header = UsageHeader.read(pool.io(), image.id());
+    if (header.isEmpty()) { // of a form that only librbd knows
+      return image.features().contains(ImageFeature.FAST_DIFF) && image.flags().isEmpty();
+    }
+    return header.get().mapsAreValid()
+        && ObjectMap.isUsable(pool.io(), image.id(), 0, header.get().layout().objects())
+        && header.get().snapshots().stream()
+            .map(UsageHeader.Snapshot::info)
+            .allMatch(
+                then ->
+                    ObjectMap.isUsable(
+                        pool.io(),
+                        image.id(),
+                        then.id(),
+                        header.get().layout().resized(then.size()).objects()));
+  }
+
+  private static long allocated(
+      RbdImage image, Optional<String> since, boolean withParent, boolean wholeObjects) {
+    long[] bytes = {0};
+    image.diff(
+        since,
+        0,
+        image.size(),
+        withParent,
+        wholeObjects,
+        (offset, length, exists) -> {
+          bytes[0] += exists ? length : 0;
+          return true;
+        });
+    return bytes[0];
+  }
+}
