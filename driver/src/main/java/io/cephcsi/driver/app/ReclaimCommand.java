@@ -30,7 +30,7 @@ import picocli.CommandLine.Option;
 @Command(
     name = "reclaim",
     description = {
-      "Frees the space of RBD images that nobody uses: what the file system inside (ext4, XFS)",
+      "Frees the space of RBD images that nobody uses: what the file system inside (ext2/3/4, XFS)",
       "does not use, and ranges of zeroes. Gives way to whoever opens an image meanwhile."
     },
     mixinStandardHelpOptions = true,

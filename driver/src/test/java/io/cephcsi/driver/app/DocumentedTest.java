@@ -1,0 +1,218 @@
+package io.cephcsi.driver.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.cephcsi.driver.cephfs.CephFsParameters;
+import io.cephcsi.driver.docs.AskedKeys;
+import io.cephcsi.driver.docs.Documents;
+import io.cephcsi.driver.rbd.MutableParameters;
+import io.cephcsi.driver.volume.VolumeException;
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.lang.reflect.RecordComponent;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+
+/** What a user can set or meet stands in docs/reference, by the code's own declarations. */
+class DocumentedTest {
+  private static final Documents REFERENCE = Documents.below("docs/reference");
+  private static final Path COMMANDS = Path.of("docs/reference/command-line.md");
+  private static final Set<String> GENERAL = Set.of("-h", "--help", "-V", "--version");
+
+  /** The keys that are asked of a map, by accessors of the driver or of the map. */
+  private static final Pattern KEY =
+      Pattern.compile(
+          "\\b(?:required|given|name|number|namePrefix|isTrue|get|getOrDefault|containsKey)\\("
+              + "(?:[^\"();]*(?:\\(\\))?[^\"();]*)?(?:\"[a-z_]+\",\\s[\\w.]+(?:\\(\\))?,\\s)?"
+              + "\"([a-z][A-Za-z]+)\"");
+
+  private static final Pattern METRIC = Pattern.compile("(Counter\\w*|\\w+)\\.builder\\(\\)");
+  private static final Pattern NAME = Pattern.compile("\\.name\\(\"(\\w+)\"\\)");
+  private static final Pattern CLUSTER_KEY = Pattern.compile("texts?\\(node, ([^)]+)\\)");
+  private static final Pattern RECLAIM_KEY = Pattern.compile("case \"(\\w+)\" -> plan\\.");
+
+  @TempDir private Path folder;
+
+  @Test
+  void everyOptionIsInTheReference() {
+    List<String> missing = new ArrayList<>();
+    commands()
+        .forEach(
+            (name, command) -> {
+              String text = Documents.section(COMMANDS, name);
+              String shared = Documents.section(COMMANDS, "Cluster and credentials");
+              for (OptionSpec option : command.options()) {
+                for (String one : option.names()) {
+                  boolean own = Documents.hasWord(text, one);
+                  boolean linked =
+                      text.contains("(#cluster-and-credentials)") && Documents.hasWord(shared, one);
+                  boolean likeShow =
+                      text.contains("those of `tracker show`")
+                          && Documents.hasWord(
+                              Documents.section(COMMANDS, "ceph-csi tracker show"), one);
+                  if (!GENERAL.contains(one) && !own && !linked && !likeShow) {
+                    missing.add(name + " " + one);
+                  }
+                }
+              }
+            });
+    assertThat(missing).isEmpty();
+  }
+
+  @Test
+  void everyExitCodeIsInTheReferenceAsTheHelpSaysIt() {
+    List<String> missing = new ArrayList<>();
+    commands()
+        .forEach(
+            (name, command) -> {
+              String text = Documents.section(COMMANDS, name);
+              Map<String, String> codes = command.usageMessage().exitCodeList();
+              assertThat(codes).as(name).isNotEmpty();
+              codes.forEach(
+                  (code, meaning) -> {
+                    if (!text.contains("| " + code + " | " + meaning + " |")) {
+                      missing.add(name + ": " + code + " " + meaning);
+                    }
+                  });
+            });
+    assertThat(missing).isEmpty();
+  }
+
+  @Test
+  void everyKeyOfTheConfigurationFileIsInTheReferenceAndItsExampleIsRead() throws Exception {
+    Set<String> keys = new TreeSet<>(keys("Root"));
+    keys.addAll(keys("Entry"));
+    assertThat(keys).contains("drivers", "clustersFile", "nodeFolder"); // not vacuous
+    String section = Documents.section(COMMANDS, "The configuration file");
+    String example = Documents.block(section);
+    assertThat(keys)
+        .as("keys that the example of the configuration file does not have")
+        .allMatch(key -> Pattern.compile("(?m)^[ -]*" + key + ":").matcher(example).find());
+    String serve = Documents.section(COMMANDS, "ceph-csi serve");
+    keys.remove("drivers"); // has no option
+    assertThat(keys).as("keys beside their options").allMatch(key -> Documents.hasWord(serve, key));
+    Path file = Files.writeString(folder.resolve("config.yaml"), example);
+    assertThat(ConfigFile.read(file).drivers()).hasSize(2);
+  }
+
+  @Test
+  void everyMetricIsInTheReference() throws IOException {
+    Set<String> metrics = new TreeSet<>();
+    for (String source : Documents.sources()) {
+      if (source.contains("import io.prometheus.metrics.core.metrics.")) {
+        Matcher builder = METRIC.matcher(source);
+        Matcher name = NAME.matcher(source);
+        while (builder.find() && name.find(builder.end())) {
+          metrics.add(name.group(1) + (builder.group(1).startsWith("Counter") ? "_total" : ""));
+        }
+      }
+    }
+    assertThat(metrics)
+        .contains("csi_plugin_operations_seconds", "ceph_csi_reclaims_total", "csi_liveness");
+    assertThat(metrics).allMatch(REFERENCE::hasWord);
+  }
+
+  @Test
+  void everyParameterIsInTheReference() throws IOException {
+    Set<String> keys = new TreeSet<>();
+    for (String source : Documents.sources()) {
+      KEY.matcher(source).results().forEach(found -> keys.add(found.group(1)));
+    }
+    assertThat(keys).contains("clusterID", "mounter", "tryOtherMounters", "rootPath"); // it finds
+    keys.removeAll(Set.of("name", "connection", "parameters")); // of messages
+    keys.addAll(AskedKeys.ofRbdVolumes());
+    keys.addAll(AskedKeys.ofRbdSnapshots());
+    keys.addAll(AskedKeys.ofRbdGroups());
+    keys.addAll(AskedKeys.of(CephFsParameters::parse, AskedKeys.CEPHFS));
+    keys.addAll(AskedKeys.of(CephFsParameters::snapshotPrefix, Map.of()));
+    keys.removeIf(key -> key.startsWith("csi.storage.k8s.io/")); // the sidecars' names
+    assertThat(keys).contains("snapshotMode", "topologyConstrainedPools", "journalPool");
+    assertThat(keys).allMatch(REFERENCE::hasWord);
+  }
+
+  @Test
+  void everyMutableAndReclaimParameterIsInTheReference() throws IOException {
+    VolumeException known =
+        catchThrowableOfType(
+            VolumeException.class, () -> MutableParameters.parse(Map.of("unknown", "")));
+    String list = known.getMessage().replaceAll(".*\\[(.*)\\].*", "$1");
+    List<String> mutable = Arrays.asList(list.split(", ", -1));
+    assertThat(mutable).contains("qos.iopsLimit");
+    assertThat(mutable).allMatch(REFERENCE::hasWord);
+    List<String> reclaim =
+        RECLAIM_KEY
+            .matcher(Documents.source("reclaim/ReclaimPlan.java"))
+            .results()
+            .map(found -> "reclaim." + found.group(1))
+            .toList();
+    assertThat(reclaim).contains("reclaim.method");
+    assertThat(reclaim).allMatch(REFERENCE::hasWord);
+  }
+
+  @Test
+  void everyKeyOfTheClustersFileIsInTheReference() throws IOException {
+    List<String> keys =
+        CLUSTER_KEY
+            .matcher(Documents.source("cluster/ClusterDirectory.java"))
+            .results()
+            .map(found -> found.group(1).replace("\"", "").replace(", ", "."))
+            .toList();
+    assertThat(keys).contains("clusterID", "cephFS.subvolumeGroup");
+    assertThat(keys).allMatch(REFERENCE::hasWord);
+  }
+
+  private static List<String> keys(String name) throws ClassNotFoundException {
+    Class<?> type = Class.forName(ConfigFile.class.getName() + "$" + name);
+    return Arrays.stream(type.getRecordComponents())
+        .map(RecordComponent::getAccessor)
+        .map(accessor -> accessor.getAnnotation(JsonProperty.class).value())
+        .toList();
+  }
+
+  /** The commands that do something, by their names, as in the headings of the reference. */
+  private static Map<String, CommandSpec> commands() {
+    Map<String, CommandSpec> found = new LinkedHashMap<>();
+    for (Object command : all()) {
+      CommandSpec spec = new CommandLine(command).getCommandSpec();
+      if (!spec.usageMessage().hidden() && command != CommandLine.HelpCommand.class) {
+        add(found, DriverMain.NAME, spec);
+      }
+    }
+    assertThat(found).hasSizeGreaterThan(5);
+    return found;
+  }
+
+  private static List<?> all() {
+    try {
+      Field commands = DriverMain.class.getDeclaredField("COMMANDS");
+      commands.setAccessible(true);
+      return (List<?>) commands.get(null);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  private static void add(Map<String, CommandSpec> found, String parent, CommandSpec spec) {
+    String name = parent + " " + spec.name();
+    if (spec.subcommands().isEmpty()) {
+      found.put(name, spec);
+    }
+    spec.subcommands().values().forEach(below -> add(found, name, below.getCommandSpec()));
+  }
+}
