@@ -166,6 +166,7 @@ final class ConfigFile {
       @JsonProperty("nodeFolder") @Nullable String nodeFolder,
       @JsonProperty("maxVolumes") @Nullable Integer maxVolumes,
       @JsonProperty("topology") @Nullable Map<String, String> topology,
+      @JsonProperty("domainLabels") @Nullable List<String> domainLabels,
       @JsonProperty("nodeReclaimBytesPerSecond") @Nullable Long reclaimBytesPerSecond) {
     DriverConfig.Driver toDriver() {
       if (type == null || endpoint == null) {
@@ -187,6 +188,7 @@ final class ConfigFile {
               Optional.ofNullable(nodeFolder).map(Endpoints::path),
               maxVolumes == null ? 0 : maxVolumes,
               topology == null ? Map.of() : topology,
+              domainLabels == null ? List.of() : domainLabels,
               reclaimBytesPerSecond == null ? 0 : reclaimBytesPerSecond));
     }
   }

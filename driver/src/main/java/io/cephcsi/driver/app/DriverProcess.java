@@ -72,11 +72,6 @@ import org.slf4j.LoggerFactory;
 public final class DriverProcess implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DriverProcess.class);
   private static final int CALL_THREADS = 16;
-  private static final List<PluginCapability.Service.Type> RBD_SERVICES =
-      List.of(
-          PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS,
-          PluginCapability.Service.Type.GROUP_CONTROLLER_SERVICE,
-          PluginCapability.Service.Type.SNAPSHOT_METADATA_SERVICE);
   private static final Duration LAST_MOMENTS = Duration.ofSeconds(5);
 
   private final DriverConfig config;
@@ -135,12 +130,12 @@ public final class DriverProcess implements AutoCloseable {
         switch (driver.type()) {
           case RBD -> {
             addRbd(driver, operations, csi, addons, abilities);
-            yield () -> CompletableFuture.completedFuture(RBD_SERVICES);
+            yield () -> CompletableFuture.completedFuture(PluginServices.rbd(driver));
           }
           case CEPHFS -> {
             QuiesceSupport support = quiesceSupport(driver);
             addCephFs(driver, operations, support, csi, addons);
-            yield () -> support.advertised().thenApply(DriverProcess::cephFsServices);
+            yield () -> support.advertised().thenApply(PluginServices::cephFs);
           }
         };
     if (driver.controller()) {
@@ -165,12 +160,6 @@ public final class DriverProcess implements AutoCloseable {
             : QuiesceSupport.none();
     others.push(support);
     return support;
-  }
-
-  private static List<PluginCapability.Service.Type> cephFsServices(boolean groupSnapshots) {
-    return groupSnapshots
-        ? List.of(PluginCapability.Service.Type.GROUP_CONTROLLER_SERVICE)
-        : List.of();
   }
 
   private void addRbd(

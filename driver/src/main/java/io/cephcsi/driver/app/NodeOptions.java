@@ -1,7 +1,9 @@
 package io.cephcsi.driver.app;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +31,14 @@ final class NodeOptions {
   private Map<String, String> topology = new LinkedHashMap<>();
 
   @Option(
+      names = "--domainlabels",
+      paramLabel = "LABEL",
+      split = ",",
+      description =
+          "labels of the Node object in Kubernetes that say where the node is; may be repeated")
+  private List<String> domainLabels = new ArrayList<>();
+
+  @Option(
       names = "--node-reclaim-rate",
       paramLabel = "BYTES",
       description =
@@ -37,6 +47,6 @@ final class NodeOptions {
 
   NodeSettings settings() {
     return new NodeSettings(
-        Optional.ofNullable(folder), maxVolumes, topology, reclaimBytesPerSecond);
+        Optional.ofNullable(folder), maxVolumes, topology, domainLabels, reclaimBytesPerSecond);
   }
 }

@@ -25,7 +25,6 @@ final class PeerOptions {
   @Option(
       names = {
         "--crush-location-labels",
-        "--domainlabels",
         "--drivernamespace",
         "--histogramoption",
         "--kernelmountoptions",

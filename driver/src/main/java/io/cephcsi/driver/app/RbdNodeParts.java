@@ -71,6 +71,6 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
 
   static NodeIdentity identity(DriverConfig.Driver driver) {
     NodeSettings settings = driver.nodeSettings();
-    return new NodeIdentity(driver.nodeId(), settings.maxVolumes(), settings.topology());
+    return new NodeIdentity(driver.nodeId(), settings.maxVolumes(), NodeTopology.of(driver));
   }
 }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.cephfs;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
+import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.LinkedHashMap;
@@ -31,7 +32,6 @@ public record CephFsParameters(
   public static final String DEFAULT_PREFIX = "csi-vol-";
 
   private static final String DEFAULT_SNAPSHOT_PREFIX = "csi-snap-";
-  private static final String KUBERNETES = "csi.storage.k8s.io/";
   private static final int UUID_LENGTH = 36;
   private static final int LONGEST_NAME = 255; // NAME_MAX
 
@@ -57,7 +57,7 @@ public record CephFsParameters(
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
-          if (!key.startsWith(KUBERNETES)) {
+          if (!SidecarKeys.contain(key)) {
             context.put(key, value);
           }
         });

@@ -12,6 +12,7 @@ import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -65,11 +66,13 @@ public final class CephFsBackend implements ControllerBackend {
   @Override
   public Creation creation(
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
-    if (request.getMutableParametersCount() > 0) {
+    List<String> unknown =
+        request.getMutableParametersMap().keySet().stream()
+            .filter(key -> !SidecarKeys.contain(key))
+            .toList();
+    if (!unknown.isEmpty()) {
       throw VolumeException.invalid(
-          "mutable_parameters: "
-              + request.getMutableParametersMap().keySet()
-              + " are not known; a CephFS volume has none");
+          "mutable_parameters: " + unknown + " are not known; a CephFS volume has none");
     }
     NodeOptions.requireCephFs(request.getParametersMap());
     CephFsRequest wanted =

@@ -99,7 +99,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodeGetInfo(
       NodeGetInfoRequest request, StreamObserver<NodeGetInfoResponse> observer) {
-    Answer.now(observer, node.response());
+    Answer.to(observer, Family.CSI, answer -> node.response());
   }
 
   @Override

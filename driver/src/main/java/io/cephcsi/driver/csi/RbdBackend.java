@@ -92,7 +92,7 @@ public final class RbdBackend implements ControllerBackend {
 
   @Override
   public boolean expandsOnNode(VolumeCapability capability) {
-    return !capability.hasBlock();
+    return true; // a block device, too: only krbd's grows by itself
   }
 
   @Override

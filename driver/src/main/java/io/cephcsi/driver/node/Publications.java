@@ -82,9 +82,18 @@ public final class Publications {
     }
     requireAlone(request, table, staged, source);
     MountPoint.requireNoneElse(request.target());
+    own(source, staged, request);
     targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());
     bind(source, request.target(), options);
+  }
+
+  /** Pods of one node may have different groups, and the volume is staged once. */
+  private static void own(Path source, Mount staged, PublishRequest request) {
+    VolumeUse use = request.use();
+    if (!use.group().isEmpty() && !use.block() && !ro(staged) && !request.refusesWrites()) {
+      GroupOwnership.give(source, use.group());
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
@@ -18,7 +19,6 @@ public record GroupParameters(
   /** Begins the name of a group unless the class says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-group-";
 
-  private static final String KUBERNETES = "csi.storage.k8s.io/";
   private static final String ADDONS = "csiaddons.openshift.io/";
   private static final String CLUSTER = "clusterID";
   private static final String POOL = "pool";
@@ -33,7 +33,7 @@ public record GroupParameters(
    */
   public static GroupParameters parse(Map<String, String> parameters) {
     for (String key : parameters.keySet()) {
-      if (!KNOWN.contains(key) && !key.startsWith(KUBERNETES) && !key.startsWith(ADDONS)) {
+      if (!KNOWN.contains(key) && !SidecarKeys.contain(key) && !key.startsWith(ADDONS)) {
         throw VolumeException.invalid("parameters: " + key + " is not known for volume groups");
       }
     }

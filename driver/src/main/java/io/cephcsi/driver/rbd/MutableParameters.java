@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd;
 import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -49,6 +50,9 @@ public record MutableParameters(Map<String, String> metadata) {
     Map<String, String> metadata = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
+          if (SidecarKeys.contain(key)) {
+            return; // the sidecars say whose volume it is
+          }
           String name = KEYS.get(key);
           if (name == null) {
             throw VolumeException.invalid(

@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
@@ -44,8 +45,7 @@ public record RbdParameters(
   /** Begins the name of an image unless the StorageClass says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-";
 
-  private static final String KUBERNETES = "csi.storage.k8s.io/";
-  private static final String OWNER = KUBERNETES + "pvc/namespace";
+  private static final String OWNER = SidecarKeys.PREFIX + "pvc/namespace";
   private static final int UUID_LENGTH = 36;
   private static final int MAX_IMAGE_NAME = 95; // RBD_MAX_IMAGE_NAME_SIZE with its zero byte
   private static final int DEFAULT_ORDER = 22; // rbd_default_order
@@ -142,7 +142,7 @@ public record RbdParameters(
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
-          if (!key.startsWith(KUBERNETES) && !key.equals(TopologyPools.PARAMETER)) {
+          if (!SidecarKeys.contain(key) && !key.equals(TopologyPools.PARAMETER)) {
             context.put(key, value);
           }
         });

@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.metrics.MetricsEndpoint;
+import io.cephcsi.proto.csi.v1.PluginCapability;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.junit.jupiter.api.Test;
@@ -88,6 +90,22 @@ class ConfigFileTest {
     assertThat(driver.instanceId()).isEqualTo("default");
     assertThat(driver.controller()).isTrue();
     assertThat(driver.node()).isFalse();
+  }
+
+  @Test
+  void aTopologyIsWrittenDownOrTakenFromTheNodesLabels() throws IOException {
+    String more = "    topology: {zone: a}\n    domainLabels: [topology.kubernetes.io/rack]\n";
+    DriverConfig.Driver driver =
+        read("drivers:\n  - type: rbd\n    endpoint: /csi/csi.sock\n" + more).drivers().get(0);
+    assertThat(driver.nodeSettings().topology()).isEqualTo(Map.of("zone", "a"));
+    assertThat(driver.nodeSettings().domainLabels()).containsExactly("topology.kubernetes.io/rack");
+    assertThat(PluginServices.rbd(driver))
+        .contains(PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS);
+    assertThat(PluginServices.rbd(read(MINIMAL).drivers().get(0)))
+        .doesNotContain(PluginCapability.Service.Type.VOLUME_ACCESSIBILITY_CONSTRAINTS);
+    assertRefused(
+            "drivers:\n  - {type: rbd, endpoint: /csi.sock, domainLabels: [a/zone, b/zone]}\n")
+        .hasMessageContaining("a/zone");
   }
 
   @Test

@@ -38,6 +38,7 @@ class CephFsVolumeConformanceIT extends VolumeRules {
                 .controllerModifyVolume(
                     ControllerModifyVolumeRequest.newBuilder()
                         .setVolumeId(volume.getVolumeId())
+                        .putMutableParameters("csi.storage.k8s.io/pvc/name", "claim")
                         .putMutableParameters("qos.iopsLimit", "1")
                         .build()));
     assertStatus(

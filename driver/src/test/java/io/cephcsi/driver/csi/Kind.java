@@ -111,7 +111,7 @@ enum Kind {
   /** What it can do beyond what all can. */
   abstract List<RPC.Type> moreCapabilities();
 
-  /** Whether volumes may not be accessible from everywhere. */
+  /** Whether volumes have the topology of the nodes. */
   abstract boolean hasTopology();
 
   /** Whether a node has to do something after a volume grew. */

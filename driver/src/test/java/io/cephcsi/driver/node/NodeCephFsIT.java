@@ -126,6 +126,24 @@ class NodeCephFsIT {
   }
 
   @Test
+  void eachPodsGroupGetsTheVolumeThatIsStagedAlready() throws IOException {
+    Volume volume = driver.create(name, SIZE);
+    VolumeCapability.Builder use = WRITER.toBuilder();
+    use.getMountBuilder().setVolumeMountGroup("4711");
+    node.stage(volume, use.build());
+    node.publish(volume, use.build(), "first");
+    Files.writeString(node.target(volume, "first").resolve("file"), "x");
+    use.getMountBuilder().setVolumeMountGroup("4712");
+    node.publish(volume, use.build(), "second");
+    assertThat(Files.getAttribute(node.target(volume, "second").resolve("file"), "unix:gid"))
+        .isEqualTo(4712);
+    node.unpublish(volume, "first");
+    node.unpublish(volume, "second");
+    node.unstage(volume);
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
   void shallowVolumesShowTheirSnapshotAndNothingAboveIt() throws IOException {
     Volume source = driver.create(name + "-source", SIZE);
     node.stage(source, WRITER);

@@ -792,6 +792,31 @@ class NodeRbdIT {
   }
 
   @Test
+  void eachPodsGroupGetsTheVolumeThatIsStagedAlready() throws IOException {
+    Volume volume = create(64 * MIB);
+    VolumeCapability.Builder use = writer("ext4").toBuilder();
+    use.getMountBuilder().setVolumeMountGroup("4711");
+    node.stage(volume, use.build());
+    Path first = node.publish(volume, use.build(), "first");
+    Files.writeString(first.resolve("file"), "x");
+    use.getMountBuilder().setVolumeMountGroup("4712");
+    Path second = node.publish(volume, use.build(), "second");
+    for (Path path : List.of(second, second.resolve("file"))) {
+      assertThat(Files.getAttribute(path, "unix:gid")).isEqualTo(4712);
+    }
+    use.getMountBuilder().setVolumeMountGroup("4713");
+    var reader =
+        node.stub()
+            .nodePublishVolume(
+                node.publishRequest(volume, use.build(), "reader").setReadonly(true).build());
+    assertThat(reader).isNotNull();
+    assertThat(Files.getAttribute(second, "unix:gid")).isEqualTo(4712);
+    List.of("first", "second", "reader").forEach(pod -> node.unpublish(volume, pod));
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  @Test
   void filesThatComeAndGoMeanwhileDoNotKeepTheVolumeFromItsGroup() throws Exception {
     Volume volume = create(64 * MIB);
     VolumeCapability.Builder use = writer("ext4").toBuilder();

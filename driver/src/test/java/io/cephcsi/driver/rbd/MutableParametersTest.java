@@ -19,6 +19,15 @@ class MutableParametersTest {
   }
 
   @Test
+  void whatSidecarsAddIsNoLimit() {
+    assertThat(
+            MutableParameters.parse(
+                    Map.of("csi.storage.k8s.io/pvc/name", "claim", "qos.iopsLimit", "5"))
+                .metadata())
+        .containsOnlyKeys("conf_rbd_qos_iops_limit");
+  }
+
+  @Test
   void unknownKeysAndNumbersThatAreNoneAreNamed() {
     assertThatThrownBy(() -> MutableParameters.parse(Map.of("colour", "blue")))
         .isInstanceOf(VolumeException.class)

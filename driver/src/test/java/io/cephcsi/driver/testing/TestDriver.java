@@ -231,7 +231,11 @@ public final class TestDriver implements AutoCloseable {
 
   private static NodeSettings nodeSettings(Path folder) {
     return new NodeSettings(
-        Optional.of(folder.resolve("node")), 7, Map.of("topology.example.com/zone", "z1"), 0);
+        Optional.of(folder.resolve("node")),
+        7,
+        Map.of("topology.example.com/zone", "z1"),
+        List.of(),
+        0);
   }
 
   /** A client of the driver's node; close it before the driver. */
