@@ -30,6 +30,7 @@ class LinksTest {
   private static List<Path> pages() {
     return Stream.of(
             Documents.pages(Path.of("docs")),
+            Documents.pages(Path.of("deploy")),
             Documents.pages(ROOT.resolve(".github")),
             Documents.pages(ROOT.resolve("benchmarks")),
             Documents.pages(ROOT.resolve("native-bindings")),
