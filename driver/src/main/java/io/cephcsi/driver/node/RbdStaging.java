@@ -65,6 +65,7 @@ final class RbdStaging {
     if (isReady(request, attacher.find(image), known)) {
       return;
     }
+    volume.requireAncestry();
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
         .write(request.stagingPath());
@@ -74,6 +75,7 @@ final class RbdStaging {
       AttachedDevice device = attach(attacher, attach, volume, wasAttached, operation);
       new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
           .write(request.stagingPath());
+      volume.requireAncestry(); // somebody may have changed the header before it was attached
       try (HeldDevice held = HeldDevice.of(device, attacher)) {
         showAt(request, volume, device, operation);
       }

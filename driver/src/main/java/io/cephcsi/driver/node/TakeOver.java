@@ -40,6 +40,7 @@ final class TakeOver {
     if (dead.isEmpty() || isElsewhere(request, volume)) {
       return;
     }
+    volume.requireAncestry();
     try {
       attacher.attach(request);
       LOG.info("{} is served again", dead.get());

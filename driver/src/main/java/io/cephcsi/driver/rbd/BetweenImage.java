@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -64,6 +65,7 @@ record BetweenImage(RbdPool pool, String image) {
 
   /** Where the volume's image was flattened: the snapshot that it was cloned from has its name. */
   private boolean isFromSource(String id) {
+    Ancestry.requireOpenable(pool.io(), id);
     try (RbdImage open = pool.openByIdReadOnly(id)) {
       return open.parent().filter(parent -> name().equals(snapshotOf(parent))).isPresent()
           && !HeaderUpdate.isWatched(pool, id);

@@ -1,9 +1,12 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -25,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * Keeps chains of clones short, and snapshots on an image few, by flattening: by a task of the
  * manager, or in the background by the driver where the manager cannot.
  *
- * <p>The length of a chain costs one round trip for each ancestor, and no open.
+ * <p>What {@link Ancestry} refuses is not flattened: that would copy what belongs to others.
  */
 final class CloneBounds implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CloneBounds.class);
@@ -38,27 +41,6 @@ final class CloneBounds implements AutoCloseable {
   CloneBounds(CloneLimits limits, MgrTasks tasks) {
     this.limits = limits;
     this.tasks = tasks;
-  }
-
-  /** How many ancestors an image has, counted no further than needed to know the hard limit. */
-  int depth(IoContext io, ImageHeader header) {
-    int depth = 0;
-    Optional<ImageLink> parent = header.parent();
-    while (parent.isPresent() && depth <= limits.hardDepth()) {
-      depth++;
-      ImageLink link = parent.get();
-      parent = read(io, link).flatMap(ImageHeader::parent);
-    }
-    return depth;
-  }
-
-  private static Optional<ImageHeader> read(IoContext io, ImageLink link) {
-    if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
-      return ImageHeader.read(io, link.imageId());
-    }
-    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
-      return ImageHeader.read(other, link.imageId());
-    }
   }
 
   /**
@@ -158,10 +140,22 @@ final class CloneBounds implements AutoCloseable {
     }
   }
 
-  /** The parent's list may name any image of any pool; the clone itself tells whose it is. */
   private void flattenClone(IoContext io, String imageId, ImageLink parent) {
+    try {
+      flattenIfClone(io, imageId, parent);
+    } catch (CephException e) {
+      if (e.errno() != Errno.EBADMSG) {
+        throw e;
+      }
+      LOG.warn("image {} of pool {} is not flattened: {}", imageId, io.pool(), e.getMessage());
+    }
+  }
+
+  /** The parent's list may name any image of any pool; the clone itself tells whose it is. */
+  private void flattenIfClone(IoContext io, String imageId, ImageLink parent) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.flatMap(ImageHeader::parent).filter(parent::equals).isPresent()) {
+      Ancestry.require(io, imageId, header.get());
       ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
     } else if (header.isPresent()) {
       LOG.warn(
@@ -180,7 +174,13 @@ final class CloneBounds implements AutoCloseable {
 
   /** Has an image flattened, soon. */
   void flatten(Supplier<Lease> leases, IoContext io, String image) {
-    inBackground(leases, io, place -> flattenNow(place, image));
+    inBackground(
+        leases,
+        io,
+        place -> {
+          ImageId.find(new RbdPool(place), image).ifPresent(id -> Ancestry.require(place, id));
+          flattenNow(place, image);
+        });
   }
 
   /** As {@link #flatten(Supplier, IoContext, String)}, of an image in the trash too. */
@@ -189,6 +189,7 @@ final class CloneBounds implements AutoCloseable {
         leases,
         io,
         place -> {
+          Ancestry.require(place, imageId);
           if (!tasks.flatten(place, image)) {
             flattenHere(image, () -> new RbdPool(place).openById(imageId));
           }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.FreshSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -133,6 +134,12 @@ final class CloneWorkshop {
     } catch (CephException.NotFound e) {
       LOG.debug("snapshot {} is gone already", name);
     }
+  }
+
+  /** As {@link #removeSnapshot(RbdPool, String, String)}, of an image that was not looked at. */
+  static void removeLeftSnapshot(RbdPool pool, String imageName, String name) {
+    ImageId.find(pool, imageName).ifPresent(id -> Ancestry.requireOpenable(pool.io(), id));
+    removeSnapshot(pool, imageName, name);
   }
 
   /** As {@link #removeSnapshot(RbdImage, String)}, of an image that may be gone. */

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.FreshSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -194,7 +195,7 @@ final class Cloner {
   /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
   private void cloneNative(VolumeMaking making, Source source) {
     IoContext io = source.pool().io();
-    int depth = bounds.depth(io, source.header()) + 1;
+    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(making.leases(), io, source.image(), source.imageId(), depth);
     Runnable makeClone =
         () ->
@@ -229,7 +230,7 @@ final class Cloner {
   }
 
   private void cloneSnapshot(VolumeMaking making, Source source) {
-    int depth = bounds.depth(source.pool().io(), source.header()) + 1;
+    int depth = Ancestry.require(source.pool().io(), source.imageId(), source.header()) + 1;
     bounds.requireDepth(making.leases(), source.pool().io(), source.image(), depth);
     CloneWorkshop.makeClone(
         source.pool(),
@@ -246,7 +247,7 @@ final class Cloner {
 
   private void cloneVolume(VolumeMaking making, Source source) {
     IoContext io = source.pool().io();
-    int depth = bounds.depth(io, source.header()) + 2;
+    int depth = Ancestry.require(io, source.imageId(), source.header()) + 2;
     bounds.requireDepth(making.leases(), io, source.image(), depth);
     bounds.requireRoomForSnapshot(
         making.leases(), io, source.image(), source.imageId(), source.header());
@@ -311,7 +312,7 @@ final class Cloner {
             || (making.sourceId().equals(Optional.of(volume.toString()))
                 && making.leftovers().mayRemoveSnapshot(pool));
     if (own) {
-      CloneWorkshop.removeSnapshot(pool, image, temporary);
+      CloneWorkshop.removeLeftSnapshot(pool, image, temporary);
     } else {
       LOG.warn(
           "snapshot {} of image {} in pool {} stays, if there is one",

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -183,6 +184,7 @@ record GroupSnapshotRemoval(
    */
   static List<GroupSnapshotRef> partsOf(RbdPool pool, String imageId) {
     List<GroupSnapshotRef> refs = new ArrayList<>();
+    Ancestry.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       for (ImageSnapshot snapshot : image.snapshots().list()) {
         if (snapshot.namespace() == SnapshotNamespace.GROUP) {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -34,6 +35,7 @@ final class ImageUse {
     if (!HeaderUpdate.isWatched(pool, imageId)) {
       return;
     }
+    Ancestry.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       requireUnused(image, whose);
     } catch (CephException.NotFound e) {

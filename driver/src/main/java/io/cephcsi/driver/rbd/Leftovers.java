@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.error.CephException;
@@ -115,6 +116,7 @@ record Leftovers(Attempt attempt, String namePrefix, Consumer<String> discarded)
     if (!header.snapshotIds().isEmpty()) {
       return false;
     }
+    Ancestry.requireOpenable(pool.io(), id, header);
     try (RbdImage image = pool.openByIdReadOnly(id)) {
       return image.diff(
           Optional.empty(), 0, header.size(), false, true, (offset, length, exists) -> false);

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -80,6 +81,7 @@ final class NativeSnapshots {
     ImageId.find(pool, image(attempt.entry())).ifPresent(images::add);
     attempt.entry().nativeImage().ifPresent(images::add);
     for (String id : images) {
+      Ancestry.requireOpenable(pool.io(), id);
       try (RbdImage image = pool.openById(id)) {
         discard(image, attempt);
       } catch (CephException.NotFound e) {
@@ -114,7 +116,9 @@ final class NativeSnapshots {
 
   /** Removes the snapshot of an entry; clones of it live on. */
   static void remove(RbdPool pool, JournalEntry entry) {
-    try (RbdImage image = pool.openById(entry.nativeImage().orElseThrow())) {
+    String id = entry.nativeImage().orElseThrow();
+    Ancestry.requireOpenable(pool.io(), id);
+    try (RbdImage image = pool.openById(id)) {
       CloneWorkshop.removeSnapshot(image, entry.name());
     } catch (CephException.NotFound e) {
       LOG.debug("the image of snapshot {} is gone", entry.name());
@@ -215,8 +219,8 @@ final class NativeSnapshots {
     }
     if (!restored || !new OutOfTrash(pool.io(), entry.uuid()).claim()) {
       LOG.warn(
-          "image {} (id {}) of snapshot {} stays out of the trash: nothing proves that a driver took"
-              + " it out; if nobody needs it, remove it by hand",
+          "image {} (id {}) of snapshot {} stays out of the trash: nothing proves that a driver"
+              + " took it out; if nobody needs it, remove it by hand",
           name,
           imageId,
           entry.name());

@@ -1,8 +1,10 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
@@ -20,11 +22,14 @@ import java.util.Map;
  */
 public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name) {
   /**
-   * Opens the image for reading; this does not make it look in use.
+   * Opens the image for reading; this does not make it look in use. Two round trips more than
+   * librbd needs, and one for each ancestor.
    *
    * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
    */
   public RbdImage openReadOnly() {
+    Ancestry.requireOpenable(pool.io(), imageId());
     try {
       return pool.openReadOnly(name);
     } catch (CephException.NotFound e) {
@@ -33,11 +38,13 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
   }
 
   /**
-   * Opens the image for writing.
+   * Opens the image for writing, as {@link #openReadOnly}.
    *
    * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
    */
   public RbdImage open() {
+    Ancestry.requireOpenable(pool.io(), imageId());
     try {
       return pool.open(name);
     } catch (CephException.NotFound e) {
@@ -61,6 +68,17 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    */
   public String imageId() {
     return ImageId.find(pool, name).orElseThrow(() -> VolumeException.notFound(missing()));
+  }
+
+  /**
+   * Requires that the image shows nothing of others; a round trip, and those of {@link
+   * Ancestry#require(IoContext, String)}.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG if it may show what belongs to others
+   */
+  public void requireAncestry() {
+    Ancestry.require(pool.io(), imageId());
   }
 
   /**

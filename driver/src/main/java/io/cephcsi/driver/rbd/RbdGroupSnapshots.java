@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -199,7 +200,7 @@ public final class RbdGroupSnapshots {
         () -> volumes.lease(cluster, taking.user()),
         taking.io(),
         image,
-        bounds.depth(taking.io(), source.header()) + 1);
+        Ancestry.require(taking.io(), source.imageId(), source.header()) + 1);
     bounds.requireRoomForSnapshot(
         () -> volumes.lease(cluster, taking.user()),
         taking.io(),

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.ChangedObjects;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -210,6 +211,7 @@ public final class RbdSnapshotMetadata {
 
   private static RbdImage open(Found snapshot) {
     JournalEntry entry = snapshot.entry();
+    Ancestry.require(snapshot.pool().io(), entry.nativeImage().or(entry::imageId).orElseThrow());
     try {
       return entry.nativeImage().isPresent()
           ? open(place(snapshot))

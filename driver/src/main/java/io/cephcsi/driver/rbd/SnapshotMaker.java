@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.FreshSnapshot;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageId;
@@ -67,6 +68,7 @@ record SnapshotMaker(
     return madeOrUndone(
         () -> {
           FoundImage image = image();
+          Ancestry.require(source.pool().io(), image.id(), image.header());
           bounds.requireRoomForSnapshot(
               leases, source.pool().io(), source.entry().name(), image.id(), image.header());
           return NativeSnapshots.take(source, attempt);
@@ -132,7 +134,7 @@ record SnapshotMaker(
     IoContext io = source.pool().io();
     String name = source.entry().name();
     FoundImage image = image();
-    int depth = bounds.depth(io, image.header()) + 1;
+    int depth = Ancestry.require(io, image.id(), image.header()) + 1;
     bounds.requireDepth(leases, io, name, depth);
     bounds.requireRoomForSnapshot(leases, io, name, image.id(), image.header());
     return depth;
@@ -199,7 +201,7 @@ record SnapshotMaker(
     String name = leftovers.attempt().entry().name();
     String image = source.entry().name();
     if (leftovers.mayRemoveSnapshot(source.pool())) {
-      CloneWorkshop.removeSnapshot(source.pool(), image, name);
+      CloneWorkshop.removeLeftSnapshot(source.pool(), image, name);
     } else {
       LOG.warn("snapshot {} of image {} stays, if there is one", name, image);
     }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
@@ -82,6 +83,9 @@ final class TrashReaper {
     Set<ImageLink> clones = new HashSet<>();
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.isPresent()) {
+      if (!isRemovable(io, entry, header.get())) {
+        return;
+      }
       OwnSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
       if (snapshots.keepTheImage()) {
         tellWhy(entry, snapshots);
@@ -110,6 +114,22 @@ final class TrashReaper {
                       reapIfDeleted(place, parent.imageId(), generation + 1, later);
                       return null;
                     }));
+  }
+
+  /**
+   * Whether librbd, which goes by the header, would remove the image's own data, and only those.
+   */
+  private static boolean isRemovable(IoContext io, TrashEntry entry, ImageHeader header) {
+    try {
+      Ancestry.requireOpenable(io, entry.id(), header);
+      return true;
+    } catch (CephException e) {
+      if (e.errno() != Errno.EBADMSG) {
+        throw e;
+      }
+      LOG.warn("image {} stays in the trash of {}: {}", entry.name(), io.pool(), e.getMessage());
+      return false;
+    }
   }
 
   private static void tellWhy(TrashEntry entry, OwnSnapshots.Found snapshots) {
@@ -198,7 +218,7 @@ final class TrashReaper {
         .ifPresent(
             header -> {
               OwnSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
-              if (!snapshots.keepTheImage()) {
+              if (!snapshots.keepTheImage() && isRemovable(io, clone, header)) {
                 OwnSnapshots.remove(io, clone.id(), snapshots.own());
                 removeWithClones(io, clone.id(), Optional.of(header), clones, later);
               }
@@ -267,6 +287,7 @@ final class TrashReaper {
     }
     Optional<TrashEntry> entry = deleted.findForgotten(io, imageId);
     return entry.isPresent()
+        && isRemovable(io, entry.get(), header.get())
         && !ownSnapshots.of(io, entry.get(), header.get()).keepTheImage()
         && childrenGo(io, imageId, header.get(), generation, clones);
   }

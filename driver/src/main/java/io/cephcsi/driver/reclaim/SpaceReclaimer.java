@@ -1,5 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
@@ -109,6 +110,8 @@ public final class SpaceReclaimer {
     if (hindrance.isPresent()) {
       return skipped(hindrance.get(), usage(image, plan));
     }
+    // What is read, or copied up, may be a parent's.
+    Ancestry.require(image.pool().io(), image.id());
     if (plan.dryRun()) {
       return dryRun(image, plan, operation);
     }

@@ -564,4 +564,50 @@ class RbdClonesIT {
     }
     deleteSourceAndAwaitNothing();
   }
+
+  /** Who may write to a pool could have the driver copy over the data of an image in any other. */
+  @Test
+  void aCloneThatNamesDataOfAnotherPoolIsNotFlattened() {
+    String other = CLUSTER.otherPool();
+    String victim = other + "/victim-" + UUID.randomUUID();
+    CLUSTER.rbd("create", victim, "--size", "64M"); // nothing stands in the way of what is copied
+    int content = CONTENT.checksum(victim);
+    List<Snapshot> taken = new ArrayList<>(List.of(snapshot));
+    for (int i = 0; i < 3; i++) {
+      taken.add(driver.snapshot(name + "-" + i, source.getVolumeId()));
+    }
+    ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+    String forged = POOL.info(image(taken.get(1))).path("id").asText();
+    long own;
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd");
+        var there = cluster.openPool(other)) {
+      own = io.poolId();
+      headers.data(
+          forged,
+          there.poolId(),
+          new PoolState(CLUSTER, other)
+              .info(victim.substring(other.length() + 1))
+              .path("block_name_prefix")
+              .asText());
+    }
+    try (TestDriver bounded =
+        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 450, 3), ImageLabels.NONE)) {
+      taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
+      Awaitility.await("the clone of the oldest snapshot, which comes after the forged one")
+          .atMost(PoolState.MANAGER_TIME)
+          .until(() -> depth(image(snapshot)) == 0);
+    }
+    assertThat(CONTENT.checksum(victim)).isEqualTo(content);
+
+    headers.data(forged, own, "rbd_data." + forged);
+    CLUSTER.rbd("rm", victim, "--no-progress");
+    for (Snapshot one : taken) { // an image that is being flattened is in use
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .ignoreExceptions()
+          .untilAsserted(() -> driver.deleteSnapshot(one.getSnapshotId()));
+    }
+    deleteSourceAndAwaitNothing();
+  }
 }

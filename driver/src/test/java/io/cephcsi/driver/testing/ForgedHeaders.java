@@ -44,6 +44,49 @@ public record ForgedHeaders(TestCluster cluster, String pool) {
     new Omaps(cluster, pool, "").set("rbd_header." + imageId, key, list.input());
   }
 
+  /** Has an image say that its data are objects of any pool. */
+  public void data(String imageId, long poolId, String prefix) {
+    Omaps omaps = new Omaps(cluster, pool, "");
+    omaps.set("rbd_header." + imageId, "object_prefix", ClassCall.content().string(prefix).input());
+    omaps.set("rbd_header." + imageId, "data_pool_id", ClassCall.content().u64(poolId).input());
+  }
+
+  /** Has an image say that it was cloned from a snapshot. */
+  public void parent(String imageId, ImageLink parent, long snapshotId, long overlap) {
+    ClassCall link = ClassCall.content().u64(parent.poolId()).string(parent.namespace());
+    link.string(parent.imageId()).u64(snapshotId);
+    write(
+        "rbd_header." + imageId,
+        call("parent_attach").structure(1, 1, link).u64(overlap).u8(1)); // also where it has one
+  }
+
+  /** Has an image say that it was not cloned. */
+  public void noParent(String imageId) {
+    write("rbd_header." + imageId, call("parent_detach"));
+  }
+
+  /**
+   * Has an image say that it is being migrated from another one, or from elsewhere.
+   *
+   * @return ends that
+   */
+  public Runnable migration(String imageId, ImageLink other, String source) {
+    Omaps omaps = new Omaps(cluster, pool, "");
+    String header = "rbd_header." + imageId;
+    byte[] features = omaps.bytes(header, "features");
+    byte[] migrating = features.clone();
+    migrating[1] |= 2; // RBD_FEATURE_MIGRATING
+    ClassCall from = ClassCall.content().u8(2).u64(other.poolId()).string(other.namespace());
+    from.string("").string(other.imageId()).u32(0).u64(0).u8(0).u8(0).u8(2).string("").u8(0);
+    omaps.set(
+        header, "migration", ClassCall.content().structure(3, 3, from.string(source)).input());
+    omaps.set(header, "features", migrating);
+    return () -> {
+      omaps.set(header, "features", features);
+      omaps.removeKey(header, "migration");
+    };
+  }
+
   /** Lists an image in a group. */
   public void member(String groupId, GroupMember member) {
     ClassCall image = ClassCall.content().string(member.imageId()).u64(member.poolId());

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
@@ -70,6 +71,17 @@ public final class Omaps {
         IoContext io = connection.openPool(pool, namespace);
         WriteOperation write = new WriteOperation()) {
       io.operate(object, write.omapSet(key, value));
+    }
+  }
+
+  /** The bytes of a key. */
+  public byte[] bytes(String object, String key) {
+    try (RadosCluster connection = cluster.connect();
+        IoContext io = connection.openPool(pool, namespace);
+        ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      io.operate(object, read);
+      return values.get().getOrDefault(key, new byte[0]);
     }
   }
 

@@ -4,10 +4,12 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rbd.DataObjects;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -26,17 +28,30 @@ import java.util.Optional;
  *                                                                none)
  *   children_list    in  u64 snapshot                       out  u32 n · n × v (i64 pool · string
  *                                                                image · string namespace)
+ *   keys of the omap: object_prefix  string · data_pool_id  i64 (none: the image's own)
  *   v: u8 version · u8 oldest reader · u32 bytes that follow      string: u32 bytes · bytes
  * </pre>
  *
  * @param size in bytes
  * @param parent the image that it was cloned from
+ * @param parentSnapshot the id of the snapshot that it was cloned from; only with a parent
  * @param snapshotIds all its snapshots, of all kinds, newest first
  * @param group the group that it is in
+ * @param data where it says that its data are
+ * @param migration of an image that is being migrated
  */
 public record ImageHeader(
-    long size, Optional<ImageLink> parent, List<Long> snapshotIds, Optional<GroupLink> group) {
+    long size,
+    Optional<ImageLink> parent,
+    long parentSnapshot,
+    List<Long> snapshotIds,
+    Optional<GroupLink> group,
+    DataObjects data,
+    Optional<MigrationHeader> migration) {
   private static final int STEPS = 64;
+  private static final String PREFIX = "object_prefix";
+  private static final String DATA_POOL = "data_pool_id";
+  private static final String MIGRATION = "migration";
 
   /** Copies the ids. */
   public ImageHeader {
@@ -58,13 +73,18 @@ public record ImageHeader(
       var parent = RbdClass.call("parent_get").addTo(read);
       var snapshots = RbdClass.call("get_snapcontext").addTo(read);
       var group = RbdClass.call("image_group_get").addTo(read);
+      var values = read.omapGetByKeys(List.of(PREFIX, DATA_POOL, MIGRATION));
       io.operate(object(imageId), read);
+      ParentLink link = parent(parent.get());
       return Optional.of(
           new ImageHeader(
               ClassOutput.decode("size of image " + imageId, size.get(), ImageHeader::size),
-              parent(parent.get()),
+              link.image(),
+              link.snapshotId(),
               snapshotIds(snapshots.get()),
-              group(group.get())));
+              group(group.get()),
+              data(values.get(), io.poolId()),
+              Optional.ofNullable(values.get().get(MIGRATION)).map(MigrationHeader::decode)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -110,9 +130,32 @@ public record ImageHeader(
     return in.u64();
   }
 
-  static Optional<ImageLink> parent(byte[] encoded) {
-    ImageLink link = ClassOutput.decode("parent", encoded, in -> in.structure(ImageHeader::link));
-    return link.poolId() < 0 ? Optional.empty() : Optional.of(link);
+  /** Where an image was cloned from, if it was. */
+  record ParentLink(Optional<ImageLink> image, long snapshotId) {}
+
+  static ParentLink parent(byte[] encoded) {
+    return ClassOutput.decode(
+        "parent",
+        encoded,
+        in ->
+            in.structure(
+                content -> {
+                  ImageLink link = link(content);
+                  return new ParentLink(
+                      Optional.of(link).filter(image -> image.poolId() >= 0), content.u64());
+                }));
+  }
+
+  /** Where the data are; without a prefix, nowhere. */
+  static DataObjects data(Map<String, byte[]> values, long ownPool) {
+    return new DataObjects(
+        Optional.ofNullable(values.get(PREFIX))
+            .map(value -> ClassOutput.decode(PREFIX, value, ClassOutput::string))
+            .orElse(""),
+        Optional.ofNullable(values.get(DATA_POOL))
+            .map(value -> ClassOutput.decode(DATA_POOL, value, ClassOutput::u64))
+            .filter(pool -> pool >= 0)
+            .orElse(ownPool));
   }
 
   static Optional<GroupLink> group(byte[] encoded) {

@@ -17,6 +17,8 @@ import java.util.Set;
  * <p>Safe for several threads, but {@link ImageSnapshots#setActive} changes what all of them see.
  */
 public final class RbdImage extends ImageProperties {
+  private static final String OF_FORMAT_1 = "rb.";
+
   private final RbdPool pool;
   private final boolean locks;
 
@@ -51,9 +53,24 @@ public final class RbdImage extends ImageProperties {
       }
       check(code, opening.operation(), path);
       boolean locks = opening.writes() && snapshot.isEmpty();
-      return new RbdImage(path, pool, locks, arena.getLong(out));
+      return requireOwnData(new RbdImage(path, pool, locks, arena.getLong(out)));
     } finally {
       pool.io().exit();
+    }
+  }
+
+  /** By what librbd has read of the header, and goes by. */
+  private static RbdImage requireOwnData(RbdImage image) {
+    try {
+      DataObjects data = new DataObjects(image.blockNamePrefix(), image.dataPoolId());
+      boolean here = data.poolId() == image.pool.io().poolId();
+      if (!here || !data.prefix().startsWith(OF_FORMAT_1)) {
+        data.requireOf(image.pool, image.id());
+      }
+      return image;
+    } catch (RuntimeException e) {
+      image.close();
+      throw e;
     }
   }
 

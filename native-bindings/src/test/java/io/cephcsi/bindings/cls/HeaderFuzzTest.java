@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 /** Whatever stands in the objects of an image: it is read, or it is said to be damaged. */
 class HeaderFuzzTest {
-  private static final int KINDS = 6;
+  private static final int KINDS = 7;
 
   @Test
   void decodersNeverFailInAnotherWay() {
@@ -21,10 +21,12 @@ class HeaderFuzzTest {
             .string("snap")
             .u64(1 << 20)
             .time(Instant.EPOCH);
+    ClassCall migration = content().u8(2).u64(3).string("ns").string("name").string("id");
+    migration.u32(1).u64(1).u64(2).u64(0).u8(0).u8(0).u8(2).string("").u8(0).string("{}");
     Fuzzing.run(
         Headers.class,
         List.of(
-            seed(0, content().structure(1, 1, content().u64(3).string("ns").string("id"))),
+            seed(0, content().structure(1, 1, content().u64(3).string("ns").string("id").u64(4))),
             seed(1, content().structure(1, 1, content().u64(3).string("group"))),
             seed(2, content().u64(9).u32(2).u64(9).u64(7)),
             seed(3, content().structure(1, 1, snapshot)),
@@ -34,7 +36,8 @@ class HeaderFuzzTest {
                 content()
                     .u32(1)
                     .structure(
-                        1, 1, content().structure(1, 1, content().string("id").u64(3)).u8(0)))));
+                        1, 1, content().structure(1, 1, content().string("id").u64(3)).u8(0))),
+            seed(6, content().structure(3, 1, migration))));
   }
 
   private static ClassCall content() {
@@ -66,7 +69,8 @@ class HeaderFuzzTest {
           case 2 -> ImageHeader.snapshotIds(encoded);
           case 3 -> ImageHeader.snapshot(encoded);
           case 4 -> ImageHeader.children(encoded);
-          default -> GroupHeader.members(encoded);
+          case 5 -> GroupHeader.members(encoded);
+          default -> MigrationHeader.decode(encoded);
         }
       } catch (CephException damaged) {
         damaged.errno();
