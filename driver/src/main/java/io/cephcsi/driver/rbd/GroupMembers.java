@@ -259,14 +259,18 @@ final class GroupMembers {
       if (image.poolId() == own && stay.contains(image.imageId())) {
         continue;
       }
-      RbdPool pool = poolOf(group, image);
+      Optional<RbdPool> pool = poolOf(group, image);
+      if (pool.isEmpty()) {
+        LOG.warn("{} is listed in group {} and has no pool: it stays", image, group.name());
+        continue;
+      }
       Optional<GroupLink> in =
-          ImageHeader.read(pool.io(), image.imageId()).flatMap(ImageHeader::group);
+          ImageHeader.read(pool.get().io(), image.imageId()).flatMap(ImageHeader::group);
       if (in.isPresent() && !in.get().equals(here)) {
         LOG.warn("{} is listed in group {} and is in another: it stays", image, group.name());
         continue;
       }
-      detach(group, pool, image.imageId());
+      detach(group, pool.get(), image.imageId());
       if (in.isPresent()) {
         detached.add(image);
       }
@@ -275,21 +279,27 @@ final class GroupMembers {
     return changed;
   }
 
-  private RbdPool poolOf(RbdGroup group, GroupMember image) {
-    return image.poolId() == group.pool().io().poolId()
-        ? group.pool()
-        : new RbdPool(lease.rbdPool(image.poolId()));
+  /** Empty if there is no such pool. */
+  private Optional<RbdPool> poolOf(RbdGroup group, GroupMember image) {
+    try {
+      return Optional.of(
+          image.poolId() == group.pool().io().poolId()
+              ? group.pool()
+              : new RbdPool(lease.rbdPool(image.poolId())));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
   }
 
   /** Puts images back; one that is gone by now is not missed. */
   void putBack(RbdGroup group, List<GroupMember> detached) {
     for (GroupMember image : detached) {
-      RbdPool pool = poolOf(group, image);
-      Optional<String> name = ImageHeader.name(pool.io(), image.imageId());
-      if (name.isPresent()) {
-        group.addImage(pool, name.get());
-      }
+      poolOf(group, image).ifPresent(pool -> putBack(group, pool, image.imageId()));
     }
+  }
+
+  private static void putBack(RbdGroup group, RbdPool pool, String imageId) {
+    ImageHeader.name(pool.io(), imageId).ifPresent(name -> group.addImage(pool, name));
   }
 
   /** Takes one image out, which may be gone. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdGroup;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -77,12 +78,34 @@ record OpenGroup(
         .orElseThrow(() -> VolumeException.notFound("volume group " + id + " does not exist"));
   }
 
-  /** Removes the RBD group, if there is one; its images stay. */
+  /**
+   * Removes the RBD group, if there is one; its images stay.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it lists what is not in it, be it an image of
+   *     another group or of a pool that is gone: librbd takes those for members
+   */
   void remove() {
     try {
       pool.removeGroup(entry.name());
-    } catch (CephException.NotFound e) {
-      LOG.debug("group {} is gone already", entry.name());
+    } catch (CephException e) {
+      boolean gone = e instanceof CephException.NotFound;
+      if (gone && groupId().isEmpty()) {
+        LOG.debug("group {} is gone already", entry.name());
+      } else if (gone || e.errno() == Errno.EBADF) {
+        throw new VolumeException(
+            VolumeException.Reason.FAILED_PRECONDITION,
+            "group "
+                + pool.io().pool()
+                + "/"
+                + entry.name()
+                + " cannot be removed, as it lists images that are not in it: take these off the"
+                + " list (\"rados listomapkeys rbd_group_header."
+                + groupId().orElse("ID")
+                + "\" shows pool and id of each)",
+            e);
+      } else {
+        throw e;
+      }
     }
   }
 

@@ -63,6 +63,20 @@ class VolumeGroupConformanceIT extends GroupCase {
     }
   }
 
+  private static String groupId(VolumeGroup group) {
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool("rbd")) {
+      return GroupHeader.id(io, TestGroups.rbdGroup(group)).orElseThrow();
+    }
+  }
+
+  private static long poolId(String pool) {
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool(pool)) {
+      return io.poolId();
+    }
+  }
+
   @Nested
   class Capabilities {
     private static List<Capability.VolumeGroup.Type> of(TestDriver driver) {
@@ -485,15 +499,10 @@ class VolumeGroupConformanceIT extends GroupCase {
       CLUSTER.rbd("group", "create", theirs);
       CLUSTER.rbd("group", "image", "add", theirs, other + "/" + grouped);
       ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
-      List<GroupMember> listed;
-      String groupId;
-      try (var cluster = CLUSTER.connect();
-          var io = cluster.openPool("rbd");
-          var there = cluster.openPool(other)) {
-        groupId = GroupHeader.id(io, TestGroups.rbdGroup(group)).orElseThrow();
-        long poolId = there.poolId();
-        listed = images.keySet().stream().map(i -> new GroupMember(poolId, i, true)).toList();
-      }
+      String groupId = groupId(group);
+      long poolId = poolId(other);
+      List<GroupMember> listed =
+          images.keySet().stream().map(i -> new GroupMember(poolId, i, true)).toList();
       listed.forEach(member -> headers.member(groupId, member));
       assertThat(TestGroups.members(groups.modify(id, b, c))).containsExactlyInAnyOrder(b, c);
       assertThat(CLUSTER.rbd("group", "image", "ls", theirs).strip())
@@ -503,6 +512,18 @@ class VolumeGroupConformanceIT extends GroupCase {
       CLUSTER.rbd("rm", other + "/" + free, "--no-progress");
       CLUSTER.rbd("group", "rm", theirs);
       CLUSTER.rbd("rm", other + "/" + grouped, "--no-progress");
+      deleteAll();
+    }
+
+    @Test
+    void anImageThatIsListedFalselyOfAPoolThatIsGoneIsNoHindrance() {
+      String groupId = groupId(group);
+      GroupMember nowhere = new GroupMember(999_999, "1234567890ab", true);
+      ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+      headers.member(groupId, nowhere);
+      assertThat(TestGroups.members(groups.modify(id, b, c))).containsExactlyInAnyOrder(b, c);
+      headers.noMember(groupId, nowhere);
+      assertMembers(b, c);
       deleteAll();
     }
 
@@ -569,6 +590,36 @@ class VolumeGroupConformanceIT extends GroupCase {
       assertThat(exists(a)).isFalse();
       assertThat(new PoolState(CLUSTER, other).images()).contains(TestDriver.image(theirs));
       driver.delete(theirs.getVolumeId());
+    }
+
+    /** librbd takes all that a group lists for its members. */
+    @Test
+    void aGroupThatListsFalselyStaysUntilTheListIsMended() {
+      String other = CLUSTER.otherPool();
+      String theirs = other + "/" + newName();
+      String image = "image-" + UUID.randomUUID();
+      CLUSTER.rbd("create", other + "/" + image, "--size", "8M");
+      CLUSTER.rbd("group", "create", theirs);
+      CLUSTER.rbd("group", "image", "add", theirs, other + "/" + image);
+      VolumeGroup group = groups.create(newName(), newVolume());
+      String id = group.getVolumeGroupId();
+      String groupId = groupId(group);
+      String imageId = new PoolState(CLUSTER, other).info(image).path("id").asText();
+      ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+      for (GroupMember member :
+          List.of(
+              new GroupMember(999_999, "1234567890ab", true),
+              new GroupMember(poolId(other), imageId, true))) {
+        headers.member(groupId, member);
+        assertRefused("rbd_group_header." + groupId, id);
+        headers.noMember(groupId, member);
+      }
+      groups.delete(id);
+      assertThat(groups.exists(TestGroups.rbdGroup(group))).isFalse();
+      assertThat(CLUSTER.rbd("group", "image", "ls", theirs).strip())
+          .isEqualTo(other + "/" + image);
+      CLUSTER.rbd("group", "rm", theirs);
+      CLUSTER.rbd("rm", other + "/" + image, "--no-progress");
     }
 
     @Test
