@@ -67,13 +67,16 @@ public final class TrashMark {
   }
 
   /**
-   * Marks an image that librbd is going to move at once.
+   * Marks an image that librbd is going to move at once; two round trips. One that is in the trash
+   * by a move that was cut off keeps its mark: librbd ends that move, and leaves its time.
    *
    * @return for {@link #withdraw}
    */
   static Instant announce(IoContext io, String id) {
     Instant now = Instant.now();
-    write(io, id, now, now.plus(LONGEST_MOVE));
+    if (find(io, id).isEmpty()) {
+      write(io, id, now, now.plus(LONGEST_MOVE));
+    }
     return now;
   }
 

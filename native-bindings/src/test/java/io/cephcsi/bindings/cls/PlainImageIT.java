@@ -228,12 +228,7 @@ class PlainImageIT extends RbdCase {
   void aMoveThatWasBegunIsCompleted(int state, boolean outOfDirectory) {
     pool.create(name, OBJECT, with(MAPPED));
     String id = ImageId.find(pool, name).orElseThrow();
-    ClassCall entry =
-        ClassCall.content().u8(0).string(name).time(Instant.now()).time(Instant.now()).u8(state);
-    try (WriteOperation write = new WriteOperation()) {
-      RbdClass.call("trash_add").string(id).structure(2, 1, entry).addTo(write);
-      io.operate("rbd_trash", write);
-    }
+    addToTrash(id, state);
     if (outOfDirectory) {
       try (WriteOperation write = new WriteOperation()) {
         RbdClass.call("dir_remove_image").string(name).string(id).addTo(write);
@@ -247,6 +242,27 @@ class PlainImageIT extends RbdCase {
     assertThat(rbdJson("ls", ceph.pool()).toString()).doesNotContain('"' + name + '"');
     ceph.rbd("trash", "rm", ceph.pool() + "/" + id);
     assertThat(pool.trashEntry(id)).isEmpty();
+  }
+
+  private void addToTrash(String id, int state) {
+    ClassCall entry =
+        ClassCall.content().u8(0).string(name).time(Instant.now()).time(Instant.now()).u8(state);
+    try (WriteOperation write = new WriteOperation()) {
+      RbdClass.call("trash_add").string(id).structure(2, 1, entry).addTo(write);
+      io.operate("rbd_trash", write);
+    }
+  }
+
+  @Test
+  void aMoveThatLibrbdBeganIsOursAlsoWhenTheNextProcessCompletesIt() {
+    pool.create(name, OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING)));
+    String id = ImageId.find(pool, name).orElseThrow();
+    TrashMark.announce(io, id);
+    addToTrash(id, 1); // as librbd does it first
+    TrashMove.move(pool, name, id);
+    assertThat(ImageId.find(pool, name)).isEmpty();
+    assertThat(TrashMark.find(io, id)).isPresent();
+    ceph.rbd("trash", "rm", ceph.pool() + "/" + id);
   }
 
   static Stream<Arguments> stepsOfAMove() {
