@@ -192,7 +192,7 @@ final class TrashReaper {
       Optional<ImageHeader> header,
       Set<ImageLink> clones,
       Later later) {
-    if (requested.getIfPresent(imageId) != null) {
+    if (requested.getIfPresent(key(io, imageId)) != null) {
       return true;
     }
     for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
@@ -225,9 +225,15 @@ final class TrashReaper {
             });
   }
 
+  /** Ids are unique in a namespace only. */
+  private static String key(IoContext io, String imageId) {
+    return String.join(
+        "/", io.cluster().fsid(), Long.toString(io.poolId()), io.namespace(), imageId);
+  }
+
   private boolean remove(IoContext io, String imageId, Later later) {
     if (tasks.removeFromTrash(io, imageId)) {
-      requested.put(imageId, true);
+      requested.put(key(io, imageId), true);
       return true;
     }
     try {

@@ -42,8 +42,12 @@ class TrashSweepIT {
 
   /** As a driver does it. */
   private static void delete(String image) {
+    delete("rbd", image);
+  }
+
+  private static void delete(String poolName, String image) {
     try (RadosCluster cluster = CLUSTER.connect();
-        IoContext io = cluster.openPool("rbd")) {
+        IoContext io = cluster.openPool(poolName)) {
       RbdPool pool = new RbdPool(io);
       TrashMove.move(pool, image, ImageId.find(pool, image).orElseThrow());
     }
@@ -267,5 +271,35 @@ class TrashSweepIT {
       }
     }
     awaitGone(names.toArray(String[]::new));
+  }
+
+  /** Who may write to a pool chooses the ids there. */
+  @Test
+  void imagesOfEqualIdsInTwoPoolsGo() {
+    String other = CLUSTER.otherPool();
+    String twin = anyName();
+    make(left);
+    new ForgedHeaders(CLUSTER, other).twin(twin, "rbd", POOL.info(left).path("id").asText());
+    delete(left);
+    delete(other, twin);
+    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+      for (String pool : List.of("rbd", other)) {
+        Volume volume =
+            driver
+                .controller()
+                .createVolume(
+                    driver
+                        .createRequest("pvc-" + UUID.randomUUID(), MIB)
+                        .putParameters("pool", pool)
+                        .build())
+                .getVolume();
+        driver.delete(volume.getVolumeId());
+      }
+      awaitGone(left);
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .untilAsserted(
+              () -> assertThat(new PoolState(CLUSTER, other).trash()).doesNotContain(twin));
+    }
   }
 }
