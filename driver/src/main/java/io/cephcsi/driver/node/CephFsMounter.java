@@ -1,7 +1,9 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.volume.VolumeException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -31,6 +33,8 @@ public interface CephFsMounter {
    * Mounts; the target is an empty folder where nothing is mounted.
    *
    * @throws CommandException if a program fails
+   * @throws VolumeException NOT_FOUND if the root is gone, UNAVAILABLE if no MDS serves it
+   * @throws CephException if the user may not mount it, or the cluster does not answer
    */
   void mount(Request request, Path target);
 

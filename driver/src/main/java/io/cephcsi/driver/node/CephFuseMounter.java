@@ -57,22 +57,27 @@ public final class CephFuseMounter implements CephFsMounter {
       options.add("ro");
     }
     options.addAll(request.options());
-    Command.of(PROGRAM)
-        .with(Argument.path(target))
-        .with("--conf", "/dev/null")
-        .inNetwork(request.cluster().node().cephFsNetwork())
-        .with("--mon_host")
-        .with(Argument.of("monitors", String.join(",", request.cluster().monitors())))
-        .with("--id")
-        .with(Argument.of("the user's id", request.credentials().userId()))
-        .with("--keyfile", "-", "--client_mountpoint")
-        .with(Argument.of("the volume's path", request.root()))
-        .with("--client_mds_namespace")
-        .with(Argument.of("the file system", request.fileSystem()))
-        .with("-o")
-        .with(Argument.options("mount options", options))
-        .input(request.credentials().key())
-        .run();
+    Command mount =
+        Command.of(PROGRAM)
+            .with(Argument.path(target))
+            .with("--conf", "/dev/null")
+            .inNetwork(request.cluster().node().cephFsNetwork())
+            .with("--mon_host")
+            .with(Argument.of("monitors", String.join(",", request.cluster().monitors())))
+            .with("--id")
+            .with(Argument.of("the user's id", request.credentials().userId()))
+            .with("--keyfile", "-", "--client_mountpoint")
+            .with(Argument.of("the volume's path", request.root()))
+            .with("--client_mds_namespace")
+            .with(Argument.of("the file system", request.fileSystem()))
+            .with("-o")
+            .with(Argument.options("mount options", options))
+            .input(request.credentials().key());
+    try {
+      mount.run();
+    } catch (CommandException e) {
+      throw MountErrors.explained(e, request);
+    }
   }
 
   private static void requireEmpty(Path target) {

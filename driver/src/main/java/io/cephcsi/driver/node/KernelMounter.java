@@ -100,7 +100,8 @@ public final class KernelMounter implements CephFsMounter {
     try {
       mount.run();
     } catch (CommandException e) {
-      throw MountFlags.explained(e);
+      RuntimeException explained = MountErrors.explained(e, request);
+      throw explained == e ? MountFlags.explained(e) : explained;
     }
   }
 

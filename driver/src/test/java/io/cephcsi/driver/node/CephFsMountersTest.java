@@ -6,13 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.NodeSide;
+import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.driver.volume.VolumeException;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class CephFsMountersTest {
@@ -118,6 +122,38 @@ class CephFsMountersTest {
     Mount ofAnother = mount("50 1 0:50 / /m rw - fuse.ceph-fuse ceph-fuse rw");
     assertThat(fuse.shows(ofAnother, "cephfs", ROOT)).isTrue(); // it does not tell
     assertThat(fuse.made(mount("50 1 0:50 / /m rw - fuse.sshfs host:/ rw"))).isFalse();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "ceph-fuse[7]: ceph mount failed with (2) No such file or directory | NOT_FOUND",
+        "ceph-fuse[7]: ceph mount failed with 2026-01-01 -1 client.5 mds.0 rejected us"
+            + " (non-allowable root '/a')(1) Operation not permitted | PERMISSION_DENIED",
+        "ceph-fuse[7]: ceph client failed with (13) Permission denied | PERMISSION_DENIED",
+        "ceph-fuse[7]: ceph mount failed with (110) Connection timed out | DEADLINE_EXCEEDED",
+        "ceph-fuse[7]: ceph mount failed with (108) Cannot send | UNAVAILABLE",
+        "ceph-fuse[7]: probably no MDS server is up?; ceph mount failed with (4) I | UNAVAILABLE",
+        "ceph-fuse[7]: fuse failed to start | INTERNAL",
+        "ceph-fuse[7]: ceph mount failed with (5) Input/output error | INTERNAL",
+        "mount error 2 = No such file or directory | NOT_FOUND",
+        "mount error 13 = Permission denied | PERMISSION_DENIED",
+        "mount error 110 = Connection timed out | DEADLINE_EXCEEDED",
+        "mount error: no mds server is up or the cluster is laggy | UNAVAILABLE",
+        "mount error: no mds (Metadata Server) is up. The cluster might be laggy | UNAVAILABLE",
+        "mount error 5 = Input/output error | INTERNAL",
+      })
+  void whatAMountThatFailedSaysIsUnderstood(String said, Status.Code code) {
+    CommandException failed =
+        new CommandException("ceph-fuse /a ended with exit code 1: " + said, 1);
+    var request =
+        new CephFsMounter.Request(
+            CLUSTER, new Credentials("user", "key"), "cephfs", ROOT, false, List.of());
+    StatusRuntimeException told =
+        StatusTable.statusOf(MountErrors.explained(failed, request), StatusTable.Family.CSI);
+    assertThat(told.getStatus().getCode()).isEqualTo(code);
+    assertThat(told.getStatus().getDescription()).contains(said);
   }
 
   @Test

@@ -407,6 +407,45 @@ class NodeCephFsIT {
     node.unpublish(volume, "pod");
   }
 
+  /** What a volume is that somebody deletes between the look at it and the mount. */
+  @Test
+  void aDirectoryThatIsGoneIsNotFound() {
+    Volume volume = driver.create(name, SIZE);
+    String path = volume.getVolumeContextOrThrow("subvolumePath");
+    assertStatus(
+        Status.Code.NOT_FOUND,
+        text -> assertThat(text).contains(path + "-gone").doesNotContain("\n"),
+        () -> stage(volume, WRITER, Map.of("subvolumePath", path + "-gone")));
+    Volume other = driver.create(name + "-other", SIZE);
+    String way = other.getVolumeContextOrThrow("subvolumePath").replace("/volumes/csi/", "/../../");
+    assertStatus(
+        Status.Code.NOT_FOUND,
+        () -> stage(volume, WRITER, Map.of("subvolumePath", path + way))); // no way to others
+    driver.delete(other.getVolumeId());
+    node.stage(volume, WRITER);
+    node.unstage(volume);
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void aUserWithoutThePathIsDenied() {
+    Volume volume = driver.create(name, SIZE);
+    String user = "client." + name;
+    String elsewhere = "allow r fsname=" + CLUSTER.fileSystem() + " path=/elsewhere";
+    CLUSTER.ceph("auth", "add", user, "mon", "allow r", "mds", elsewhere, "osd", "allow rw");
+    NodeStageVolumeRequest request =
+        node.stageRequest(volume, WRITER)
+            .putSecrets("userID", name)
+            .putSecrets("userKey", CLUSTER.ceph("auth", "print-key", user).strip())
+            .build();
+    assertStatus(
+        Status.Code.PERMISSION_DENIED,
+        volume.getVolumeContextOrThrow("subvolumePath"),
+        () -> assertThat(node.stub().nodeStageVolume(request)).isNull());
+    CLUSTER.ceph("auth", "rm", user);
+    driver.delete(volume.getVolumeId());
+  }
+
   @Test
   void aWrongKeyIsTold() {
     Volume volume = driver.create(name, SIZE);
