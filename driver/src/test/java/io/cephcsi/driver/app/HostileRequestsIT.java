@@ -13,10 +13,13 @@ import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.grpc.CallOptions;
+import io.grpc.ClientCall;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.Marshaller;
 import io.grpc.MethodDescriptor.MethodType;
+import io.grpc.Status;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
@@ -31,11 +34,14 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -168,6 +174,40 @@ class HostileRequestsIT {
     for (Future<byte[]> call : calls) {
       assertThat(codeOf(call)).isEqualTo(Code.RESOURCE_EXHAUSTED);
     }
+  }
+
+  /** What is received of a call is kept until its client ends it. */
+  @Test
+  void largeRequestsThatDoNotEndLeaveMemoryToOthers() {
+    ManagedChannel other = process.channel(socket);
+    byte[] large = new byte[(4 << 20) - 1024];
+    List<Status> ended = new CopyOnWriteArrayList<>();
+    List<ClientCall<byte[], byte[]>> calls = new ArrayList<>();
+    for (int i = 0; i < 40; i++) {
+      ClientCall<byte[], byte[]> call = other.newCall(CREATE, CallOptions.DEFAULT);
+      int before = ended.size();
+      call.start(
+          new ClientCall.Listener<>() {
+            @Override
+            public void onClose(Status status, Metadata trailers) {
+              ended.add(status);
+            }
+          },
+          new Metadata());
+      call.sendMessage(large);
+      calls.add(call);
+      Awaitility.await()
+          .pollDelay(Duration.ZERO)
+          .pollInterval(Duration.ofMillis(5))
+          .until(() -> call.isReady() || ended.size() > before);
+    }
+    theDriverAnswers();
+    assertStatus(Code.INVALID_ARGUMENT, "nobody", () -> create(request().build()));
+    assertThat(ended)
+        .hasSizeGreaterThan(30)
+        .extracting(Status::getCode)
+        .containsOnly(Code.RESOURCE_EXHAUSTED);
+    calls.forEach(call -> call.cancel("enough", null));
   }
 
   private static Code codeOf(Future<?> call) throws InterruptedException {
