@@ -139,7 +139,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
         return false;
       }
       requireStaging(request.volumeId(), staging);
-      CephFsMounter made = mounters.of(there.get()).orElseThrow(() -> foreign(there.get()));
+      CephFsMounter made = mounters.of(there.get()).orElseThrow(() -> Publications.foreign(there.get()));
       if (!isDead(there.get())) {
         requireSame(request, place, there.get(), made);
         return true;
@@ -161,7 +161,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
           .at(path)
           .ifPresent(
               mount -> {
-                throw foreign(mount);
+                throw Publications.foreign(mount);
               });
     }
   }
@@ -170,7 +170,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
       StageRequest request, VolumePlace place, Mount mount, CephFsMounter mounter) {
     String shown = "/" + place.snapshot().orElse("");
     if (!mount.root().equals(shown) || !mounter.shows(mount, place.fileSystem(), place.root())) {
-      throw foreign(mount);
+      throw Publications.foreign(mount);
     }
     if (mount.isReadOnly() != request.use().readOnly()) {
       throw new VolumeException(
@@ -179,12 +179,6 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
               + " has the volume already, "
               + (mount.isReadOnly() ? "for reading only" : "for writing, too"));
     }
-  }
-
-  private static VolumeException foreign(Mount mount) {
-    return new VolumeException(
-        Reason.FAILED_PRECONDITION,
-        mount.target() + " has something else mounted: " + mount.source() + mount.root());
   }
 
   private void mount(StageRequest request, VolumePlace place, CephFsMounter mounter) {
@@ -247,7 +241,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
       return;
     }
     Mount mount = there.get();
-    CephFsMounter mounter = mounters.of(mount).orElseThrow(() -> foreign(mount));
+    CephFsMounter mounter = mounters.of(mount).orElseThrow(() -> Publications.foreign(mount));
     if (isDead(mount)) {
       Mounts.forgetDead(stagingPath);
     }

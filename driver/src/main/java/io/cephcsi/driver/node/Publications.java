@@ -283,6 +283,10 @@ public final class Publications {
   static VolumeException foreign(Mount mount) {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
-        mount.target() + " has something else mounted, which stays: " + mount.source());
+        mount.target()
+            + " has something else mounted, which stays: "
+            + mount.root()
+            + " of "
+            + mount.source());
   }
 }
