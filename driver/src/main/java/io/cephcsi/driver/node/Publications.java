@@ -104,6 +104,9 @@ public final class Publications {
    * @throws VolumeException with the reason when it does
    */
   void requireOutside(Path path, String field, Reason reason, MountOwner owner) {
+    if (KubeletPaths.isInVolume(path)) {
+      throw new VolumeException(reason, field + " " + path + " lies in a pod's volume");
+    }
     MountTable table = MountTable.read();
     for (Path above = path.getParent(); above != null; above = above.getParent()) {
       if (table.at(above).filter(mount -> isVolume(mount, owner)).isPresent()) {

@@ -237,6 +237,42 @@ abstract class NodePathRules extends NodeRules {
     end(volume);
   }
 
+  /** Pods put links there. */
+  @Test
+  void noPathLiesInWhatAPodHasAsAVolume() throws IOException {
+    Volume volume = create();
+    Volume another = create();
+    node.stage(volume, WRITER);
+    Path pod = node.folder().resolve("pods/uid");
+    Path csi = pod.resolve("volumes/kubernetes.io~csi/pv");
+    Path cache = pod.resolve("volumes/kubernetes.io~empty-dir/cache");
+    for (Path path :
+        List.of(
+            cache.resolve("below"),
+            cache.resolve("pods/uid/volumes/kubernetes.io~csi/pv/mount"),
+            csi.resolve("mount/below"),
+            pod.resolve("volume-subpaths/cache/container/0"))) {
+      assertInvalid("target_path", node.stub()::nodePublishVolume, publishAt(volume, path));
+      assertInvalid("staging_target_path", node.stub()::nodeStageVolume, stageAt(another, path));
+      Files.createDirectories(path);
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "a pod's volume",
+          () -> node.stub().nodeUnpublishVolume(from(volume, path)));
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "a pod's volume",
+          () -> node.stub().nodeUnstageVolume(unstageAt(another, path)));
+      assertThat(path).isEmptyDirectory();
+    }
+    run("rm", "-r", pod.toString());
+    Path target = csi.resolve("mount");
+    assertThat(node.stub().nodePublishVolume(publishAt(volume, target))).isNotNull();
+    assertThat(node.stub().nodeUnpublishVolume(from(volume, target))).isNotNull();
+    driver.delete(another.getVolumeId());
+    end(volume);
+  }
+
   @Test
   void unpublishingAnotherVolumeLeavesThePublishedOne() throws IOException {
     Volume volume = create();
