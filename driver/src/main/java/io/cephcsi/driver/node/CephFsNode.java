@@ -97,11 +97,15 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
   }
 
   /** A volume that no mount tells from another of the same directory is told by its record. */
+  private Optional<Path> elsewhere(String volumeId, Path stagingPath) {
+    return stagings
+        .find(volumeId)
+        .filter(path -> !path.equals(stagingPath))
+        .filter(path -> MountTable.read().at(path).filter(this::isOfKind).isPresent());
+  }
+
   private void requireNotElsewhere(StageRequest request) {
-    stagings
-        .find(request.volumeId())
-        .filter(path -> !path.equals(request.stagingPath()))
-        .filter(path -> MountTable.read().at(path).filter(this::isOfKind).isPresent())
+    elsewhere(request.volumeId(), request.stagingPath())
         .ifPresent(
             path -> {
               throw new VolumeException(
@@ -139,7 +143,8 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
         return false;
       }
       requireStaging(request.volumeId(), staging);
-      CephFsMounter made = mounters.of(there.get()).orElseThrow(() -> Publications.foreign(there.get()));
+      CephFsMounter made =
+          mounters.of(there.get()).orElseThrow(() -> Publications.foreign(there.get()));
       if (!isDead(there.get())) {
         requireSame(request, place, there.get(), made);
         return true;
@@ -155,15 +160,11 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
    * for one of ceph-csi or an older version, kubelet made the path for it.
    */
   private void requireStaging(String volumeId, Path path) {
-    Publications.requireOfKind(path, this::isOfKind);
-    if (!KubeletPaths.isStaging(path) && stagings.find(volumeId).filter(path::equals).isEmpty()) {
-      MountTable.read()
-          .at(path)
-          .ifPresent(
-              mount -> {
-                throw Publications.foreign(mount);
-              });
-    }
+    Publications.requireOfKind(path, mount -> isOfKind(mount) && mayHave(volumeId, path));
+  }
+
+  private boolean mayHave(String volumeId, Path path) {
+    return KubeletPaths.isStaging(path) || stagings.find(volumeId).filter(path::equals).isPresent();
   }
 
   private static void requireSame(
@@ -216,18 +217,19 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     }
     requireStaging(volumeId, stagingPath);
     unmount(stagingPath);
-    stagings.remove(volumeId, stagingPath);
-    String theirs = "nodestage-" + volumeId + ".json";
-    for (Path file : Sysfs.in(mountInfo, "nodestage-*.json")) {
-      if (String.valueOf(file.getFileName()).equals(theirs)) {
-        delete(file);
-      }
+    if (mayHave(volumeId, stagingPath) && elsewhere(volumeId, stagingPath).isEmpty()) {
+      removeMountInfo("nodestage-" + volumeId + ".json");
     }
+    stagings.remove(volumeId, stagingPath); // last: a call that died before is repeated
   }
 
-  private static void delete(Path file) {
+  private void removeMountInfo(String name) {
     try {
-      Files.deleteIfExists(file);
+      for (Path file : Sysfs.in(mountInfo, "nodestage-*.json")) {
+        if (String.valueOf(file.getFileName()).equals(name)) {
+          Files.deleteIfExists(file);
+        }
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

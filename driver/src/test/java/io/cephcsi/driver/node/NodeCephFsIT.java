@@ -81,6 +81,12 @@ class NodeCephFsIT {
     assertThat(node.stub().nodePublishVolume(request.setReadonly(true).build())).isNotNull();
   }
 
+  private void unstageAt(Volume volume, Path staging) {
+    NodeUnstageVolumeRequest.Builder request = NodeUnstageVolumeRequest.newBuilder();
+    request.setVolumeId(volume.getVolumeId()).setStagingTargetPath(staging.toString());
+    assertThat(node.stub().nodeUnstageVolume(request.build())).isNotNull();
+  }
+
   private VolumeUsage bytes(Volume volume, String workload) {
     return node.stats(volume, workload).getUsageList().stream()
         .filter(usage -> usage.getUnit() == VolumeUsage.Unit.BYTES)
@@ -113,6 +119,9 @@ class NodeCephFsIT {
     for (String id : List.of(volume.getVolumeId(), "other")) {
       Files.writeString(theirs.resolve("nodestage-" + id + ".json"), "secrets of ceph-csi");
     }
+    unstageAt(volume, node.folder().resolve("staging/elsewhere"));
+    unstageAt(volume, node.folder().resolve("plugins/kubernetes.io/csi/pv/else/globalmount"));
+    assertThat(theirs.toFile().list()).hasSize(2);
     node.unstage(volume);
     node.unstage(volume);
     assertThat(theirs).isDirectoryContaining("glob:**/nodestage-other.json");
@@ -231,9 +240,7 @@ class NodeCephFsIT {
     assertStatus(Status.Code.FAILED_PRECONDITION, () -> publishToRead(shallow, READER, "pod"));
     assertStatus(Status.Code.FAILED_PRECONDITION, () -> node.stage(shallow, READER));
     assertThat(MountTable.read().at(node.target(shallow, "pod"))).isEmpty();
-    NodeUnstageVolumeRequest.Builder away = NodeUnstageVolumeRequest.newBuilder();
-    away.setVolumeId(source.getVolumeId()).setStagingTargetPath(node.staging(shallow).toString());
-    assertThat(node.stub().nodeUnstageVolume(away.build())).isNotNull();
+    unstageAt(source, node.staging(shallow));
     driver.delete(shallow.getVolumeId());
     driver.deleteSnapshot(snapshot);
     driver.delete(source.getVolumeId());
