@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,12 +26,16 @@ public final class Publications {
   private final Path folder;
   private final TargetRecords targets;
 
+  /** Those of the targets that were there before, which stay. */
+  private final TargetRecords found;
+
   /**
    * @param folder where mounts are made ready, on this machine; it is made when it is needed
    */
   public Publications(Path folder) {
     this.folder = folder.toAbsolutePath().normalize();
     this.targets = new TargetRecords(this.folder.resolve("targets"));
+    this.found = new TargetRecords(this.folder.resolve("found"));
   }
 
   /**
@@ -82,10 +87,33 @@ public final class Publications {
     }
     requireAlone(request, table, staged, source);
     MountPoint.requireNoneElse(request.target());
+    if (there.isEmpty()) {
+      lookForOthers(request);
+    }
     own(source, staged, request);
     targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());
     bind(source, request.target(), options);
+  }
+
+  /** What nobody made for a volume is covered, but neither replaced nor removed. */
+  private void lookForOthers(PublishRequest request) {
+    Path target = request.target();
+    if (targets.find(target).isPresent() || KubeletPaths.isTarget(target)) {
+      return;
+    }
+    if (!Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
+      found.remove(target);
+      return;
+    }
+    if (Files.isDirectory(target, LinkOption.NOFOLLOW_LINKS) == request.use().block()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          target
+              + " is there already, and is no empty "
+              + (request.use().block() ? "file" : "folder"));
+    }
+    found.put(target, request.volumeId());
   }
 
   /** Pods of one node may have different groups, and the volume is staged once. */
@@ -230,9 +258,10 @@ public final class Publications {
   }
 
   /**
-   * Takes a volume's target away; nothing to do where there is none. Where nothing is mounted, an
-   * empty folder or file is removed only if this driver wrote down that it made it for the volume,
-   * or kubelet gave its path to a CSI volume.
+   * Takes a volume's target away; nothing to do where there is none. A folder or file that was
+   * there before it was published stays, but where kubelet gave the path. Where nothing is mounted,
+   * an empty folder or file is removed only if this driver wrote down that it made it for the
+   * volume, or kubelet gave its path to a CSI volume.
    *
    * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's,
    *     or the target lies in a volume: then nothing is unmounted or removed
@@ -264,8 +293,11 @@ public final class Publications {
     Mounts.unmountAll(ready);
     MountPoint.remove(ready);
     Mounts.unmountAll(target);
-    MountPoint.remove(target);
+    if (found.find(target).isEmpty()) {
+      MountPoint.remove(target);
+    }
     targets.remove(target);
+    found.remove(target);
   }
 
   /**

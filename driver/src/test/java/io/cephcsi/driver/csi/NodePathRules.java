@@ -237,6 +237,36 @@ abstract class NodePathRules extends NodeRules {
     end(volume);
   }
 
+  @Test
+  void whatWasThereBeforePublishingIsThereAfterwards() throws IOException {
+    Volume volume = create();
+    node.stage(volume, WRITER);
+    Path target = Files.createDirectories(node.target(volume, "pod"));
+    for (int i = 0; i < 2; i++) {
+      node.publish(volume, WRITER, "pod");
+    }
+    for (int i = 0; i < 2; i++) {
+      node.unpublish(volume, "pod");
+      assertThat(target).isEmptyDirectory();
+    }
+    Files.delete(target);
+    Files.createFile(target);
+    assertStatus(Code.FAILED_PRECONDITION, () -> node.publish(volume, WRITER, "pod"));
+    node.unpublish(volume, "pod");
+    assertThat(target).isEmptyFile();
+    Files.delete(target);
+    node.publish(volume, WRITER, "pod");
+    node.unpublish(volume, "pod");
+    assertThat(target).doesNotExist();
+    Path kubelets = Files.createDirectories(kubeletTarget("pv"));
+    assertThat(node.stub().nodePublishVolume(publishAt(volume, kubelets))).isNotNull();
+    assertThat(node.stub().nodeUnpublishVolume(from(volume, kubelets))).isNotNull();
+    assertThat(kubelets).doesNotExist();
+    node.unstage(volume);
+    assertThat(node.files("node")).isEmpty();
+    end(volume);
+  }
+
   /** Pods put links there. */
   @Test
   void noPathLiesInWhatAPodHasAsAVolume() throws IOException {
