@@ -11,7 +11,7 @@ final class DeviceChecks {
   private DeviceChecks() {}
 
   /**
-   * Requires that it is of the same cluster, and that the volume is staged at no other path.
+   * Requires that it is of the same cluster, and that the image is staged at no other path.
    *
    * @param known what is written down in the staging path
    * @throws VolumeException FAILED_PRECONDITION naming what is in the way
@@ -49,27 +49,45 @@ final class DeviceChecks {
                         }));
   }
 
-  /** A volume has one staging path on a node: another one's unstaging would end this one's. */
+  /**
+   * A volume has one staging path on a node, and so has an image that is written to, whatever
+   * volumes it has: one of them could be a device below the other's file system. Several may read.
+   */
   private static void requireNotElsewhere(StageRequest request, Optional<AttachedDevice> device) {
     Path place = RbdStaging.place(request);
-    List<Path> places =
-        device.map(AttachedDevice::uses).orElse(List.of()).stream().map(Mount::target).toList();
-    if (!places.contains(place)) {
-      places.stream()
-          .filter(other -> place.getFileName().equals(other.getFileName()))
-          .filter(StagedImage::isBeside)
-          .findFirst()
-          .ifPresent(
-              other -> {
-                throw new VolumeException(
-                    Reason.FAILED_PRECONDITION,
-                    "volume "
-                        + request.volumeId()
-                        + " is staged at "
-                        + other.getParent()
-                        + ": unstage it there");
-              });
+    List<Path> others = device.map(one -> stagedElsewhere(one, place)).orElse(List.of());
+    if (others.isEmpty() || shows(device.get(), place)) {
+      return; // an earlier version may have staged it beside others
     }
+    boolean onlyRead =
+        request.use().readOnly() && BlockDevice.require(device.get().device()).isReadOnly();
+    others.stream()
+        .filter(other -> !onlyRead || other.endsWith(place.getFileName()))
+        .findFirst()
+        .ifPresent(
+            other -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "the image of volume "
+                      + request.volumeId()
+                      + " is staged as volume "
+                      + other.getFileName()
+                      + " at "
+                      + other.getParent()
+                      + ": unstage it there");
+            });
+  }
+
+  private static boolean shows(AttachedDevice device, Path place) {
+    return device.uses().stream().anyMatch(mount -> mount.target().equals(place));
+  }
+
+  /** The places of other stagings of a device. */
+  static List<Path> stagedElsewhere(AttachedDevice device, Path place) {
+    return device.uses().stream()
+        .map(Mount::target)
+        .filter(other -> !other.equals(place) && StagedImage.isBeside(other))
+        .toList();
   }
 
   /**

@@ -9,6 +9,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -305,16 +306,23 @@ final class RbdStaging {
             .filter(StagedImage::encrypted)
             .flatMap(staged -> LuksMapping.of(String.valueOf(place.getFileName())));
     mapping.ifPresent(LuksMapping::requireClosable);
+    // An earlier version staged several volumes of one image: the last one takes the device away.
+    List<Path> others =
+        device.map(one -> DeviceChecks.stagedElsewhere(one, place)).orElse(List.of());
     boolean alive = device.filter(AttachedDevice::alive).isPresent();
     if (alive) {
-      requireUnpublished(device.get(), place);
+      if (others.isEmpty()) {
+        requireUnpublished(device.get(), place);
+      }
       Mounts.unmountAll(place);
       Mounts.awaitUnmounted(place);
     } else {
       DeadStaging.remove(place, known);
     }
     mapping.ifPresent(LuksMapping::close);
-    if (known.isPresent()) {
+    if (!others.isEmpty()) {
+      LOG.info("{} stays, as it is staged at {}, too", device.get(), others.get(0));
+    } else if (known.isPresent()) {
       AttacherKind kind = known.get().kind();
       attachers
           .require(kind)

@@ -41,6 +41,7 @@ class StaticImageIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final VolumeCapability WRITER = mounted("ext4", Mode.SINGLE_NODE_WRITER);
+  private static final VolumeCapability ONLY_READER = mounted("ext4", Mode.SINGLE_NODE_READER_ONLY);
   private static final VolumeCapability RAW = block(Mode.SINGLE_NODE_WRITER);
 
   private static TestDriver driver;
@@ -155,7 +156,10 @@ class StaticImageIT {
     }
     staging.join();
     VolumeCapability other = mounted("xfs", Mode.SINGLE_NODE_WRITER);
-    assertStatus(Code.FAILED_PRECONDITION, "holds ext4", () -> node.stage(byName, other));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "staged as volume " + made.getVolumeId(),
+        () -> node.stage(byName, RAW)); // below the file system
     Path place = node.staging(made).resolve(made.getVolumeId());
     Mount staged = MountTable.read().at(place).orElseThrow();
     Mounts.unmountAll(place); // as in a call that is about to mount it
@@ -164,6 +168,36 @@ class StaticImageIT {
     node.stage(made, WRITER);
     assertThat(MountTable.read().at(place).orElseThrow().source()).isEqualTo(staged.source());
     node.unstage(made);
+    driver.delete(made.getVolumeId());
+  }
+
+  @Test
+  void twoVolumesOfOneImageThatAreStagedAreUnstagedInAnyOrder() throws IOException {
+    Volume made = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
+    Volume byName = volume.toBuilder().setVolumeId(TestDriver.image(made)).build();
+    for (boolean first : new boolean[] {true, false}) {
+      node.stage(made, WRITER);
+      Path place = node.staging(made).resolve(made.getVolumeId());
+      String device = MountTable.read().at(place).orElseThrow().source();
+      Mounts.unmountAll(place);
+      node.stage(byName, WRITER);
+      Mounts.mount("ext4", device, place, List.of()); // as earlier versions did
+      node.stage(made, WRITER);
+      Path target = node.publish(first ? byName : made, WRITER, "pod");
+      Files.writeString(target.resolve("file"), "kept" + first);
+      node.unstage(first ? made : byName);
+      assertThat(target.resolve("file")).hasContent("kept" + first);
+      node.remove(first ? byName : made);
+      assertThat(node.leftovers()).isEmpty();
+    }
+    node.stage(made, ONLY_READER);
+    assertStatus(Code.FAILED_PRECONDITION, "staged as volume", () -> node.stage(byName, WRITER));
+    node.stage(byName, ONLY_READER);
+    assertThat(node.publish(byName, ONLY_READER, "pod").resolve("file")).hasContent("keptfalse");
+    node.unstage(made);
+    assertThat(node.target(byName, "pod").resolve("file")).hasContent("keptfalse");
+    node.remove(byName);
+    assertThat(node.leftovers()).isEmpty();
     driver.delete(made.getVolumeId());
   }
 
