@@ -67,10 +67,10 @@ final class RbdStaging {
       return;
     }
     volume.requireAncestry();
+    boolean wasAttached = isAttached(attach, attacher);
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
         .write(request.stagingPath());
-    boolean wasAttached = attacher.find(image).filter(AttachedDevice::alive).isPresent();
     try {
       operation.phase("attach");
       AttachedDevice device = attach(attacher, attach, volume, wasAttached, operation);
@@ -216,6 +216,22 @@ final class RbdStaging {
               + there.target()
               + " does not answer: its cluster may be out of reach; try again later");
     }
+  }
+
+  /**
+   * Whether it is a device already. One for another access mode is taken away, which is refused
+   * while it is in use, and what is attached then is this call's to detach.
+   */
+  private static boolean isAttached(AttachRequest request, Attacher attacher) {
+    Optional<AttachedDevice> device = attacher.find(request.image()).filter(AttachedDevice::alive);
+    if (device.isEmpty()) {
+      return false;
+    }
+    if (BlockDevice.require(device.get().device()).isReadOnly() == request.readOnly()) {
+      return true;
+    }
+    attacher.detach(request.image(), "");
+    return false;
   }
 
   private static AttachedDevice attach(

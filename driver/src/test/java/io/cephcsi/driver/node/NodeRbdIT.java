@@ -639,6 +639,39 @@ class NodeRbdIT {
   }
 
   @Test
+  void aDeviceThatIsLeftForAnotherAccessModeIsReplaced() throws IOException {
+    Volume volume = create(64 * MIB);
+    VolumeCapability use = block(Mode.SINGLE_NODE_READER_ONLY);
+    VolumeCapability writer = block(Mode.SINGLE_NODE_WRITER);
+    VolumeCapability unfit = mounted("ext4", Mode.SINGLE_NODE_READER_ONLY);
+    leaveAttached(volume, writer);
+    assertStatus(Code.FAILED_PRECONDITION, "no file system", () -> node.stage(volume, unfit));
+    assertNothingIsLeft(volume);
+    leaveAttached(volume, writer);
+    node.stage(volume, use);
+    assertRefusesWrites(node.publish(volume, use, "pod"));
+    node.remove(volume);
+    leaveAttached(volume, use);
+    node.stage(volume, writer);
+    Command.Result written = writeTo(node.publish(volume, writer, "pod"));
+    assertThat(written.exitCode()).as(written.said()).isZero();
+    Mounts.unmountAll(place(volume));
+    Files.delete(node.staging(volume).resolve("image-meta.json"));
+    assertStatus(Code.FAILED_PRECONDITION, "still in use", () -> node.stage(volume, use));
+    assertThat(node.staging(volume).resolve("image-meta.json")).doesNotExist();
+    node.stage(volume, writer);
+    node.remove(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  /** As when it was unmounted by others and its file was lost. */
+  private void leaveAttached(Volume volume, VolumeCapability use) throws IOException {
+    node.stage(volume, use);
+    Mounts.unmountAll(place(volume));
+    Files.delete(node.staging(volume).resolve("image-meta.json"));
+  }
+
+  @Test
   void aVolumeIsPublishedAsItIsStaged() {
     Volume volume = create(64 * MIB);
     VolumeCapability raw = block(Mode.SINGLE_NODE_WRITER);
