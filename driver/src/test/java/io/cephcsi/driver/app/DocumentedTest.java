@@ -42,6 +42,11 @@ class DocumentedTest {
               + "(?:[^\"();]*(?:\\(\\))?[^\"();]*)?(?:\"[a-z_]+\",\\s[\\w.]+(?:\\(\\))?,\\s)?"
               + "\"([a-z][A-Za-z]+)\"");
 
+  private static final Pattern SHOWN =
+      Pattern.compile("\\bceph-csi ((?:(?:tracker|bench) )?[a-z]+)\\b(?!=)");
+  private static final Pattern SCRIPT = Pattern.compile("\\b(ci/[a-z-]+)((?:[^`\\n|])*)");
+  private static final Pattern OPTION = Pattern.compile("(?<=[ \\[])--[a-z][a-z-]+");
+
   private static final Pattern METRIC = Pattern.compile("(Counter\\w*|\\w+)\\.builder\\(\\)");
   private static final Pattern NAME = Pattern.compile("\\.name\\(\"(\\w+)\"\\)");
   private static final Pattern CLUSTER_KEY = Pattern.compile("texts?\\(node, ([^)]+)\\)");
@@ -175,6 +180,72 @@ class DocumentedTest {
             .toList();
     assertThat(keys).contains("clusterID", "cephFS.subvolumeGroup");
     assertThat(keys).allMatch(REFERENCE::hasWord);
+  }
+
+  @Test
+  void everyCommandThatIsShownExistsWithItsOptions() {
+    Map<String, CommandSpec> commands = commands();
+    List<String> wrong = new ArrayList<>();
+    int seen = 0;
+    for (Path page : Documents.allPages()) {
+      for (String code : Documents.code(page)) {
+        Matcher shown = SHOWN.matcher(code);
+        if (shown.find()) {
+          seen++;
+          String name = DriverMain.NAME + " " + shown.group(1);
+          Set<String> options = new TreeSet<>(GENERAL);
+          commands.forEach(
+              (command, spec) -> {
+                if (name.equals(command) || name.startsWith(command + " ")) {
+                  options.addAll(spec.optionsMap().keySet());
+                }
+              });
+          boolean known = commands.keySet().stream().anyMatch(command -> command.startsWith(name));
+          if (options.size() == GENERAL.size() && !known) {
+            wrong.add(page + ": " + name);
+          }
+          OPTION
+              .matcher(code.substring(shown.end()))
+              .results()
+              .forEach(
+                  option -> {
+                    if (!options.contains(option.group())) {
+                      wrong.add(page + ": " + name + " " + option.group());
+                    }
+                  });
+        }
+      }
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(seen).isGreaterThan(30); // not vacuous
+  }
+
+  @Test
+  void everyScriptThatIsShownExistsWithItsOptions() throws IOException {
+    List<String> wrong = new ArrayList<>();
+    int seen = 0;
+    for (Path page : Documents.allPages()) {
+      for (String code : Documents.code(page)) {
+        Matcher shown = SCRIPT.matcher(code);
+        if (shown.find()) {
+          seen++;
+          Path script = Path.of("..", shown.group(1));
+          String text = Files.isRegularFile(script) ? Files.readString(script) : "";
+          String own = shown.group(2).split(" -- ", 2)[0]; // what follows is Maven's
+          OPTION
+              .matcher(own)
+              .results()
+              .map(option -> option.group())
+              .filter(option -> !text.contains(option))
+              .forEach(option -> wrong.add(page + ": " + script + " " + option));
+          if (text.isEmpty() && !Files.exists(script)) {
+            wrong.add(page + ": " + script);
+          }
+        }
+      }
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(seen).isGreaterThan(15); // not vacuous
   }
 
   private static List<String> keys(String name) throws ClassNotFoundException {

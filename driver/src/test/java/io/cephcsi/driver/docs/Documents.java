@@ -16,6 +16,9 @@ import java.util.stream.Stream;
 /** Pages of the documentation, as tests look at them; paths are those of the module driver. */
 public final class Documents {
   private static final Path SOURCES = Path.of("src/main/java/io/cephcsi/driver");
+  private static final Pattern SPAN = Pattern.compile("`([^`\\n]+)`");
+  private static final Pattern STATEMENT =
+      Pattern.compile("(?m)^ {4}\\S.*(?:\\n {6,}.*)*$"); // further lines are indented more
   private static final Pattern HEADING = Pattern.compile("(?m)^(#+) (.+)$");
 
   private final String text;
@@ -76,6 +79,29 @@ public final class Documents {
     return Pattern.compile("`(?:[^`\\n]*[ ,])?" + Pattern.quote(word) + "(?:[ ,=:][^`\\n]*)?`")
         .matcher(text)
         .find();
+  }
+
+  /** All pages of the repository. */
+  public static List<Path> allPages() {
+    Path root = Path.of("..");
+    return Stream.of(
+            pages(Path.of("docs")),
+            pages(Path.of("deploy")),
+            pages(root.resolve(".github")),
+            pages(root.resolve("benchmarks")),
+            pages(root.resolve("native-bindings")),
+            List.of(root.resolve("README.md")))
+        .flatMap(List::stream)
+        .toList();
+  }
+
+  /** The code of a page: spans, and statements of indented blocks with their further lines. */
+  public static List<String> code(Path page) {
+    String all = read(page);
+    List<String> code = new ArrayList<>();
+    SPAN.matcher(all).results().forEach(span -> code.add(span.group(1)));
+    STATEMENT.matcher(all).results().forEach(found -> code.add(found.group()));
+    return code;
   }
 
   /** What stands below a heading, up to the next one of its level or above. */

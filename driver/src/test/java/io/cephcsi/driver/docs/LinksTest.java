@@ -15,35 +15,20 @@ import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Relative links and anchors of the documentation lead somewhere. */
 class LinksTest {
-  private static final Path ROOT = Path.of("..");
   private static final Pattern LINK =
       Pattern.compile("\\]\\(([^)\\s]+)\\)|(?:src|href)=\"([^\"]+)\"");
   private static final Pattern HEADING = Pattern.compile("^#+ (.+)$");
   private static final Pattern IN_SOURCE = Pattern.compile("docs/[a-z/-]+\\.md");
 
-  /** All pages of the repository. */
-  private static List<Path> pages() {
-    return Stream.of(
-            Documents.pages(Path.of("docs")),
-            Documents.pages(Path.of("deploy")),
-            Documents.pages(ROOT.resolve(".github")),
-            Documents.pages(ROOT.resolve("benchmarks")),
-            Documents.pages(ROOT.resolve("native-bindings")),
-            List.of(ROOT.resolve("README.md")))
-        .flatMap(List::stream)
-        .toList();
-  }
-
   @Test
   void everyRelativeLinkAndAnchorExists() {
     List<String> broken = new ArrayList<>();
     int seen = 0;
-    for (Path page : pages()) {
+    for (Path page : Documents.allPages()) {
       Matcher matcher = LINK.matcher(withoutCode(Documents.read(page)));
       while (matcher.find()) {
         String link = matcher.group(1) == null ? matcher.group(2) : matcher.group(1);
@@ -62,7 +47,7 @@ class LinksTest {
   @Test
   void everyPageOfTheDocumentationIsLinkedFromAnother() {
     Set<Path> linked = new HashSet<>();
-    for (Path page : pages()) {
+    for (Path page : Documents.allPages()) {
       Matcher matcher = LINK.matcher(withoutCode(Documents.read(page)));
       while (matcher.find()) {
         String link = String.valueOf(matcher.group(1)).split("#", 2)[0];
