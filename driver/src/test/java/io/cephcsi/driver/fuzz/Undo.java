@@ -22,12 +22,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionTimeoutException;
 
 /** Undoes all that was done, as a CO does at the end: at once, or when it is asked again. */
 final class Undo {
-  private static final Duration LONGEST = Duration.ofSeconds(40);
+  private static final Duration LONGEST = Duration.ofSeconds(100); // a call that hangs shows itself
 
   private record Call(String method, Message request) {}
 
@@ -129,6 +130,7 @@ final class Undo {
     groups.forEach(call -> await(driver, call));
     var controller = ControllerGrpc.newBlockingStub(driver.channel());
     controller
+        .withDeadlineAfter(FuzzedDriver.HANG, TimeUnit.SECONDS)
         .listSnapshots(ListSnapshotsRequest.newBuilder().putAllSecrets(secrets).build())
         .getEntriesList()
         .forEach(
@@ -139,6 +141,7 @@ final class Undo {
                         ServiceFuzzIT.DELETE_SNAPSHOT,
                         deleteSnapshot(listed.getSnapshot().getSnapshotId()))));
     controller
+        .withDeadlineAfter(FuzzedDriver.HANG, TimeUnit.SECONDS)
         .listVolumes(ListVolumesRequest.getDefaultInstance())
         .getEntriesList()
         .forEach(
