@@ -556,12 +556,7 @@ class RbdClonesIT {
     CLUSTER.rbd("rm", other + "/" + victim, "--no-progress");
     CLUSTER.rbd("snap", "rm", origin + "@one", "--no-progress");
     CLUSTER.rbd("rm", origin, "--no-progress");
-    for (Snapshot one : taken) { // an image that is being flattened is in use
-      Awaitility.await()
-          .atMost(PoolState.MANAGER_TIME)
-          .ignoreExceptions()
-          .untilAsserted(() -> driver.deleteSnapshot(one.getSnapshotId()));
-    }
+    deleteWhenFlattened(taken);
     deleteSourceAndAwaitNothing();
   }
 
@@ -602,12 +597,17 @@ class RbdClonesIT {
 
     headers.data(forged, own, "rbd_data." + forged);
     CLUSTER.rbd("rm", victim, "--no-progress");
-    for (Snapshot one : taken) { // an image that is being flattened is in use
+    deleteWhenFlattened(taken);
+    deleteSourceAndAwaitNothing();
+  }
+
+  /** An image that is being flattened is in use. */
+  private void deleteWhenFlattened(List<Snapshot> snapshots) {
+    for (Snapshot one : snapshots) {
       Awaitility.await()
           .atMost(PoolState.MANAGER_TIME)
           .ignoreExceptions()
           .untilAsserted(() -> driver.deleteSnapshot(one.getSnapshotId()));
     }
-    deleteSourceAndAwaitNothing();
   }
 }

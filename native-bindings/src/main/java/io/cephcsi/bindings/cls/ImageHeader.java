@@ -96,15 +96,7 @@ public record ImageHeader(
    * @return empty if there is no image of this id, or it is in the trash
    */
   public static Optional<String> name(IoContext io, String imageId) {
-    String key = "id_" + imageId;
-    try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(key));
-      io.operate("rbd_directory", read);
-      return Optional.ofNullable(values.get().get(key))
-          .map(value -> ClassOutput.decode("rbd_directory", value, ClassOutput::string));
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
+    return inDirectory(io, "id_" + imageId);
   }
 
   /**
@@ -114,7 +106,10 @@ public record ImageHeader(
    * @return empty if the directory does not know the name
    */
   public static Optional<String> idInDirectory(IoContext io, String name) {
-    String key = "name_" + name;
+    return inDirectory(io, "name_" + name);
+  }
+
+  private static Optional<String> inDirectory(IoContext io, String key) {
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_directory", read);
