@@ -12,8 +12,9 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Images are opened and closed while others change them, in processes of their own, because librbd
- * aborts at such a close ({@code AsyncOpTracker: m_pending_ops == 0}) if it still has the lock. 20
- * rounds, 1,000 with {@code CEPH_CSI_TEST_CAMPAIGN=full}.
+ * aborts at such a close ({@code AsyncOpTracker: m_pending_ops == 0}) if it still has the lock,
+ * waits for itself, or uses what it has freed. 20 rounds, 1,000 with {@code
+ * CEPH_CSI_TEST_CAMPAIGN=full}.
  */
 class CloseStressIT {
   private static final int ROUNDS =
@@ -31,10 +32,21 @@ class CloseStressIT {
     lives(DetachStress.class);
   }
 
+  @Test
+  void aProcessThatSnapshotsAndClosesOneImageOnManyThreadsEnds()
+      throws IOException, InterruptedException {
+    lives(SnapshotStress.class);
+  }
+
+  @Test
+  void aProcessThatClosesWhatItOpenedJustNowLives() throws IOException, InterruptedException {
+    lives(OpenStress.class);
+  }
+
   private static void lives(Class<?> program) throws IOException, InterruptedException {
     String path = System.getProperty("java.class.path");
     Path log = Files.createTempFile("stress", ".log");
-    Process process =
+    ProcessBuilder builder =
         new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xss4m",
@@ -45,8 +57,9 @@ class CloseStressIT {
                 "admin",
                 Integer.toString(ROUNDS))
             .redirectErrorStream(true)
-            .redirectOutput(log.toFile())
-            .start();
+            .redirectOutput(log.toFile());
+    builder.environment().put("MALLOC_PERTURB_", "137"); // what is freed cannot pass for valid
+    Process process = builder.start();
     try (var in = process.getOutputStream()) {
       in.write(CLUSTER.key("admin").getBytes(StandardCharsets.UTF_8));
     }

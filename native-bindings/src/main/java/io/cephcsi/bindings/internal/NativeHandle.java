@@ -3,6 +3,12 @@ package io.cephcsi.bindings.internal;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Cleaner;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,6 +53,9 @@ public abstract class NativeHandle implements AutoCloseable {
   @SuppressWarnings("unused") // through STATE
   private volatile long state;
 
+  /** How many of the open children are closed for their users, and destroyed in a moment. */
+  private final AtomicInteger lingering = new AtomicInteger();
+
   /**
    * Takes ownership of a native object. A handle made from another is constructed inside a call of
    * the parent ({@link #enter()} to {@link #exit()}), so that the parent's object still lives when
@@ -85,6 +94,15 @@ public abstract class NativeHandle implements AutoCloseable {
    * before the subclass's fields are set.
    */
   protected abstract void destroy(long pointer);
+
+  /**
+   * How long the native object is to live on after {@link #close()}, which does not wait for it: in
+   * nanoseconds, 0 for not at all. Called once, before {@link #destroy}, which runs on another
+   * thread then; what it throws is logged. The handle needs a parent, whose close waits.
+   */
+  protected long nanosToLinger() {
+    return 0;
+  }
 
   /**
    * Begins a call.
@@ -147,7 +165,8 @@ public abstract class NativeHandle implements AutoCloseable {
   }
 
   /**
-   * Closes the handle: waits for running calls, then destroys the native object.
+   * Closes the handle: waits for running calls, then destroys the native object. Waits for objects
+   * made from this one that are closed and not destroyed yet.
    *
    * @throws IllegalStateException while objects made from this one are open
    */
@@ -160,14 +179,29 @@ public abstract class NativeHandle implements AutoCloseable {
         return;
       }
       if (now >= CHILD) {
+        awaitLingering();
+        now = (long) STATE.getVolatile(this);
+      }
+      if (now >= CHILD) {
         throw new IllegalStateException(
             name + " cannot be closed: " + (now >> 32) + " objects made from it are open");
       }
     } while (!STATE.compareAndSet(this, now, now | CLOSED));
-    awaitCalls();
+    await(() -> ((long) STATE.getVolatile(this) & CALLS) == 0);
     if (leakWarning != null) {
       leakWarning.closed = true;
     }
+    long nanos = nanosToLinger();
+    if (nanos > 0 && parent != null) {
+      parent.lingering.incrementAndGet();
+      CompletableFuture.delayedExecutor(nanos, TimeUnit.NANOSECONDS, Lingering.THREAD)
+          .execute(() -> destroyLate(parent));
+    } else {
+      destroyNow();
+    }
+  }
+
+  private void destroyNow() {
     try {
       destroy(pointer);
     } finally {
@@ -177,10 +211,32 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
-  private void awaitCalls() {
+  private void destroyLate(NativeHandle parent) {
+    try {
+      destroyNow();
+    } catch (RuntimeException e) {
+      LOG.warn("closing {} failed: {}", name, e.toString());
+    } finally {
+      parent.lingering.decrementAndGet();
+      synchronized (parent.drained) {
+        parent.drained.notifyAll();
+      }
+    }
+  }
+
+  /** Returns at once if there are children that nobody has closed. */
+  private void awaitLingering() {
+    await(
+        () -> {
+          long children = (long) STATE.getVolatile(this) >> 32;
+          return children <= 0 || children > lingering.get();
+        });
+  }
+
+  private void await(BooleanSupplier done) {
     boolean interrupted = false;
     synchronized (drained) {
-      while (((long) STATE.getVolatile(this) & CALLS) != 0) {
+      while (!done.getAsBoolean()) {
         try {
           drained.wait();
         } catch (InterruptedException e) {
@@ -205,6 +261,17 @@ public abstract class NativeHandle implements AutoCloseable {
 
   private void removeChild() {
     STATE.getAndAdd(this, -CHILD);
+  }
+
+  /** Destroys what lives on after its close. */
+  private static final class Lingering {
+    static final Executor THREAD =
+        Executors.newSingleThreadExecutor(
+            work -> {
+              Thread thread = new Thread(work, "close-later");
+              thread.setDaemon(true);
+              return thread;
+            });
   }
 
   /** Says that a handle was lost; it must not touch the native object, whose parent may be gone. */

@@ -135,17 +135,19 @@ public final class ImageSnapshots {
    * @throws CephException.AlreadyExists if the name is taken
    */
   public void create(String name, SnapshotCreation... flags) {
-    callTracked(
-        "rbd_snap_create2",
-        name,
-        Progress.NONE,
-        (p, arena, id) ->
-            LibRbd.rbd_snap_create2(
-                p,
-                arena.cString(name),
-                SnapshotCreation.mask(flags),
-                ProgressCallback.INSTANCE,
-                id));
+    image.whileOwned(
+        () ->
+            callTracked(
+                "rbd_snap_create2",
+                name,
+                Progress.NONE,
+                (p, arena, id) ->
+                    LibRbd.rbd_snap_create2(
+                        p,
+                        arena.cString(name),
+                        SnapshotCreation.mask(flags),
+                        ProgressCallback.INSTANCE,
+                        id)));
   }
 
   /**

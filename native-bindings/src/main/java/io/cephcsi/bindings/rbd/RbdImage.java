@@ -10,6 +10,8 @@ import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An open image ({@code rbd_image_t}); child of the {@link io.cephcsi.bindings.rados.IoContext}.
@@ -18,14 +20,17 @@ import java.util.Set;
  */
 public final class RbdImage extends ImageProperties {
   private static final String OF_FORMAT_1 = "rb.";
+  private static final long SETTLING_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
   private final RbdPool pool;
-  private final boolean locks;
+  private final boolean writable;
+  private final long openedNanos = System.nanoTime();
+  private @Nullable ReleaseGuard guard;
 
-  private RbdImage(String path, RbdPool pool, boolean locks, long pointer) {
+  private RbdImage(String path, RbdPool pool, boolean writable, long pointer) {
     super(path, pool.io(), pointer);
     this.pool = pool;
-    this.locks = locks;
+    this.writable = writable;
   }
 
   /** The pool that it was opened in. */
@@ -52,16 +57,23 @@ public final class RbdImage extends ImageProperties {
         code = opening.call().open(io, name, out, at);
       }
       check(code, opening.operation(), path);
-      boolean locks = opening.writes() && snapshot.isEmpty();
-      return requireOwnData(new RbdImage(path, pool, locks, arena.getLong(out)));
+      RbdImage image = new RbdImage(path, pool, opening.writes(), arena.getLong(out));
+      return ready(image, opening.writes() && snapshot.isEmpty());
     } finally {
       pool.io().exit();
     }
   }
 
-  /** By what librbd has read of the header, and goes by. */
-  private static RbdImage requireOwnData(RbdImage image) {
+  /**
+   * Checks that its data are its own, by what librbd has read of the header and goes by.
+   *
+   * @param locks whether it may get the exclusive lock
+   */
+  private static RbdImage ready(RbdImage image, boolean locks) {
     try {
+      if (locks) {
+        image.guard = ReleaseGuard.of(image.pool.io().poolId(), image.id());
+      }
       DataObjects data = new DataObjects(image.blockNamePrefix(), image.dataPoolId());
       boolean here = data.poolId() == image.pool.io().poolId();
       if (!here || !data.prefix().startsWith(OF_FORMAT_1)) {
@@ -75,22 +87,55 @@ public final class RbdImage extends ImageProperties {
   }
 
   /**
+   * To close an image that is open for reading takes no request to the cluster, and librbd may be
+   * done with it before the thread that completed the open goes on, which then uses what is freed
+   * ({@code ImageState::complete_action_unlock}; seen to abort the process). Nobody else sees that
+   * such an image stays open a moment longer.
+   */
+  @Override
+  protected long nanosToLinger() {
+    return writable ? 0 : openedNanos + SETTLING_NANOS - System.nanoTime();
+  }
+
+  /**
    * Closes the image in any case. That a blocklisted client cannot say good-bye is no error; any
    * other is thrown, as data that was not flushed may be lost.
    *
    * <p>The exclusive lock, if librbd took it, is given back first: closing with it, librbd aborts
    * the process when another client just then has it carry out a change, such as the removal of a
    * snapshot whose last clone goes ({@code ~AsyncOpTracker}, {@code CloseRequest}). To close costs
-   * no more by that, as the lock is given back either way.
+   * no more by that, as the lock is given back either way. No snapshot is taken by this process
+   * meanwhile, see {@link ReleaseGuard}.
    */
   @Override
   protected void destroy(long pointer) {
-    if (locks) {
-      LibRbd.rbd_lock_release(pointer); // EINVAL if it is not held; what else fails, closing tells
+    if (guard != null) {
+      guard.alone(() -> release(pointer));
+      guard.leave();
     }
     int code = LibRbd.rbd_close(pointer);
     if (code != -Errno.ESHUTDOWN.number()) {
       check(code, "rbd_close", toString());
+    }
+  }
+
+  /**
+   * What fails, closing tells. The header is read before if it changed: a read that began before
+   * the release, and ends after it began, is what librbd waits for in vain.
+   */
+  private static void release(long pointer) {
+    try (NativeArena arena = NativeArena.open()) {
+      LibRbd.rbd_get_features(pointer, arena.cell(0));
+    }
+    LibRbd.rbd_lock_release(pointer); // EINVAL if it is not held
+  }
+
+  /** Runs what takes a snapshot of this image. */
+  void whileOwned(Runnable snapshot) {
+    if (guard == null) {
+      snapshot.run();
+    } else {
+      guard.whileOwned(snapshot);
     }
   }
 

@@ -393,4 +393,63 @@ class NativeHandleTest {
       result.get();
     }
   }
+
+  /** A handle whose object lives on for a while. */
+  private static final class LingeringHandle extends NativeHandle {
+    private final long nanos;
+
+    LingeringHandle(String name, NativeHandle parent, long nanos) {
+      super(name, parent, POINTER, false);
+      this.nanos = nanos;
+    }
+
+    @Override
+    protected long nanosToLinger() {
+      return nanos;
+    }
+
+    @Override
+    protected void destroy(long pointer) {
+      DESTROYED.add(toString());
+      if (toString().startsWith("failing")) {
+        throw new IllegalArgumentException("as it should");
+      }
+    }
+  }
+
+  @Test
+  void whatLingersIsClosedAtOnceAndDestroyedLater() {
+    Handle parent = Handle.root("parent");
+    NativeHandle child = new LingeringHandle("child", parent, 300_000_000);
+    child.close();
+    assertThat(child.isClosed()).isTrue();
+    assertThatThrownBy(child::enter).isInstanceOf(IllegalStateException.class);
+    assertThat(DESTROYED).isEmpty();
+    await().untilAsserted(() -> assertThat(DESTROYED).containsExactly("child"));
+    parent.close();
+    assertThat(DESTROYED).containsExactly("child", "parent");
+  }
+
+  @Test
+  void aParentWaitsForWhatLingers() {
+    Handle parent = Handle.root("parent");
+    new LingeringHandle("child", parent, 300_000_000).close();
+    new LingeringHandle("failing child", parent, 300_000_000).close();
+    parent.close();
+    assertThat(DESTROYED).containsExactlyInAnyOrder("child", "failing child", "parent");
+    assertThat(DESTROYED).last().isEqualTo("parent");
+  }
+
+  @Test
+  void aParentDoesNotWaitForWhatIsOpen() {
+    Handle parent = Handle.root("parent");
+    NativeHandle open = new LingeringHandle("open", parent, 0);
+    new LingeringHandle("child", parent, 3_600_000_000_000L).close();
+    assertThatThrownBy(parent::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("2 objects");
+    assertThat(parent.isClosed()).isFalse();
+    open.close();
+    assertThat(DESTROYED).containsExactly("open");
+  }
 }
