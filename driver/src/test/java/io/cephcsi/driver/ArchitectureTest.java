@@ -41,6 +41,16 @@ class ArchitectureTest {
           Set.of("metrics"),
           Set.of("volume"));
 
+  /** As {@link #LAYERS}, below rbd; a package imports lower layers only. */
+  private static final List<Set<String>> RBD_LAYERS =
+      List.of(
+          Set.of("group", "list", "diff"),
+          Set.of("volume"),
+          Set.of("snapshot"),
+          Set.of("session"),
+          Set.of("background", "parameters"),
+          Set.of("image"));
+
   private static final JavaClasses DRIVER =
       new ClassFileImporter()
           .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -82,6 +92,35 @@ class ArchitectureTest {
 
   private static String packages(String name) {
     return ROOT + "." + name + "..";
+  }
+
+  @Test
+  void thePackagesOfRbdImportLowerLayersOnly() {
+    Set<String> known = RBD_LAYERS.stream().flatMap(Set::stream).collect(Collectors.toSet());
+    Set<String> found =
+        DRIVER.stream()
+            .map(JavaClass::getPackageName)
+            .filter(name -> name.startsWith(ROOT + ".rbd."))
+            .map(name -> name.substring(ROOT.length() + ".rbd.".length()))
+            .collect(Collectors.toSet());
+    assertThat(found).isEqualTo(known);
+    for (int layer = 0; layer < RBD_LAYERS.size(); layer++) {
+      for (String name : RBD_LAYERS.get(layer)) {
+        String[] others =
+            RBD_LAYERS.subList(0, layer + 1).stream()
+                .flatMap(Set::stream)
+                .filter(other -> !other.equals(name))
+                .map(other -> packages("rbd." + other))
+                .toArray(String[]::new);
+        check(
+            noClasses()
+                .that()
+                .resideInAPackage(packages("rbd." + name))
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(others));
+      }
+    }
   }
 
   @Test

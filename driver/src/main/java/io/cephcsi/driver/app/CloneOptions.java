@@ -1,7 +1,7 @@
 package io.cephcsi.driver.app;
 
-import io.cephcsi.driver.rbd.CloneLimits;
-import io.cephcsi.driver.rbd.ImageLabels;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.volume.VolumeException;
 import picocli.CommandLine.Option;
 

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.app;
 
 import io.cephcsi.driver.metrics.MetricsEndpoint;
-import io.cephcsi.driver.rbd.CloneLimits;
-import io.cephcsi.driver.rbd.ImageLabels;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;

@@ -36,16 +36,18 @@ import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.GroupInventory;
-import io.cephcsi.driver.rbd.RbdAttachments;
-import io.cephcsi.driver.rbd.RbdCapacity;
-import io.cephcsi.driver.rbd.RbdGroupSnapshots;
-import io.cephcsi.driver.rbd.RbdGroups;
-import io.cephcsi.driver.rbd.RbdInventory;
-import io.cephcsi.driver.rbd.RbdSettings;
-import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
-import io.cephcsi.driver.rbd.RbdSnapshots;
-import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
+import io.cephcsi.driver.rbd.group.GroupInventory;
+import io.cephcsi.driver.rbd.group.GroupsOfImages;
+import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
+import io.cephcsi.driver.rbd.group.RbdGroups;
+import io.cephcsi.driver.rbd.list.RbdInventory;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.snapshot.RbdSnapshots;
+import io.cephcsi.driver.rbd.volume.RbdAttachments;
+import io.cephcsi.driver.rbd.volume.RbdCapacity;
+import io.cephcsi.driver.rbd.volume.RbdVolumes;
 import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
@@ -170,10 +172,10 @@ public final class DriverProcess implements AutoCloseable {
       List<Capability> abilities) {
     RbdSettings settings =
         new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
-    RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
-    others.push(volumes);
+    RbdSessions sessions = new RbdSessions(clusters, connections, executors, operations, settings);
+    others.push(sessions);
     if (driver.node()) {
-      RbdNodeParts node = RbdNodeParts.of(driver, volumes, operations, executors, metrics);
+      RbdNodeParts node = RbdNodeParts.of(driver, sessions, operations, executors, metrics);
       csi.add(node.csi());
       addons.add(node.reclaim());
       abilities.add(AddonsIdentityService.onlineReclaim());
@@ -181,42 +183,38 @@ public final class DriverProcess implements AutoCloseable {
     if (!driver.controller()) {
       return;
     }
-    RbdSnapshots snapshots = new RbdSnapshots(volumes, clusters, connections, operations, settings);
     csi.add(
         new ControllerService(
-            access(driver).map(access -> rbdAccess(driver, access, volumes)),
-            new RbdBackend(volumes, snapshots, executors),
+            access(driver).map(access -> rbdAccess(driver, access, sessions)),
+            new RbdBackend(
+                new RbdVolumes(sessions, new GroupsOfImages()),
+                new RbdSnapshots(sessions),
+                executors),
             operations,
             executors));
     csi.add(
         new GroupControllerService(
-            new RbdGroupSnapshotBackend(
-                new RbdGroupSnapshots(volumes, clusters, executors, operations, settings)),
-            operations,
-            executors));
-    csi.add(
-        new SnapshotMetadataService(
-            new RbdSnapshotMetadata(clusters, volumes, operations, driver.instanceId()),
-            executors));
+            new RbdGroupSnapshotBackend(new RbdGroupSnapshots(sessions)), operations, executors));
+    csi.add(new SnapshotMetadataService(new RbdSnapshotMetadata(sessions), executors));
     addons.add(
         new RbdReclaimService(
-            volumes,
+            sessions,
             new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
             operations,
             executors));
     abilities.add(AddonsIdentityService.offlineReclaim());
-    addGroups(driver, volumes, operations, addons);
+    addGroups(driver, sessions, operations, addons);
     abilities.addAll(AddonsIdentityService.volumeGroups(config.groupsKeepVolumes()));
   }
 
   private void addGroups(
       DriverConfig.Driver driver,
-      RbdVolumes volumes,
+      RbdSessions sessions,
       OperationRegistry operations,
       List<BindableService> addons) {
     addons.add(
         new RbdVolumeGroupService(
-            new RbdGroups(volumes, clusters, executors, operations, driver.instanceId()),
+            new RbdGroups(sessions),
             new GroupInventory(
                 access(driver), clusters, connections, executors, driver.instanceId()),
             operations,
@@ -224,13 +222,14 @@ public final class DriverProcess implements AutoCloseable {
             config.groupsKeepVolumes()));
   }
 
-  private OwnAccess rbdAccess(DriverConfig.Driver driver, DriverAccess access, RbdVolumes volumes) {
+  private OwnAccess rbdAccess(
+      DriverConfig.Driver driver, DriverAccess access, RbdSessions sessions) {
     NodeRegistry nodes = nodes(driver, access);
     return new OwnAccess(
         access,
-        new RbdInventory(access, executors, volumes, driver.instanceId()),
+        new RbdInventory(access, executors, sessions, driver.instanceId()),
         new RbdCapacity(access),
-        new RbdAttachments(volumes, nodes, driver.instanceId()),
+        new RbdAttachments(sessions, nodes),
         nodes,
         driver.attach());
   }

@@ -21,7 +21,7 @@ import io.cephcsi.driver.node.RbdNode;
 import io.cephcsi.driver.node.SecretFile;
 import io.cephcsi.driver.node.TrimGate;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.session.RbdSessions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -37,7 +37,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
 
   static RbdNodeParts of(
       DriverConfig.Driver driver,
-      RbdVolumes volumes,
+      RbdSessions sessions,
       OperationRegistry operations,
       ClusterExecutors executors,
       DriverMetrics metrics) {
@@ -48,7 +48,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     TrimGate gate = new TrimGate();
     RbdNode node =
         new RbdNode(
-            volumes,
+            sessions,
             new Attachers(
                 List.of(
                     new KrbdAttacher(new CrushLocation(settings.topology())),

@@ -1,16 +1,18 @@
 package io.cephcsi.driver.csi;
 
+import io.cephcsi.bindings.rbd.SnapshotCreation;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.node.NodeOptions;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.rbd.MutableParameters;
-import io.cephcsi.driver.rbd.RbdParameters;
-import io.cephcsi.driver.rbd.RbdSnapshots;
-import io.cephcsi.driver.rbd.RbdVolumes;
-import io.cephcsi.driver.rbd.SnapshotParameters;
-import io.cephcsi.driver.rbd.StaticImage;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
+import io.cephcsi.driver.rbd.session.StaticImage;
+import io.cephcsi.driver.rbd.snapshot.RbdSnapshots;
+import io.cephcsi.driver.rbd.volume.MutableParameters;
+import io.cephcsi.driver.rbd.volume.RbdVolumes;
+import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
@@ -137,7 +139,8 @@ public final class RbdBackend implements ControllerBackend {
 
     @Override
     public CreatedVolume create(String name, Credentials credentials, Operation operation) {
-      CreatedVolume volume = volumes.create(name, parameters, capacity, source, credentials);
+      CreatedVolume volume =
+          volumes.create(new VolumeRequest(name, parameters, capacity, source), credentials);
       if (!mutable.metadata().isEmpty()) {
         volumes.modify(volume.id(), mutable, credentials);
       }

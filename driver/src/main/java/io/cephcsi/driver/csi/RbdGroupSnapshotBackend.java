@@ -2,8 +2,8 @@ package io.cephcsi.driver.csi;
 
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
-import io.cephcsi.driver.rbd.RbdGroupSnapshots;
-import io.cephcsi.driver.rbd.SnapshotParameters;
+import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.volume.GroupSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;

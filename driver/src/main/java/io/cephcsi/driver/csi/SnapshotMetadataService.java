@@ -5,7 +5,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.StreamAnswer;
-import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
+import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
 import io.cephcsi.driver.volume.Extent;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;

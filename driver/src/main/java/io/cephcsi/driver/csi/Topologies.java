@@ -1,7 +1,7 @@
 package io.cephcsi.driver.csi;
 
-import io.cephcsi.driver.rbd.RbdParameters;
-import io.cephcsi.driver.rbd.TopologyPools;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.TopologyPools;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Topology;

@@ -6,7 +6,7 @@ import io.cephcsi.driver.csi.Requests;
 import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
@@ -22,23 +22,23 @@ import java.util.function.Consumer;
 /** CSI-Addons ReclaimSpace for RBD on the controller: decode, lock, call, encode. */
 public final class RbdReclaimService
     extends ReclaimSpaceControllerGrpc.ReclaimSpaceControllerImplBase {
-  private final RbdVolumes volumes;
+  private final RbdSessions sessions;
   private final SpaceReclaimer reclaimer;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
   /**
-   * @param volumes finds the volume
+   * @param sessions of the calls
    * @param reclaimer does the work
    * @param operations locks ids
    * @param executors run what blocks
    */
   public RbdReclaimService(
-      RbdVolumes volumes,
+      RbdSessions sessions,
       SpaceReclaimer reclaimer,
       OperationRegistry operations,
       ClusterExecutors executors) {
-    this.volumes = volumes;
+    this.sessions = sessions;
     this.reclaimer = reclaimer;
     this.operations = operations;
     this.executors = executors;
@@ -64,7 +64,7 @@ public final class RbdReclaimService
                   answer::callerGone,
                   executors.longWork(id.clusterId()),
                   operation ->
-                      volumes.with(
+                      sessions.with(
                           id,
                           credentials,
                           volume -> reclaimer.reclaim(new VolumeTarget(volume), plan, operation)))

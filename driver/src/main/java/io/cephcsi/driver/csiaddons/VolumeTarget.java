@@ -5,7 +5,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.driver.rbd.OpenVolume;
+import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import java.util.List;
 import java.util.Map;

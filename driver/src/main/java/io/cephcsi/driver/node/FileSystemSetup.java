@@ -5,7 +5,7 @@ import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;

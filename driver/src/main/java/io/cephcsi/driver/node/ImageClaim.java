@@ -3,7 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;

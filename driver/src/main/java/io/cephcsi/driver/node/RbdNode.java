@@ -8,9 +8,9 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.OpenImage;
-import io.cephcsi.driver.rbd.RbdVolumes;
-import io.cephcsi.driver.rbd.StaticImage;
+import io.cephcsi.driver.rbd.session.OpenImage;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.session.StaticImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -32,7 +32,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
 
   private static final Logger LOG = LoggerFactory.getLogger(RbdNode.class);
 
-  private final RbdVolumes volumes;
+  private final RbdSessions sessions;
   private final Attachers attachers;
   private final Publications publications;
   private final LivenessProbes probes;
@@ -40,7 +40,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
   private final RbdStaging staging;
 
   /**
-   * @param volumes finds their images
+   * @param sessions of the calls
    * @param attachers make them devices
    * @param publications show them
    * @param probes ask their file systems
@@ -48,13 +48,13 @@ public final class RbdNode implements NodeVolumes, MountOwner {
    * @param operations locks images on this node
    */
   public RbdNode(
-      RbdVolumes volumes,
+      RbdSessions sessions,
       Attachers attachers,
       Publications publications,
       LivenessProbes probes,
       TrimGate gate,
       OperationRegistry operations) {
-    this.volumes = volumes;
+    this.sessions = sessions;
     this.attachers = attachers;
     this.publications = publications;
     this.probes = probes;
@@ -71,7 +71,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     if (request.byHand().isPresent()) {
       StaticImage image = StaticImage.of(request.byHand().get());
       requirePlace(request);
-      volumes.with(
+      sessions.with(
           image,
           request.credentials(),
           open -> {
@@ -82,7 +82,7 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     }
     VolumeId id = parsed(request.volumeId());
     requirePlace(request);
-    volumes.with(id, request.credentials(), volume -> stage(request, volume.image(), operation));
+    sessions.with(id, request.credentials(), volume -> stage(request, volume.image(), operation));
   }
 
   private void requirePlace(StageRequest request) {
@@ -284,10 +284,11 @@ public final class RbdNode implements NodeVolumes, MountOwner {
     if (id.isPresent()) {
       return users
           .of(id.get().clusterId())
-          .map(user -> volumes.with(id.get(), user, volume -> work.apply(volume.image())));
+          .map(user -> sessions.with(id.get(), user, volume -> work.apply(volume.image())));
     }
     return staged(volumeId, mount)
-        .flatMap(image -> users.of(image.clusterId()).map(user -> volumes.with(image, user, work)));
+        .flatMap(
+            image -> users.of(image.clusterId()).map(user -> sessions.with(image, user, work)));
   }
 
   private static Optional<StaticImage> staged(String volumeId, Mount mount) {

@@ -3,7 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;

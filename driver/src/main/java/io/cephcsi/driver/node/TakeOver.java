@@ -2,7 +2,7 @@ package io.cephcsi.driver.node;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
-import io.cephcsi.driver.rbd.OpenImage;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import io.cephcsi.driver.cephfs.CephFsParameters;
 import io.cephcsi.driver.docs.AskedKeys;
 import io.cephcsi.driver.docs.Documents;
-import io.cephcsi.driver.rbd.MutableParameters;
+import io.cephcsi.driver.rbd.volume.MutableParameters;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.IOException;
 import java.lang.reflect.Field;

@@ -16,10 +16,10 @@ import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.RbdGroupSnapshots;
-import io.cephcsi.driver.rbd.RbdSettings;
-import io.cephcsi.driver.rbd.RbdSnapshotMetadata;
-import io.cephcsi.driver.rbd.RbdVolumes;
+import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
+import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
@@ -379,14 +379,14 @@ class GroupSnapshotIT extends ConformanceCase {
     OperationRegistry operations = new OperationRegistry(PATIENCE);
     RbdSettings settings = RbdSettings.of(driver.instanceId());
     try (ConnectionPool connections = new ConnectionPool(PATIENCE, PATIENCE);
-        RbdVolumes volumes = new RbdVolumes(clusters, connections, operations, settings);
-        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1)) {
-      RbdGroupSnapshots snapshots =
-          new RbdGroupSnapshots(volumes, clusters, executors, operations, settings);
+        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
+        RbdSessions sessions =
+            new RbdSessions(clusters, connections, executors, operations, settings)) {
+      RbdGroupSnapshots snapshots = new RbdGroupSnapshots(sessions);
       Credentials user = Storage.RBD.credentials(driver.secrets());
       Set<String> members = Set.copyOf(ids(taken));
       List<Extent> read = new ArrayList<>();
-      new RbdSnapshotMetadata(clusters, volumes, operations, driver.instanceId())
+      new RbdSnapshotMetadata(sessions)
           .allocated(
               snapshot,
               0,

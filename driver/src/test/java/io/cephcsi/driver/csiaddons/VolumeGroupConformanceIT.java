@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.driver.rbd.RbdGroups;
+import io.cephcsi.driver.rbd.group.RbdGroups;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;

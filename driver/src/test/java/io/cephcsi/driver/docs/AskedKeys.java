@@ -3,10 +3,11 @@ package io.cephcsi.driver.docs;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cephcsi.driver.node.NodeOptions;
-import io.cephcsi.driver.rbd.GroupParameters;
-import io.cephcsi.driver.rbd.RbdParameters;
-import io.cephcsi.driver.rbd.SnapshotParameters;
-import io.cephcsi.driver.rbd.TopologyPools;
+import io.cephcsi.driver.rbd.parameters.GroupParameters;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
+import io.cephcsi.driver.rbd.parameters.TopologyPools;
+import io.cephcsi.proto.csi.v1.ListSnapshotsResponse.Entry;
 import java.util.AbstractMap;
 import java.util.Map;
 import java.util.Set;

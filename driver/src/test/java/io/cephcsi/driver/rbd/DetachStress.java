@@ -8,6 +8,8 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -102,7 +104,7 @@ final class DetachStress {
   private void cloneAndRemove(RbdPool pool, String child) {
     try (RbdImage image = pool.open(parent)) {
       changed(() -> image.snapshots().create(child));
-      pool.cloneImage(parent, child, pool, child, CloneWorkshop.cloneOptions(options));
+      pool.cloneImage(parent, child, pool, child, CloneSteps.cloneOptions(options));
       changed(() -> image.snapshots().remove(child)); // stays until the clone goes
     }
     changed(() -> pool.remove(child, Progress.NONE));

@@ -11,6 +11,8 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -88,7 +90,7 @@ final class FlattenStress {
   }
 
   private void round(ExecutorService threads, String child) throws Exception {
-    pool.cloneImage(parent, SNAPSHOT, pool, child, CloneWorkshop.cloneOptions(options));
+    pool.cloneImage(parent, SNAPSHOT, pool, child, CloneSteps.cloneOptions(options));
     String id = ImageId.find(pool, child).orElseThrow();
     flattened = false;
     List<Future<?>> users = new ArrayList<>();

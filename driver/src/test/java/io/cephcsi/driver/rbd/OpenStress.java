@@ -6,6 +6,7 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import java.util.Map;
 import java.util.UUID;
 

@@ -8,6 +8,8 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;

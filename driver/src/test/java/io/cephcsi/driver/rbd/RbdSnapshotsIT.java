@@ -4,6 +4,8 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;

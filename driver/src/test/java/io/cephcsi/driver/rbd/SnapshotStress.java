@@ -7,6 +7,8 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import java.util.Map;
 import java.util.UUID;
 
@@ -46,7 +48,7 @@ final class SnapshotStress {
       } catch (CephException.AlreadyExists e) {
         // The owner of the lock made it and was gone before it could say so.
       }
-      pool.cloneImage(name, child, pool, child, CloneWorkshop.cloneOptions(options));
+      pool.cloneImage(name, child, pool, child, CloneSteps.cloneOptions(options));
       image.snapshots().remove(child); // stays until the clone goes
     }
   }

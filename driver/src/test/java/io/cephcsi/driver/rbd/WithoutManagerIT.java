@@ -3,6 +3,8 @@ package io.cephcsi.driver.rbd;
 import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;

@@ -1,0 +1,96 @@
+package io.cephcsi.driver.rbd.background;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.CephCommand;
+import io.cephcsi.driver.cluster.ClusterWorkers;
+import io.cephcsi.driver.volume.VolumeException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Long work that the manager does: recorded on the cluster, it survives the driver. The manager
+ * does the tasks one by one in the order of their making; one that fails it repeats after 30 s, and
+ * then ever more rarely.
+ *
+ * <p>Commands to the manager have no timeout in librados; they run on threads of their own for each
+ * cluster, and after one that was not answered its manager is left alone for a while.
+ */
+public final class MgrTasks implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);
+  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration SILENCE = Duration.ofMinutes(1);
+
+  private final ClusterWorkers commands = new ClusterWorkers("mgr-command", 4, 100);
+  private final Map<String, Long> silentUntilNanos = new ConcurrentHashMap<>(); // by fsid
+
+  /**
+   * Has an image in the trash removed.
+   *
+   * @return false when the manager cannot
+   */
+  boolean removeFromTrash(IoContext io, String imageId) {
+    return add(io, "rbd task add trash remove", "image_id_spec", imageId);
+  }
+
+  /**
+   * Has an image flattened.
+   *
+   * @return false when the manager cannot
+   */
+  boolean flatten(IoContext io, String image) {
+    return add(io, "rbd task add flatten", "image_spec", image);
+  }
+
+  private boolean add(IoContext io, String prefix, String specKey, String image) {
+    String fsid = io.cluster().fsid();
+    Long silentUntil = silentUntilNanos.get(fsid);
+    if (silentUntil != null && System.nanoTime() - silentUntil < 0) {
+      return false;
+    }
+    try {
+      CephCommand task = command(io, prefix, specKey, image);
+      Future<?> command = commands.of(io).submit(() -> task.toManager(io.cluster()));
+      try {
+        command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+      } finally {
+        command.cancel(false); // one that waits for a thread must not be sent later
+      }
+      return true;
+    } catch (TimeoutException | RejectedExecutionException e) {
+      silentUntilNanos.put(fsid, System.nanoTime() + SILENCE.toNanos());
+      LOG.warn(
+          "the manager of cluster {} does not answer; the driver does its tasks for {}",
+          fsid,
+          SILENCE);
+      return false;
+    } catch (VolumeException e) {
+      LOG.warn("no task of the manager for such an image: {}", e.getMessage());
+      return false;
+    } catch (ExecutionException e) {
+      // Not allowed, or a manager without the module rbd_support.
+      LOG.info("no \"{}\" for image {}: {}", prefix, image, String.valueOf(e.getCause()));
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private static CephCommand command(IoContext io, String prefix, String specKey, String image) {
+    String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
+    return CephCommand.of(prefix, Map.of(specKey, io.pool() + "/" + space + image));
+  }
+
+  @Override
+  public void close() {
+    commands.close();
+  }
+}

@@ -1,0 +1,134 @@
+package io.cephcsi.driver.rbd.background;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterWorkers;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Empties the trash of deleted images in the background.
+ *
+ * <p>The deleting call ends when its image is in the trash and the journal has forgotten it: no
+ * more is lost by a crash than time, as every image that a driver put into the trash, and that no
+ * journal entry claims, is found again when a driver first works with the pool after its start.
+ * Removals on a cluster are decided one after the other, so that of the last two clones of an image
+ * one sees that the other goes.
+ */
+public final class TrashQueue implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(TrashQueue.class);
+  private static final int QUEUE = 10_000;
+  private static final long LAST_MOMENTS_SECONDS = 5;
+  private static final Duration FIRST_DELAY = Duration.ofSeconds(15);
+  private static final Duration LAST_DELAY = Duration.ofHours(1);
+
+  private final ConnectionPool connections;
+  private final TrashRemoval removal;
+  private final Set<String> visited = ConcurrentHashMap.newKeySet();
+  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+  private final ClusterWorkers workers = new ClusterWorkers("trash", 1, QUEUE);
+
+  public TrashQueue(ConnectionPool connections, TrashRemoval removal) {
+    this.connections = connections;
+    this.removal = removal;
+  }
+
+  /** Looks, at the first call for a pool, what a driver that died left in its trash. */
+  public void visit(ClusterConfig cluster, Credentials credentials, IoContext io) {
+    visit(PoolUser.of(cluster, credentials, io));
+  }
+
+  private void visit(PoolUser where) {
+    if (visited.add(where.key())) {
+      submit(where, FIRST_DELAY, removal::sweep);
+    }
+  }
+
+  /** Removes an image from the trash soon. */
+  public void purge(ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
+    PoolUser where = PoolUser.of(cluster, credentials, io);
+    visit(where);
+    submit(where, FIRST_DELAY, (pool, later) -> removal.reap(pool, imageId, later));
+  }
+
+  /** As {@link #purge}, of an image that perhaps no driver put there, and then stays. */
+  public void purgeIfDeleted(
+      ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
+    PoolUser where = PoolUser.of(cluster, credentials, io);
+    visit(where);
+    submit(where, FIRST_DELAY, (pool, later) -> removal.reapIfDeleted(pool, imageId, later));
+  }
+
+  /** Looks again after a delay, and then ever more rarely; the next start goes on. */
+  private void lookLater(PoolUser where, Duration delay, String imageId) {
+    String image = where.key() + "/" + imageId;
+    if (delay.compareTo(LAST_DELAY) > 0 || !waiting.add(image)) {
+      return;
+    }
+    CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, Runnable::run)
+        .execute(
+            () -> {
+              waiting.remove(image);
+              submit(
+                  where,
+                  delay.multipliedBy(2),
+                  (pool, later) -> removal.reapOrWait(pool, imageId, later));
+            });
+  }
+
+  /**
+   * Has work done on a pool.
+   *
+   * @param delay after which an image that stays is looked at again
+   */
+  private void submit(
+      PoolUser where, Duration delay, BiConsumer<IoContext, TrashRemoval.Later> work) {
+    TrashRemoval.Later later =
+        (io, imageId) ->
+            lookLater(PoolUser.of(where.cluster, where.credentials, io), delay, imageId);
+    try {
+      workers
+          .of(where.fsid)
+          .execute(
+              () -> {
+                try (Lease lease = connections.lease(where.cluster, where.credentials)) {
+                  work.accept(lease.rbdPool(where.pool), later);
+                } catch (RuntimeException e) {
+                  LOG.warn("the trash of {} is emptied later: {}", where.pool, e.toString());
+                  visited.remove(where.key()); // the next call looks again
+                }
+              });
+    } catch (RejectedExecutionException e) {
+      LOG.warn("too much in the trash of {} at once; the rest is removed later", where.pool);
+      visited.remove(where.key());
+    }
+  }
+
+  /** Ends what was begun if that does not take long; the rest waits for the next start. */
+  @Override
+  public void close() {
+    workers.close(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** A namespace of a pool of a cluster, and who works there. */
+  private record PoolUser(
+      ClusterConfig cluster, Credentials credentials, String fsid, String pool, String namespace) {
+    static PoolUser of(ClusterConfig cluster, Credentials credentials, IoContext io) {
+      return new PoolUser(cluster, credentials, io.cluster().fsid(), io.pool(), io.namespace());
+    }
+
+    String key() {
+      return fsid + "/" + pool + "/" + namespace;
+    }
+  }
+}

@@ -1,0 +1,310 @@
+package io.cephcsi.driver.rbd.background;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Decides what in the trash can go, and has it removed: only {@link DeletedImages}, and those only
+ * with {@link OwnSnapshots}.
+ *
+ * <p>An image that clones still need stays. When the last of its clones goes to the trash, it is
+ * that clone's turn that takes its ancestors along: librbd removes a snapshot in the trash
+ * namespace with the last clone of it, so the manager, which works in order, can remove the clone,
+ * then its parent, and so on. One that has a CSI snapshot on it stays as well; the deletion of its
+ * last snapshot comes back here. No task is made for an image that cannot go yet: the manager would
+ * try it for ever.
+ */
+public final class TrashRemoval {
+  private static final Logger LOG = LoggerFactory.getLogger(TrashRemoval.class);
+  private static final int MAX_GENERATIONS = 64;
+  private static final int MAX_CLONES = 1000; // that are looked at for one image
+  private static final int MARKS = 64; // after so many images old marks are looked for
+
+  /**
+   * Told of an image that stays now, and can go before long without anybody's coming back to it.
+   */
+  interface Later {
+    void look(IoContext io, String imageId);
+  }
+
+  private final MgrTasks tasks;
+  private final DeletedImages deleted;
+  private final OwnSnapshots ownSnapshots;
+  private final AtomicInteger reaped = new AtomicInteger();
+  private final Cache<String, Boolean> requested =
+      Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
+
+  public TrashRemoval(MgrTasks tasks, String instanceId) {
+    this.tasks = tasks;
+    this.deleted = new DeletedImages(instanceId);
+    this.ownSnapshots = new OwnSnapshots(instanceId);
+  }
+
+  /**
+   * Removes a deleted image, and those of its ancestors that then can go. One that a driver did not
+   * put into the trash stays there.
+   */
+  void reap(IoContext io, String imageId, Later later) {
+    Optional<TrashEntry> entry = DeletedImages.find(io, imageId);
+    if (entry.isPresent()) {
+      if (reaped.incrementAndGet() % MARKS == 0) {
+        DeletedImages.removeOldMarks(io);
+      }
+      reap(io, entry.get(), 0, later);
+    } else if (new RbdPool(io).trashEntry(imageId).isPresent()) {
+      LOG.warn(
+          "image {} stays in the trash of {}: somebody else put it there, or it is deferred; if"
+              + " nobody needs it, remove it by \"rbd trash rm\"",
+          imageId,
+          io.pool());
+    }
+  }
+
+  private void reap(IoContext io, TrashEntry entry, int generation, Later later) {
+    String imageId = entry.id();
+    Set<ImageLink> clones = new HashSet<>();
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.isPresent()) {
+      if (!isRemovable(io, entry, header.get())) {
+        return;
+      }
+      OwnSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
+      if (snapshots.keepTheImage()) {
+        tellWhy(entry, snapshots);
+        return;
+      }
+      OwnSnapshots.remove(io, imageId, snapshots.own());
+      if (!childrenGo(io, imageId, header.get(), 0, clones)) {
+        LOG.debug("image {} stays in the trash: clones need it", imageId);
+        if (isTemporary(entry)) {
+          later.look(io, imageId);
+        }
+        return;
+      }
+    }
+    if (!removeWithClones(io, imageId, header, clones, later) || generation == MAX_GENERATIONS) {
+      return;
+    }
+    header
+        .flatMap(ImageHeader::parent)
+        .ifPresent(
+            parent ->
+                at(
+                    io,
+                    parent,
+                    place -> {
+                      reapIfDeleted(place, parent.imageId(), generation + 1, later);
+                      return null;
+                    }));
+  }
+
+  /**
+   * Whether librbd, which goes by the header, would remove the image's own data, and only those.
+   */
+  private static boolean isRemovable(IoContext io, TrashEntry entry, ImageHeader header) {
+    try {
+      Ancestry.requireOpenable(io, entry.id(), header);
+      return true;
+    } catch (CephException e) {
+      if (e.errno() != Errno.EBADMSG) {
+        throw e;
+      }
+      LOG.warn("image {} stays in the trash of {}: {}", entry.name(), io.pool(), e.getMessage());
+      return false;
+    }
+  }
+
+  private static void tellWhy(TrashEntry entry, OwnSnapshots.Found snapshots) {
+    if (snapshots.foreign().isEmpty()) {
+      LOG.debug("image {} stays in the trash: it has CSI snapshots", entry.id());
+    } else {
+      LOG.warn(
+          "image {} (id {}) stays in the trash: it has snapshots that no driver took: {}",
+          entry.name(),
+          entry.id(),
+          String.join(", ", snapshots.foreign()));
+    }
+  }
+
+  /** As {@link #reap}, of an image that perhaps is no deleted one, and then stays. */
+  void reapIfDeleted(IoContext io, String imageId, Later later) {
+    reapIfDeleted(io, imageId, 0, later);
+  }
+
+  private void reapIfDeleted(IoContext io, String imageId, int generation, Later later) {
+    deleted.findForgotten(io, imageId).ifPresent(entry -> reap(io, entry, generation, later));
+  }
+
+  /** As {@link #reapIfDeleted}; what a call still works on, or failed to forget, may go later. */
+  void reapOrWait(IoContext io, String imageId, Later later) {
+    Optional<TrashEntry> forgotten = deleted.findForgotten(io, imageId);
+    if (forgotten.isPresent()) {
+      reap(io, forgotten.get(), 0, later);
+    } else if (DeletedImages.find(io, imageId).isPresent()) {
+      later.look(io, imageId);
+    }
+  }
+
+  /** Removes what a driver that died left in the trash, and no journal entry claims. */
+  void sweep(IoContext io, Later later) {
+    DeletedImages.removeOldMarks(io);
+    for (TrashEntry entry : deleted.allForgotten(io)) {
+      LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
+      try {
+        reap(io, entry, 0, later);
+      } catch (CephException.TimedOut | CephException.Blocklisted e) {
+        throw e;
+      } catch (CephException e) { // of this image; others can go
+        LOG.warn("image {} stays in the trash: {}", entry.name(), e.getMessage());
+        later.look(io, entry.id());
+      }
+    }
+  }
+
+  /**
+   * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
+   * their removal yet, and a task before theirs would fail and be repeated much later.
+   *
+   * @param clones those that were looked at, of all generations; loses those that are removed
+   * @return whether it is gone, or the manager has the task
+   */
+  private boolean removeWithClones(
+      IoContext io,
+      String imageId,
+      Optional<ImageHeader> header,
+      Set<ImageLink> clones,
+      Later later) {
+    if (requested.getIfPresent(key(io, imageId)) != null) {
+      return true;
+    }
+    for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        if (!clones.remove(child)) {
+          continue;
+        }
+        at(
+            io,
+            child,
+            place -> {
+              DeletedImages.find(place, child.imageId())
+                  .ifPresent(clone -> removeClone(place, clone, clones, later));
+              return null;
+            });
+      }
+    }
+    return remove(io, imageId, later);
+  }
+
+  private void removeClone(IoContext io, TrashEntry clone, Set<ImageLink> clones, Later later) {
+    ImageHeader.read(io, clone.id())
+        .ifPresent(
+            header -> {
+              OwnSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
+              if (!snapshots.keepTheImage() && isRemovable(io, clone, header)) {
+                OwnSnapshots.remove(io, clone.id(), snapshots.own());
+                removeWithClones(io, clone.id(), Optional.of(header), clones, later);
+              }
+            });
+  }
+
+  /** Ids are unique in a namespace only. */
+  private static String key(IoContext io, String imageId) {
+    return String.join(
+        "/", io.cluster().fsid(), Long.toString(io.poolId()), io.namespace(), imageId);
+  }
+
+  private boolean remove(IoContext io, String imageId, Later later) {
+    if (tasks.removeFromTrash(io, imageId)) {
+      requested.put(key(io, imageId), true);
+      return true;
+    }
+    try {
+      new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} is out of the trash already", imageId);
+    } catch (CephException e) {
+      if (e.errno() != Errno.ENOTEMPTY && !(e instanceof CephException.Busy)) {
+        throw e;
+      }
+      LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
+      later.look(io, imageId);
+      return false;
+    }
+    return true;
+  }
+
+  /**
+   * Whether an image stood between a volume and its clone. One of a clone that was given up has a
+   * child for as long as another driver, which is late, makes it; librbd may then take that away
+   * itself.
+   */
+  private static boolean isTemporary(TrashEntry entry) {
+    return DeletedImages.parse(entry.name()).filter(name -> name.group(2) != null).isPresent();
+  }
+
+  /**
+   * Whether all clones of an image are gone, or will be. Each has one parent: lists that name one
+   * twice, or themselves, are not true.
+   *
+   * @param clones gets those that were looked at, of all generations
+   */
+  private boolean childrenGo(
+      IoContext io, String imageId, ImageHeader header, int generation, Set<ImageLink> clones) {
+    for (long snapshot : header.snapshotIds()) {
+      for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
+        if (clones.size() == MAX_CLONES || !clones.add(child)) {
+          LOG.warn("image {} stays in the trash: too many clones, or {} twice", imageId, child);
+          return false;
+        }
+        if (!at(io, child, place -> goes(place, child.imageId(), generation + 1, clones))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /** Whether a clone is gone, or will be. */
+  private boolean goes(IoContext io, String imageId, int generation, Set<ImageLink> clones) {
+    if (generation > MAX_GENERATIONS) {
+      return false;
+    }
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.isEmpty()) {
+      return true;
+    }
+    Optional<TrashEntry> entry = deleted.findForgotten(io, imageId);
+    return entry.isPresent()
+        && isRemovable(io, entry.get(), header.get())
+        && !ownSnapshots.of(io, entry.get(), header.get()).keepTheImage()
+        && childrenGo(io, imageId, header.get(), generation, clones);
+  }
+
+  /** Works where a link points to. */
+  private static <T> T at(IoContext io, ImageLink link, Function<IoContext, T> work) {
+    if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
+      return work.apply(io);
+    }
+    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
+      return work.apply(other);
+    }
+  }
+}

@@ -1,0 +1,240 @@
+package io.cephcsi.driver.rbd.diff;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.ChangedObjects;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ParentImage;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.session.OpenSnapshot;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.volume.Extent;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * Which ranges of RBD snapshots have data, and which changed between two of them. Nothing is
+ * written, and no image is opened for writing. Calls take as long as the taker of the extents does;
+ * they share the locks of the snapshots' ids.
+ *
+ * <p>Of snapshots that stay on their volume's image librbd tells what changed. Those of the usual
+ * kind are images of their own, cloned from snapshots of the volume's image, which are in the trash
+ * namespace where librbd does not find them by name: of these the object maps tell which objects
+ * changed, or where there are no valid ones, all that is allocated is looked at; and what differs
+ * there is what changed.
+ */
+public final class RbdSnapshotMetadata {
+  /** The most extents in one message: they are about 24 bytes each. */
+  public static final int MAX_RESULTS = 20_000;
+
+  private static final int USUAL_RESULTS = 1024;
+  private static final long WINDOW = 4L << 30; // of a diff; bounds what is kept in memory
+
+  private final RbdSessions sessions;
+
+  /**
+   * @param sessions of the calls
+   */
+  public RbdSnapshotMetadata(RbdSessions sessions) {
+    this.sessions = sessions;
+  }
+
+  /**
+   * What has data in a snapshot.
+   *
+   * @param from begin at this offset, in bytes
+   * @param maxResults the most extents in one batch; 0 for a usual number
+   * @throws VolumeException NOT_FOUND if it does not exist; OUT_OF_RANGE if it ends before the
+   *     offset
+   */
+  public void allocated(
+      VolumeId snapshot, long from, int maxResults, Credentials user, Extent.Sink sink) {
+    in(
+        snapshot,
+        user,
+        session -> {
+          try (OperationRegistry.Hold hold =
+                  session.operations().share(snapshot.toString(), "GetMetadataAllocated");
+              RbdImage image = open(find(session, snapshot))) {
+            ExtentBatches batches = batches(image.size(), from, maxResults, sink);
+            walk(image, Optional.empty(), from, batches);
+            batches.finish();
+          }
+          return null;
+        });
+  }
+
+  /**
+   * What changed from one snapshot to a later one of the same volume.
+   *
+   * @param from begin at this offset, in bytes
+   * @param maxResults the most extents in one batch; 0 for a usual number
+   * @throws VolumeException NOT_FOUND if one does not exist; INVALID_ARGUMENT if they are not of
+   *     one volume, or in the wrong order; FAILED_PRECONDITION if that cannot be found out any
+   *     more; OUT_OF_RANGE if the later one ends before the offset
+   */
+  public void delta(
+      VolumeId base,
+      VolumeId target,
+      long from,
+      int maxResults,
+      Credentials user,
+      Extent.Sink sink) {
+    if (!base.clusterId().equals(target.clusterId())) {
+      throw notOfOneVolume(base, target);
+    }
+    in(
+        target,
+        user,
+        session -> {
+          try (OperationRegistry.Hold older =
+                  session.operations().share(base.toString(), "GetMetadataDelta");
+              OperationRegistry.Hold newer =
+                  session.operations().share(target.toString(), "GetMetadataDelta")) {
+            delta(find(session, base), find(session, target), from, maxResults, sink);
+          }
+          return null;
+        });
+  }
+
+  private void delta(
+      OpenSnapshot base, OpenSnapshot target, long from, int maxResults, Extent.Sink sink) {
+    Position older = position(base);
+    Position newer = position(target);
+    if (!older.imageId().equals(newer.imageId())
+        || older.pool().io().poolId() != newer.pool().io().poolId()) {
+      throw notOfOneVolume(base.id(), target.id());
+    }
+    if (older.snapshotId() > newer.snapshotId()) {
+      throw VolumeException.invalid(
+          "base_snapshot_id: snapshot " + base.id() + " is newer than snapshot " + target.id());
+    }
+    try (RbdImage then = open(older);
+        RbdImage now = open(newer)) {
+      ExtentBatches batches = batches(now.size(), from, maxResults, sink);
+      if (older.snapshotId() < newer.snapshotId()) {
+        if (base.staysOnImage()) {
+          walk(now, Optional.of(base.entry().name()), from, batches);
+        } else {
+          new SnapshotComparison(then, now, batches)
+              .compare(
+                  ChangedObjects.between(
+                      newer.pool(), newer.imageId(), older.snapshotId(), newer.snapshotId()),
+                  from);
+        }
+      }
+      batches.finish();
+    }
+  }
+
+  private static VolumeException notOfOneVolume(VolumeId base, VolumeId target) {
+    return VolumeException.invalid(
+        "snapshots " + base + " and " + target + " were not taken of the same volume");
+  }
+
+  private static ExtentBatches batches(long size, long from, int maxResults, Extent.Sink sink) {
+    if (from > size) {
+      throw new VolumeException(
+          Reason.OUT_OF_RANGE,
+          "starting_offset " + from + " is behind the end of the volume, which has " + size);
+    }
+    int max = maxResults == 0 ? USUAL_RESULTS : Math.min(maxResults, MAX_RESULTS);
+    return new ExtentBatches(size, from, max, sink);
+  }
+
+  private static void walk(
+      RbdImage image, Optional<String> since, long from, ExtentBatches batches) {
+    long size = image.size();
+    for (long at = from; at < size; at += WINDOW) {
+      List<Extent> found = new ArrayList<>();
+      image.diff(
+          since,
+          at,
+          Math.min(WINDOW, size - at),
+          since.isEmpty(),
+          false,
+          (offset, length, exists) -> {
+            found.add(new Extent(offset, length));
+            return true;
+          });
+      // Of a striped image the extents come object by object.
+      found.sort(Comparator.comparingLong(Extent::offset));
+      found.forEach(extent -> batches.add(extent.offset(), extent.length()));
+      batches.flush();
+    }
+  }
+
+  private <T> T in(VolumeId id, Credentials user, Function<RbdSession, T> work) {
+    return sessions.in(sessions.clusters().requireOf(id, "snapshot"), user, work);
+  }
+
+  private static OpenSnapshot find(RbdSession session, VolumeId id) {
+    return session.findSnapshot(id).filter(OpenSnapshot::isTaken).orElseThrow(() -> notFound(id));
+  }
+
+  private static VolumeException notFound(VolumeId id) {
+    return VolumeException.notFound("snapshot " + id + " does not exist");
+  }
+
+  private static RbdImage open(OpenSnapshot snapshot) {
+    JournalEntry entry = snapshot.entry();
+    Ancestry.require(snapshot.pool().io(), entry.nativeImage().or(entry::imageId).orElseThrow());
+    try {
+      return snapshot.staysOnImage()
+          ? open(position(snapshot))
+          : snapshot.pool().openByIdReadOnly(entry.imageId().orElseThrow(), entry.name());
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.NOT_FOUND, "snapshot " + snapshot.id() + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static RbdImage open(Position at) {
+    RbdImage image = at.pool().openByIdReadOnly(at.imageId());
+    try {
+      image.snapshots().setActive(at.snapshotId());
+      return image;
+    } catch (CephException e) {
+      image.close();
+      throw e;
+    }
+  }
+
+  /** Where a snapshot is on the image of its volume, which may be deleted and in the trash. */
+  private static Position position(OpenSnapshot snapshot) {
+    JournalEntry entry = snapshot.entry();
+    if (snapshot.staysOnImage()) {
+      return new Position(
+          snapshot.pool(), entry.nativeImage().get(), entry.nativeSnapshot().orElseThrow());
+    }
+    try (RbdImage image = open(snapshot)) {
+      ParentImage parent =
+          image
+              .parent()
+              .orElseThrow(
+                  () ->
+                      new VolumeException(
+                          Reason.FAILED_PRECONDITION,
+                          "snapshot "
+                              + snapshot.id()
+                              + " has been flattened: it shares nothing any more with other"
+                              + " snapshots of its volume; ask for what is allocated"));
+      IoContext io = snapshot.session().lease().rbdPool(parent.poolId());
+      return new Position(new RbdPool(io), parent.imageId(), parent.snapshotId());
+    }
+  }
+
+  /** A snapshot on its volume's image. */
+  private record Position(RbdPool pool, String imageId, long snapshotId) {}
+}

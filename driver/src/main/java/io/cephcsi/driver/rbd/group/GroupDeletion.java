@@ -1,0 +1,143 @@
+package io.cephcsi.driver.rbd.group;
+
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.rbd.GroupSnapshot;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.volume.VolumeDeletion;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Deletes a volume group: first every volume is marked and looked at, then one after the other is
+ * taken out of the group and deleted, then the group goes, the journal's entry last. A retry goes
+ * on where the process died.
+ *
+ * @param group the group
+ */
+record GroupDeletion(OpenGroup group) {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupDeletion.class);
+
+  void carryOut(boolean keepVolumes) {
+    OperationRegistry operations = group.session().operations();
+    List<String> ids = group.entry().members().stream().map(VolumeId::toString).toList();
+    try (OperationRegistry.Hold name =
+            operations.hold(
+                OperationRegistry.groupName(group.entry().journal().requestName()),
+                "DeleteVolumeGroup");
+        OperationRegistry.Hold hold = operations.holdAll(ids, "DeleteVolumeGroup")) {
+      requireNoSnapshots();
+      String groupId = group.groupId().orElse("");
+      List<OpenVolume> ours = ours(groupId);
+      if (keepVolumes && !ours.isEmpty()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume group "
+                + group.id()
+                + " has "
+                + ours.size()
+                + " volumes, and this driver does not delete volumes with their group: take them"
+                + " out first");
+      }
+      deleteAll(ours, groupId);
+      group.remove();
+      group.journal().remove(group.entry().journal());
+    }
+  }
+
+  private void requireNoSnapshots() {
+    List<GroupSnapshot> left = group.group().snapshots();
+    if (!left.isEmpty()) {
+      GroupSnapshotRecovery recovery = new GroupSnapshotRecovery(group.session());
+      left.forEach(one -> recovery.settle(group.pool().io(), one.name()));
+      left = group.group().snapshots();
+    }
+    int count = left.size();
+    if (count > 0) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume group " + group.id() + " has " + count + " snapshots: delete them first");
+    }
+  }
+
+  /**
+   * The members that really are in the group, or whose deletion with it has begun before. What a
+   * half-made group only meant to have stays, and so does what is in another pool.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if a volume of another pool is in the group
+   */
+  private List<OpenVolume> ours(String groupId) {
+    List<OpenVolume> ours = new ArrayList<>();
+    long poolId = group.pool().io().poolId();
+    for (VolumeId id : group.entry().members()) {
+      Optional<OpenVolume> volume = group.session().find(id);
+      Optional<GroupedVolume> grouped = volume.flatMap(GroupedVolume::of);
+      Optional<GroupLink> link = grouped.map(GroupedVolume::header).flatMap(ImageHeader::group);
+      boolean isIn = link.equals(Optional.of(new GroupLink(poolId, groupId)));
+      boolean here = id.location() == poolId;
+      if (isIn && !here) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume " + id + " is in another pool than its group: take it out first");
+      } else if (isIn) {
+        ours.add(volume.orElseThrow());
+      } else if (volume.isPresent()
+          && here
+          && link.isEmpty()
+          && AttachmentJournal.isBeingDeleted(volume.get().entry())) {
+        ours.add(volume.get());
+      } else if (volume.isPresent()) {
+        LOG.info("volume {} stays: it is not in group {}", id, group.entry().name());
+      }
+    }
+    return ours;
+  }
+
+  private void deleteAll(List<OpenVolume> ours, String groupId) {
+    Deque<VolumeDeletion> pending = new ArrayDeque<>();
+    try {
+      for (OpenVolume volume : ours) {
+        VolumeDeletion deletion = new VolumeDeletion(volume, new GroupsOfImages());
+        pending.add(deletion);
+        if (!deletion.begin()) {
+          pending.removeLast().close();
+        }
+      }
+      pending.forEach(deletion -> deletion.requirePossible(groupId));
+      while (!pending.isEmpty()) {
+        try (VolumeDeletion deletion = pending.removeFirst()) {
+          delete(deletion);
+        }
+      }
+    } finally {
+      pending.forEach(VolumeDeletion::callOff);
+      pending.forEach(VolumeDeletion::close);
+    }
+  }
+
+  private void delete(VolumeDeletion deletion) {
+    Optional<GroupMember> image =
+        GroupedVolume.of(deletion.volume())
+            .map(member -> new GroupMember(member.id().location(), member.imageId(), true));
+    image.ifPresent(member -> GroupMembers.detach(group.group(), group.pool(), member.imageId()));
+    try {
+      deletion.carryOut();
+    } catch (VolumeException e) {
+      // Somebody has just opened it: it stays, and so it stays in the group.
+      image.ifPresent(
+          member -> new GroupMembers(group.session()).putBack(group.group(), List.of(member)));
+      throw e;
+    }
+  }
+}

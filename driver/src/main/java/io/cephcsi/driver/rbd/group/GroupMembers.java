@@ -1,0 +1,299 @@
+package io.cephcsi.driver.rbd.group;
+
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageSummary;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdGroup;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.rbd.volume.ImageGroups;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds the volumes of a group, checks that they can be in it, and puts their images into the RBD
+ * group and takes them out.
+ *
+ * @param session of the call
+ */
+record GroupMembers(RbdSession session) {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupMembers.class);
+
+  /** Those of some volumes that there are; two round trips for each, many at once. */
+  List<GroupedVolume> existing(Collection<VolumeId> ids) {
+    return look(ids).stream().flatMap(Optional::stream).toList();
+  }
+
+  private List<Optional<GroupedVolume>> look(Collection<VolumeId> ids) {
+    return session.reads().map(List.copyOf(ids), id -> session.find(id).flatMap(GroupedVolume::of));
+  }
+
+  /** The members that there are, as answers have them. */
+  List<CreatedVolume> describe(Collection<VolumeId> ids) {
+    return existing(ids).stream().map(GroupedVolume::toVolume).toList();
+  }
+
+  /**
+   * All of some volumes.
+   *
+   * @throws VolumeException NOT_FOUND naming one that does not exist
+   */
+  List<GroupedVolume> requireAll(Collection<VolumeId> ids) {
+    List<VolumeId> all = List.copyOf(ids);
+    List<Optional<GroupedVolume>> found = look(all);
+    List<GroupedVolume> present = new ArrayList<>();
+    for (int i = 0; i < all.size(); i++) {
+      VolumeId id = all.get(i);
+      present.add(
+          found
+              .get(i)
+              .orElseThrow(() -> VolumeException.notFound("volume " + id + " does not exist")));
+    }
+    return present;
+  }
+
+  /**
+   * Refuses volumes that cannot be put into a group.
+   *
+   * @param candidates those that are not members yet
+   * @param groupId the id of the RBD group; empty for one that does not exist yet
+   * @throws VolumeException FAILED_PRECONDITION naming the volume and why
+   */
+  void requireGroupable(List<GroupedVolume> candidates, Optional<String> groupId) {
+    session
+        .reads()
+        .map(
+            candidates,
+            candidate -> {
+              requireNotDeleting(candidate.volume());
+              if (groupId.filter(candidate::isIn).isEmpty()) {
+                candidate
+                    .header()
+                    .group()
+                    .ifPresent(
+                        link ->
+                            ImageGroup.of(candidate.volume(), link).requireFree(candidate.id()));
+              }
+              requireWritable(candidate);
+              return true;
+            });
+  }
+
+  private static void requireNotDeleting(OpenVolume volume) {
+    if (AttachmentJournal.isBeingDeleted(volume.entry())) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION, "volume " + volume.id() + " is being deleted");
+    }
+  }
+
+  private static void requireWritable(GroupedVolume candidate) {
+    Set<ImageFeature> features =
+        ImageSummary.read(candidate.volume().pool().io(), candidate.imageId())
+            .map(ImageSummary::features)
+            .orElseThrow(() -> gone(candidate.id()));
+    for (ImageFeature hindrance : List.of(ImageFeature.NON_PRIMARY, ImageFeature.MIGRATING)) {
+      if (features.contains(hindrance)) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + candidate.id()
+                + " cannot be grouped: its image is "
+                + hindrance.cephName());
+      }
+    }
+  }
+
+  private static VolumeException gone(VolumeId id) {
+    return VolumeException.notFound("volume " + id + ": its image is gone");
+  }
+
+  /** Whether an RBD group was made to take a snapshot in it; one round trip. */
+  boolean isForSnapshot(IoContext io, String group) {
+    return new GroupSnapshotRecovery(session)
+        .find(io, group)
+        .filter(found -> found.entry().isOfSnapshots())
+        .isPresent();
+  }
+
+  /**
+   * Puts images into the RBD group, in order, and then looks that no other driver has begun to
+   * delete one of the volumes: who deletes marks the volume first and looks for groups afterwards.
+   *
+   * @param attached gets those that were put in, also when this fails
+   * @throws VolumeException FAILED_PRECONDITION if another driver was faster; NOT_FOUND
+   */
+  void attach(
+      RbdGroup group,
+      String groupId,
+      List<GroupedVolume> candidates,
+      List<GroupedVolume> attached) {
+    Set<String> halfAttached = halfAttached(group, groupId);
+    ImageGroups groups = new GroupsOfImages();
+    for (GroupedVolume candidate : candidates) {
+      if (!candidate.isIn(groupId)) {
+        candidate
+            .header()
+            .group()
+            .ifPresent(link -> groups.takeOut(candidate.volume(), candidate.imageId(), link));
+        attach(group, groupId, candidate);
+        attached.add(candidate);
+      } else if (halfAttached.contains(candidate.imageId())) {
+        addImage(group, candidate);
+      }
+    }
+    session
+        .reads()
+        .map(
+            candidates,
+            candidate -> {
+              requireNotDeleting(
+                  session.find(candidate.id()).orElseThrow(() -> gone(candidate.id())));
+              return true;
+            });
+  }
+
+  /** What a process died over while it put images in; librbd completes it. */
+  private static Set<String> halfAttached(RbdGroup group, String groupId) {
+    return GroupHeader.images(group.pool().io(), groupId).stream()
+        .filter(image -> !image.attached() && image.poolId() == group.pool().io().poolId())
+        .map(GroupMember::imageId)
+        .collect(Collectors.toUnmodifiableSet());
+  }
+
+  private static void addImage(RbdGroup group, GroupedVolume candidate) {
+    group.addImage(candidate.volume().pool(), candidate.volume().imageName());
+  }
+
+  private static void attach(RbdGroup group, String groupId, GroupedVolume candidate) {
+    try {
+      addImage(group, candidate);
+    } catch (CephException.AlreadyExists e) {
+      boolean here =
+          GroupedVolume.of(candidate.volume()).filter(now -> now.isIn(groupId)).isPresent();
+      if (!here) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume " + candidate.id() + " has just been put into another group",
+            e);
+      }
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.NOT_FOUND, "volume " + candidate.id() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Takes images out again that this call put in; what hinders that is only noted. */
+  void takeBack(RbdGroup group, List<GroupedVolume> attached) {
+    for (GroupedVolume candidate : attached) {
+      try {
+        detach(group, candidate.volume().pool(), candidate.imageId());
+      } catch (CephException e) {
+        LOG.warn(
+            "the image of {} stays in group {} until the retry: {}",
+            candidate.id(),
+            group.name(),
+            e.getMessage());
+      }
+    }
+  }
+
+  /**
+   * Takes all images out but those of some volumes, also images that are gone, and puts those in
+   * that another driver took out. The group's list may name any image of any pool: one that is in
+   * another group by its own header stays.
+   *
+   * @param detached gets those that were in the group and were taken out, also when this fails
+   * @return whether any was put in or taken out
+   */
+  boolean settle(
+      RbdGroup group, String groupId, List<GroupedVolume> staying, List<GroupMember> detached) {
+    List<GroupMember> images = GroupHeader.images(group.pool().io(), groupId);
+    long own = group.pool().io().poolId(); // and that of the volumes
+    Set<String> present =
+        images.stream()
+            .filter(image -> image.poolId() == own)
+            .map(GroupMember::imageId)
+            .collect(Collectors.toUnmodifiableSet());
+    boolean changed = false;
+    for (GroupedVolume member : staying) {
+      if (!present.contains(member.imageId())) {
+        attach(group, groupId, member);
+        changed = true;
+      }
+    }
+    Set<String> stay =
+        staying.stream().map(GroupedVolume::imageId).collect(Collectors.toUnmodifiableSet());
+    GroupLink here = new GroupLink(own, groupId);
+    for (GroupMember image : images) {
+      if (image.poolId() == own && stay.contains(image.imageId())) {
+        continue;
+      }
+      Optional<RbdPool> pool = poolOf(group, image);
+      if (pool.isEmpty()) {
+        LOG.warn("{} is listed in group {} and has no pool: it stays", image, group.name());
+        continue;
+      }
+      Optional<GroupLink> in =
+          ImageHeader.read(pool.get().io(), image.imageId()).flatMap(ImageHeader::group);
+      if (in.isPresent() && !in.get().equals(here)) {
+        LOG.warn("{} is listed in group {} and is in another: it stays", image, group.name());
+        continue;
+      }
+      detach(group, pool.get(), image.imageId());
+      if (in.isPresent()) {
+        detached.add(image);
+      }
+      changed = true;
+    }
+    return changed;
+  }
+
+  /** Empty if there is no such pool. */
+  private Optional<RbdPool> poolOf(RbdGroup group, GroupMember image) {
+    try {
+      return Optional.of(
+          image.poolId() == group.pool().io().poolId()
+              ? group.pool()
+              : new RbdPool(session.lease().rbdPool(image.poolId())));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** Puts images back; one that is gone by now is not missed. */
+  void putBack(RbdGroup group, List<GroupMember> detached) {
+    for (GroupMember image : detached) {
+      poolOf(group, image).ifPresent(pool -> putBack(group, pool, image.imageId()));
+    }
+  }
+
+  private static void putBack(RbdGroup group, RbdPool pool, String imageId) {
+    ImageHeader.name(pool.io(), imageId).ifPresent(name -> group.addImage(pool, name));
+  }
+
+  /** Takes one image out, which may be gone. */
+  static void detach(RbdGroup group, RbdPool imagePool, String imageId) {
+    try {
+      group.removeImageById(imagePool, imageId);
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} is out of group {} already", imageId, group.name());
+    }
+  }
+}

@@ -1,0 +1,91 @@
+package io.cephcsi.driver.rbd.group;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.GroupSnapshotRef;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ends the snapshots of groups that a driver died over and whose call was not repeated: their
+ * volumes are in a group, or have parts of a group's snapshot, which hinders their deletion.
+ * Whoever meets such a volume settles it here. What every snapshot has an image of by then may have
+ * been promised and stays; else nothing was, and all of it goes.
+ *
+ * @param session of the call
+ */
+record GroupSnapshotRecovery(RbdSession session) {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupSnapshotRecovery.class);
+
+  /**
+   * The entry that a name on the cluster belongs to: a group bears it, or a group's snapshot; one
+   * round trip.
+   *
+   * @param io the pool of the group
+   * @return empty if it is none of ours
+   */
+  Optional<OpenGroup> find(IoContext io, String name) {
+    return ImageNames.uuidAtEnd(name)
+        .flatMap(session.groupJournal(io)::byUuid)
+        .filter(entry -> entry.name().equals(name))
+        .map(entry -> OpenGroup.of(session, io, io, entry));
+  }
+
+  /** Settles all that an image has a part of. */
+  void settleParts(RbdPool pool, String imageId) {
+    for (GroupSnapshotRef ref : GroupSnapshotRemoval.partsOf(pool, imageId)) {
+      try {
+        IoContext io = session.lease().rbdPool(ref.groupPoolId());
+        settle(io, ref.snapshotName());
+      } catch (CephException.NotFound e) {
+        LOG.debug("the pool of {} is gone", ref);
+      }
+    }
+  }
+
+  /** Settles the one that a snapshot of a group belongs to, if it is ours. */
+  void settle(IoContext io, String snapshot) {
+    find(io, snapshot).filter(group -> group.entry().isOfSnapshots()).ifPresent(this::settle);
+  }
+
+  /**
+   * Takes a group's snapshot off its volumes.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException ABORTED if somebody is at work on it
+   */
+  void settle(OpenGroup begun) {
+    String kind = "recovery of a group snapshot";
+    try (OperationRegistry.Hold name =
+            session
+                .operations()
+                .hold(OperationRegistry.groupName(begun.entry().journal().requestName()), kind);
+        GroupWork work = GroupWork.begin(begun, kind)) {
+      Optional<OpenGroup> current = work.current();
+      if (current.isPresent()) {
+        settle(current.get(), work);
+      }
+    }
+  }
+
+  private void settle(OpenGroup group, GroupWork work) {
+    GroupSnapshotRemoval removal = new GroupSnapshotRemoval(group, work);
+    List<JournalEntry> parts = removal.parts();
+    boolean promised = GroupSnapshotRemoval.maybePromised(parts);
+    LOG.info(
+        "a driver died over group snapshot {}: {}",
+        group.id(),
+        promised ? "clearing up behind it" : "removing it, as it was never answered");
+    if (promised) {
+      removal.cleanUp(parts);
+    } else {
+      removal.all();
+    }
+  }
+}

@@ -1,0 +1,214 @@
+package io.cephcsi.driver.rbd.group;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.GroupSnapshot;
+import io.cephcsi.bindings.rbd.GroupSnapshotRef;
+import io.cephcsi.bindings.rbd.ImageSnapshot;
+import io.cephcsi.bindings.rbd.RbdGroup;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.session.OpenSnapshot;
+import io.cephcsi.driver.rbd.snapshot.SnapshotDeletion;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Removes what belongs to a group's snapshot, or what is left of making one. The caller has the
+ * {@link GroupWork}.
+ *
+ * @param group the entry of the group's snapshot
+ * @param work the right to work on it
+ */
+record GroupSnapshotRemoval(OpenGroup group, GroupWork work) {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupSnapshotRemoval.class);
+  private static final String KIND = "DeleteSnapshot";
+
+  /** The journal's entries of the snapshots that were reserved; one round trip for each. */
+  List<JournalEntry> parts() {
+    List<JournalEntry> parts = new ArrayList<>();
+    for (VolumeId id : group.entry().snapshots()) {
+      journal().byUuid(id.uuid()).ifPresent(parts::add);
+    }
+    return parts;
+  }
+
+  /** The journal of snapshots. */
+  private Journal journal() {
+    return group.session().journal(JournalKind.SNAPSHOT, group.pool().io());
+  }
+
+  /**
+   * Whether somebody may have been told of the snapshots: the ids of images are recorded before the
+   * call is answered, and nobody removes them.
+   *
+   * @param parts those that are left
+   */
+  static boolean maybePromised(List<JournalEntry> parts) {
+    return !parts.isEmpty() && parts.stream().allMatch(part -> part.imageId().isPresent());
+  }
+
+  /**
+   * Removes all of it, the entry last. Should the process die over that, what is left tells a
+   * snapshot that was never promised: parts that have no image go behind those that have one.
+   *
+   * @throws VolumeException ABORTED while one of the snapshots is being read or restored; then
+   *     nothing is removed
+   */
+  void all() {
+    List<JournalEntry> parts = new ArrayList<>(parts());
+    try (OperationRegistry.Hold hold =
+        operations()
+            .holdAll(
+                parts.stream().map(part -> group.idOf(part.uuid()).toString()).toList(), KIND)) {
+      cleanUp(parts);
+      parts.sort(Comparator.comparing(part -> part.imageId().isEmpty()));
+      for (JournalEntry part : parts) {
+        work.require();
+        remove(part);
+      }
+      work.require();
+      group.journal().remove(group.entry().journal());
+    }
+  }
+
+  private OperationRegistry operations() {
+    return group.session().operations();
+  }
+
+  private void remove(JournalEntry part) {
+    try (OperationRegistry.Hold hold =
+        operations().hold(OperationRegistry.snapshotName(part.requestName()), KIND)) {
+      OpenSnapshot snapshot =
+          new OpenSnapshot(group.session(), group.idOf(part.uuid()), group.pool(), part);
+      Optional<String> image = new SnapshotDeletion(snapshot).moveToTrash();
+      journal().remove(part);
+      image.ifPresent(id -> group.session().purge(group.pool().io(), id));
+    }
+  }
+
+  /**
+   * Removes the group's snapshot wherever an attempt took it, and the group that was made for it;
+   * the parts stay for clones.
+   *
+   * @param parts the snapshots
+   */
+  void cleanUp(Collection<JournalEntry> parts) {
+    cleanUpIn(groups(parts.stream().flatMap(part -> part.source().stream()).toList()));
+  }
+
+  /** As {@link #cleanUp}, of a snapshot that can be in these groups only, or in its own. */
+  void cleanUpIn(Collection<RbdGroup> groups) {
+    for (RbdGroup each : groups) {
+      work.require();
+      removeSnapshot(each);
+    }
+    if (group.groupId().isPresent()) {
+      work.require();
+      removeSnapshot(group.group());
+      group.remove();
+    }
+  }
+
+  private void removeSnapshot(RbdGroup from) {
+    if (taken(from).isPresent()) {
+      try {
+        from.removeSnapshot(group.entry().name());
+      } catch (CephException.NotFound e) {
+        LOG.debug("the snapshot of group {} is gone already", from.name());
+      }
+    }
+  }
+
+  /** The group's snapshot in a group, complete or not; one round trip. */
+  Optional<GroupSnapshot> taken(RbdGroup in) {
+    return in.snapshots().stream()
+        .filter(snapshot -> snapshot.name().equals(group.entry().name()))
+        .findFirst();
+  }
+
+  /**
+   * The groups that can have the snapshot: those that the images are in, and those whose snapshots
+   * they still have a part of.
+   *
+   * @param images their names
+   */
+  List<RbdGroup> groups(Collection<String> images) {
+    Set<String> names = new TreeSet<>();
+    IoContext io = group.pool().io();
+    for (String image : images) {
+      Optional<String> id = ImageId.find(group.pool(), image);
+      Optional<ImageHeader> header = id.flatMap(found -> ImageHeader.read(io, found));
+      if (header.isPresent()) {
+        header
+            .get()
+            .group()
+            .filter(link -> link.poolId() == io.poolId())
+            .flatMap(link -> GroupHeader.name(io, link.groupId()))
+            .ifPresent(names::add);
+        if (!header.get().snapshotIds().isEmpty()) {
+          partsOf(group.pool(), id.get()).stream()
+              .filter(ref -> ref.groupPoolId() == io.poolId())
+              .filter(ref -> ref.snapshotName().equals(group.entry().name()))
+              .forEach(ref -> names.add(ref.groupName()));
+        }
+      }
+    }
+    return names.stream().map(group.pool()::group).toList();
+  }
+
+  /**
+   * Which snapshots of groups an image has parts of; those of groups that are gone are left out.
+   */
+  static List<GroupSnapshotRef> partsOf(RbdPool pool, String imageId) {
+    List<GroupSnapshotRef> refs = new ArrayList<>();
+    Ancestry.requireOpenable(pool.io(), imageId);
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+      for (ImageSnapshot snapshot : image.snapshots().list()) {
+        if (snapshot.namespace() == SnapshotNamespace.GROUP) {
+          try {
+            refs.add(image.snapshots().groupSnapshot(snapshot.id()));
+          } catch (CephException.NotFound e) {
+            LOG.debug("the group of snapshot {} of image {} is gone", snapshot.id(), imageId);
+          }
+        }
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} is gone", imageId);
+    }
+    return refs;
+  }
+
+  /** A part that was promised cannot be had any more. */
+  VolumeException lostPart() {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "the group snapshot " + group.id() + " has lost a part: delete it and take another");
+  }
+
+  /** Removes all of what was never promised and cannot be completed; to be thrown. */
+  VolumeException removeUnpromised() {
+    all();
+    return new VolumeException(
+        Reason.ABORTED, "what was left of group snapshot " + group.id() + " is removed; try again");
+  }
+}

@@ -1,0 +1,27 @@
+package io.cephcsi.driver.rbd.image;
+
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+
+/**
+ * Encrypted volumes and snapshots, which ceph-csi makes and this driver cannot: a copy without its
+ * key would be of no use.
+ */
+public final class Encryption {
+  private Encryption() {}
+
+  /**
+   * Requires that what is to be copied is not encrypted.
+   *
+   * @param what for the message, such as {@code volume 0001-...}
+   * @throws VolumeException INVALID_ARGUMENT if it is
+   */
+  public static void requireNone(String what, JournalEntry entry) {
+    if (entry.isEncrypted()) {
+      throw VolumeException.invalid(
+          what
+              + " is encrypted: encrypted volumes cannot be made by this driver; keep another"
+              + " driver for it");
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package io.cephcsi.driver.rbd.image;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.HeaderUpdate;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.Watcher;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** Tells whether somebody uses an image. */
+public final class ImageUse {
+  // While the manager removes a clone it has the parent open, for a moment.
+  private static final long PATIENCE_MILLIS = 3000;
+  private static final long POLL_MILLIS = 100;
+
+  private ImageUse() {}
+
+  /**
+   * Requires that nobody has an image open. Somebody who closes it within three seconds does not
+   * count: deleting a snapshot and then its source would fail on the manager's work otherwise.
+   *
+   * <p>One round trip if nobody has.
+   *
+   * @param imageId the image's id: it may have lost its name
+   * @param whose for the message, such as {@code volume 0001-...}
+   * @throws VolumeException FAILED_PRECONDITION naming who has
+   * @throws CephException.NotFound if the image has no header
+   */
+  public static void requireUnused(RbdPool pool, String imageId, String whose) {
+    if (!HeaderUpdate.isWatched(pool, imageId)) {
+      return;
+    }
+    Ancestry.requireOpenable(pool.io(), imageId);
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+      requireUnused(image, whose);
+    } catch (CephException.NotFound e) {
+      // librbd opens none that even the directory knows no name of
+      if (HeaderUpdate.isWatched(pool, imageId)) {
+        throw new VolumeException(Reason.FAILED_PRECONDITION, whose + " is in use", e);
+      }
+    }
+  }
+
+  private static void requireUnused(RbdImage image, String whose) {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    // Opened read-only, this client is not among those who have it open.
+    List<Watcher> users = image.watchers();
+    while (!users.isEmpty() && System.nanoTime() < end) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS));
+      users = image.watchers();
+    }
+    if (!users.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION, whose + " is in use by " + users.get(0).address());
+    }
+  }
+}

@@ -1,0 +1,69 @@
+package io.cephcsi.driver.rbd.image;
+
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+
+/** Finds the image of an entry that has one recorded. */
+public final class RecordedImage {
+  private RecordedImage() {}
+
+  /**
+   * Finds the image of an entry whose deletion has not begun; one round trip if it is the one that
+   * was recorded. Where that is gone and another image has its name, somebody put that in its place
+   * (as {@code rbd migration} or a mirror does), and it is recorded.
+   *
+   * @return its id; empty if it is gone
+   * @throws VolumeException FAILED_PRECONDITION if it lies in the trash, or has lost its name;
+   *     ABORTED if another image has its name
+   */
+  public static Optional<String> find(RbdPool pool, Journal journal, JournalEntry entry) {
+    Optional<String> named = ImageId.find(pool, entry.name());
+    if (named.equals(entry.imageId())) {
+      return named;
+    }
+    String recorded = entry.imageId().orElseThrow();
+    boolean inTrash = pool.trashEntry(recorded).isPresent();
+    boolean there = inTrash || ImageHeader.read(pool.io(), recorded).isPresent();
+    if (named.isEmpty()) {
+      if (there) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            describe(entry, recorded)
+                + (inTrash ? " is in the trash" : " has lost its name")
+                + ", and nobody deleted it through the driver; restore it, or delete it so");
+      }
+      return Optional.empty();
+    }
+    if (there || ImageHeader.read(pool.io(), named.get()).isEmpty()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          describe(entry, recorded) + " is being replaced by the one with id " + named.get());
+    }
+    Attempt.replaceImageId(journal, entry, named.get());
+    return named;
+  }
+
+  /**
+   * The recorded image of an entry whose name leads to none, if it has only lost the name: it has a
+   * header, is not in the trash, and nobody gave it another name. Three round trips at most.
+   */
+  public static Optional<String> nameless(RbdPool pool, JournalEntry entry) {
+    return entry
+        .imageId()
+        .filter(
+            id -> ImageHeader.name(pool.io(), id).filter(n -> !n.equals(entry.name())).isEmpty())
+        .filter(id -> pool.trashEntry(id).isEmpty())
+        .filter(id -> ImageHeader.read(pool.io(), id).isPresent());
+  }
+
+  private static String describe(JournalEntry entry, String id) {
+    return "the image " + entry.name() + " (id " + id + ") of " + entry.requestName();
+  }
+}

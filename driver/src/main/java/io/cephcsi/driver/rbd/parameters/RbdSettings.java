@@ -1,0 +1,17 @@
+package io.cephcsi.driver.rbd.parameters;
+
+import io.cephcsi.driver.rbd.image.ImageLabels;
+
+/**
+ * How a driver treats its volumes.
+ *
+ * @param instanceId tells several drivers on one pool apart
+ * @param limits on chains of clones
+ * @param labels what is written on images
+ */
+public record RbdSettings(String instanceId, CloneLimits limits, ImageLabels labels) {
+  /** The settings of an instance that configures nothing else. */
+  public static RbdSettings of(String instanceId) {
+    return new RbdSettings(instanceId, CloneLimits.DEFAULT, ImageLabels.NONE);
+  }
+}

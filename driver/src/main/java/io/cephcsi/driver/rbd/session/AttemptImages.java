@@ -1,0 +1,166 @@
+package io.cephcsi.driver.rbd.session;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.NameRemoval;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.image.ImageUse;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The images under the names of one attempt: makes them as clones, and throws away what former
+ * attempts left there, or what this one made and cannot record.
+ *
+ * @param session of the call
+ * @param pool of the images
+ * @param attempt the attempt
+ * @param namePrefix begins the names that the class gives
+ */
+public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, String namePrefix) {
+  private static final Logger LOG = LoggerFactory.getLogger(AttemptImages.class);
+
+  /**
+   * Clones a snapshot. A clone that is there already was left by a process that died over it. How
+   * complete it is cannot be seen from outside: it may lack its parent, or its parent may not know
+   * of it and lose the data under it. So it is thrown away; nobody has been given it.
+   *
+   * @param from the pool of the snapshot
+   */
+  public void makeClone(
+      RbdPool from, String image, String snapshot, String clone, ImageOptions options) {
+    try {
+      from.cloneImage(image, snapshot, pool, clone, options);
+    } catch (CephException.AlreadyExists e) {
+      discard(clone, true);
+      from.cloneImage(image, snapshot, pool, clone, options);
+    }
+  }
+
+  /**
+   * Throws an image away, if there is one of the name. First its id is read, then it is made sure
+   * that the attempt has not been taken over, and then the image of that id goes, whatever has its
+   * name by then: should this process be stopped in between, it destroys nothing when it goes on.
+   *
+   * <p>What another program may have made, and given to somebody, stays if it has no parent: nobody
+   * could make its content anew. Unless it was to be a clone, and nothing was ever written to it:
+   * librbd makes the header of a clone before it gives it its parent.
+   *
+   * @param clone whether it was to be a clone
+   * @throws VolumeException ABORTED if another attempt has taken over; ALREADY_EXISTS if another
+   *     program made the image and it has no parent; FAILED_PRECONDITION if another program made it
+   *     and somebody has it open
+   */
+  public void discard(String name, boolean clone) {
+    Optional<String> id = CloneSteps.leadsTo(pool, name);
+    if (id.isEmpty()) {
+      return;
+    }
+    attempt.requireMine();
+    if (attempt.isTakenFromOthers() && !isThere(name, id.get(), clone)) {
+      NameRemoval.forget(pool, name, id.get());
+      return;
+    }
+    LOG.info("image {} was left half made; it is thrown away", name);
+    toTrash(name, id.get());
+  }
+
+  private void toTrash(String name, String id) {
+    CloneSteps.discard(pool, name, id).ifPresent(gone -> session.purge(pool.io(), gone));
+  }
+
+  /** Whether an image that another program made is there, and can go; else it has no header. */
+  private boolean isThere(String name, String id, boolean clone) {
+    Optional<ImageHeader> header = CloneSteps.awaitHeader(pool, id);
+    if (header.isEmpty()) {
+      return false;
+    }
+    // The image between a volume and its clone is nobody's; it may have been flattened.
+    if (name.equals(attempt.entry().name())
+        && header.get().parent().isEmpty()
+        && !(clone && isBlank(id, header.get()))) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          attempt.entry().requestName()
+              + " exists: another program made its image "
+              + name
+              + ", which has no parent, and did not record it");
+    }
+    try {
+      ImageUse.requireUnused(pool, id, "image " + name);
+      return true;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Whether a snapshot that is named after the entry, on what is cloned, can only have been left by
+   * an attempt. In the entry's own pool the entry proves it. Whoever can write there may have no
+   * right to another pool: there it must be named as the class names, and no entry's own.
+   *
+   * @param from the pool of what is cloned
+   */
+  public boolean mayRemoveSnapshot(RbdPool from) {
+    JournalEntry entry = attempt.entry();
+    return attempt.isIn(from.io())
+        || (entry.name().equals(namePrefix + entry.uuid()) && attempt.isUnknownTo(from.io()));
+  }
+
+  /**
+   * As {@link #mayRemoveSnapshot}.
+   *
+   * @param snapshot what is there, for the message
+   * @throws VolumeException FAILED_PRECONDITION if not
+   */
+  public void requireOwnSnapshot(RbdPool from, String snapshot) {
+    if (!mayRemoveSnapshot(from)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot "
+              + snapshot
+              + " in pool "
+              + from.io().pool()
+              + " is in the way of "
+              + attempt.entry().requestName()
+              + ", and nothing proves that it was left by an attempt at that; it stays");
+    }
+  }
+
+  private boolean isBlank(String id, ImageHeader header) {
+    if (!header.snapshotIds().isEmpty()) {
+      return false;
+    }
+    Ancestry.requireOpenable(pool.io(), id, header);
+    try (RbdImage image = pool.openByIdReadOnly(id)) {
+      return image.diff(
+          Optional.empty(), 0, header.size(), false, true, (offset, length, exists) -> false);
+    } catch (CephException.NotFound e) {
+      return true; // it is being removed
+    }
+  }
+
+  /**
+   * Throws away an image that this attempt made, when it cannot record it.
+   *
+   * @param id its id, as it was made
+   */
+  public void discardOwn(String name, String id) {
+    try {
+      if (!attempt.mayBeKept(id)) {
+        toTrash(name, id);
+      }
+    } catch (CephException e) {
+      LOG.warn("image {} with id {} may be left: {}", name, id, e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package io.cephcsi.driver.rbd.session;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.HeaderMetadata;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The image of a volume, with the connection to work on it, whoever made it.
+ *
+ * @param volumeId the volume's identifier
+ * @param lease the connection, which whoever opened it closes
+ * @param pool the image's pool
+ * @param name the image's name
+ */
+public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name) {
+  /**
+   * Opens the image for reading; this does not make it look in use. Two round trips more than
+   * librbd needs, and one for each ancestor.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
+   */
+  public RbdImage openReadOnly() {
+    Ancestry.requireOpenable(pool.io(), imageId());
+    try {
+      return pool.openReadOnly(name);
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  /**
+   * Opens the image for writing, as {@link #openReadOnly}.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
+   */
+  public RbdImage open() {
+    Ancestry.requireOpenable(pool.io(), imageId());
+    try {
+      return pool.open(name);
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  /**
+   * Looks whether there is an image; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is none
+   */
+  public void require() {
+    imageId();
+  }
+
+  /**
+   * The image's id; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public String imageId() {
+    return ImageId.find(pool, name).orElseThrow(() -> VolumeException.notFound(missing()));
+  }
+
+  /**
+   * Requires that the image shows nothing of others; a round trip, and those of {@link
+   * Ancestry#require(IoContext, String)}.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws CephException EBADMSG if it may show what belongs to others
+   */
+  public void requireAncestry() {
+    Ancestry.require(pool.io(), imageId());
+  }
+
+  /**
+   * Sets and removes metadata of the image past its exclusive lock: who has the image attached
+   * would have to give that away, and need not. What is journaled goes by librbd, so that it gets
+   * to the mirrors. Two round trips, if it is not.
+   *
+   * @param imageId the image's id
+   * @param removed keys that the image has
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public void changeMetadata(String imageId, Map<String, String> set, List<String> removed) {
+    try {
+      if (!HeaderMetadata.isJournaled(pool.io(), imageId)) {
+        HeaderMetadata.change(pool.io(), imageId, set, removed);
+        return;
+      }
+      try (RbdImage image = open()) {
+        set.forEach(image.metadata()::set);
+        removed.forEach(image.metadata()::remove);
+      }
+    } catch (CephException.NotFound e) {
+      throw missing(e);
+    }
+  }
+
+  private VolumeException missing(CephException e) {
+    return new VolumeException(VolumeException.Reason.NOT_FOUND, missing(), e);
+  }
+
+  private String missing() {
+    return "volume " + volumeId + ": its image " + pool.io().pool() + "/" + name + " is gone";
+  }
+}

@@ -1,0 +1,95 @@
+package io.cephcsi.driver.rbd.session;
+
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A volume that the journal knows, as one call works on it.
+ *
+ * @param session of the call
+ * @param id its identifier
+ * @param pool the pool of its image
+ * @param entry what the journal says
+ */
+public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalEntry entry) {
+  /** The connection, which ends with the session. */
+  public Lease lease() {
+    return session.lease();
+  }
+
+  /** The pool where its name is reserved. */
+  public IoContext journalPool() {
+    return session.journalPool(entry.journalPoolId(), pool.io());
+  }
+
+  /** Which nodes have it, in the journal. */
+  public AttachmentJournal attachments() {
+    return new AttachmentJournal(session.settings().instanceId(), pool.io());
+  }
+
+  /** Its image. */
+  public OpenImage image() {
+    return new OpenImage(id.toString(), lease(), pool, entry.name());
+  }
+
+  /** The name of its image. */
+  public String imageName() {
+    return entry.name();
+  }
+
+  /** The id of a volume's image; a round trip for one that another driver left half made. */
+  public String imageId() {
+    return entry
+        .imageId()
+        .or(() -> ImageId.find(pool, entry.name()))
+        .orElseThrow(() -> VolumeException.notFound("volume " + id + " has no image"));
+  }
+
+  /**
+   * Opens the image for reading; this does not make it look in use.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage openReadOnly() {
+    return image().openReadOnly();
+  }
+
+  /**
+   * Opens the image for writing.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public RbdImage open() {
+    return image().open();
+  }
+
+  /** The ids of the nodes that it is published to by the journal, sorted; does not block. */
+  public List<String> nodes() {
+    return AttachmentJournal.nodes(entry);
+  }
+
+  /** Its image in the trash; empty when it is not there. */
+  public Optional<TrashEntry> inTrash() {
+    Optional<String> id = entry.imageId();
+    return id.isPresent() ? pool.trashEntry(id.get()) : pool.inTrash(entry.name());
+  }
+
+  /**
+   * Looks whether there is an image; one round trip.
+   *
+   * @throws VolumeException NOT_FOUND if there is none
+   */
+  public void requireImage() {
+    image().require();
+  }
+}

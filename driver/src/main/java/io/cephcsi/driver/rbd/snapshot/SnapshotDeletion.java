@@ -1,0 +1,103 @@
+package io.cephcsi.driver.rbd.snapshot;
+
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMove;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.image.ImageUse;
+import io.cephcsi.driver.rbd.image.RecordedImage;
+import io.cephcsi.driver.rbd.session.OpenSnapshot;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The deletion of one snapshot, whose name and id are locked.
+ *
+ * @param snapshot the snapshot
+ */
+public record SnapshotDeletion(OpenSnapshot snapshot) {
+  private static final Logger LOG = LoggerFactory.getLogger(SnapshotDeletion.class);
+
+  /** Removes the snapshot, or moves its image to the trash, then removes the journal entry. */
+  void run() {
+    RbdSession session = snapshot.session();
+    IoContext io = snapshot.pool().io();
+    JournalEntry entry = snapshot.entry();
+    Journal journal =
+        session.journal(JournalKind.SNAPSHOT, session.journalPool(entry.journalPoolId(), io), io);
+    if (snapshot.staysOnImage()) {
+      Optional<String> ofVolume = removeNative();
+      journal.remove(entry);
+      ofVolume.ifPresent(image -> session.purgeIfDeleted(io, image));
+    } else {
+      Optional<String> image = moveToTrash();
+      journal.remove(entry);
+      image.ifPresent(id -> session.purge(io, id));
+    }
+  }
+
+  /**
+   * The snapshot is removed before the call ends: nothing else would remember it.
+   *
+   * @return the id of the volume's image, if that is in the trash
+   */
+  private Optional<String> removeNative() {
+    RbdPool pool = snapshot.pool();
+    JournalEntry entry = snapshot.entry();
+    try {
+      NativeSnapshots.remove(pool, entry);
+      if (entry.outOfTrash()) {
+        NativeSnapshots.backToTrash(pool, entry);
+      }
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot "
+              + snapshot.id()
+              + " is protected or its volume is busy ("
+              + e.getMessage()
+              + ")",
+          e);
+    }
+    return entry.nativeImage().filter(image -> pool.trashEntry(image).isPresent());
+  }
+
+  /**
+   * The image goes to the trash with its snapshot, which is removed there in the background: if no
+   * clone needs it, its removal waits for the monitors' next map.
+   *
+   * @return the id of the image, if there is one; the caller removes the journal entry and then has
+   *     it purged
+   */
+  public Optional<String> moveToTrash() {
+    RbdPool pool = snapshot.pool();
+    JournalEntry entry = snapshot.entry();
+    Optional<String> imageId =
+        ImageId.find(pool, entry.name()).or(() -> RecordedImage.nameless(pool, entry));
+    if (imageId.isEmpty()) {
+      return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
+    }
+    try {
+      ImageUse.requireUnused(pool, imageId.get(), "the image of snapshot " + snapshot.id());
+      TrashMove.move(pool, entry.name(), imageId.get());
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "snapshot " + snapshot.id() + ": its image is in use (" + e.getMessage() + ")",
+          e);
+    } catch (CephException.NotFound e) {
+      LOG.debug("image {} was never whole", entry.name());
+      CloneSteps.discard(pool, entry.name());
+    }
+    return imageId;
+  }
+}

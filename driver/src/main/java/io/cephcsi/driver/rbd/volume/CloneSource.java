@@ -1,0 +1,89 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.rbd.image.Encryption;
+import io.cephcsi.driver.rbd.image.FoundImage;
+import io.cephcsi.driver.rbd.session.OpenSnapshot;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import java.util.Optional;
+
+/**
+ * An image that the content of a volume comes from.
+ *
+ * @param pool its pool
+ * @param entry what the journal says of the volume or snapshot
+ * @param imageId its id
+ * @param header of it
+ * @param size how much of it is the content, in bytes
+ */
+record CloneSource(
+    RbdPool pool, JournalEntry entry, String imageId, ImageHeader header, long size) {
+  /**
+   * Finds the image of a source.
+   *
+   * @throws VolumeException NOT_FOUND if the source does not exist; INVALID_ARGUMENT if it is
+   *     encrypted
+   */
+  static CloneSource require(RbdSession session, ContentSource from) {
+    Optional<JournalEntry> entry = entry(session, from);
+    entry.ifPresent(found -> Encryption.requireNone("the source " + from.id(), found));
+    return entry
+        .flatMap(found -> session.pool(from.id()).flatMap(io -> of(new RbdPool(io), found)))
+        .orElseThrow(
+            () ->
+                VolumeException.notFound(
+                    (from instanceof ContentSource.OfSnapshot ? "snapshot " : "volume ")
+                        + from.id()
+                        + " does not exist"));
+  }
+
+  /** What the journal says of a source; one round trip. */
+  static Optional<JournalEntry> entry(RbdSession session, ContentSource from) {
+    return from instanceof ContentSource.OfSnapshot
+        ? session.findSnapshot(from.id()).map(OpenSnapshot::entry)
+        : session.find(from.id()).map(OpenVolume::entry);
+  }
+
+  private static Optional<CloneSource> of(RbdPool pool, JournalEntry entry) {
+    return entry.nativeImage().isPresent()
+        ? ofNative(pool, entry)
+        : FoundImage.of(pool, entry)
+            .map(
+                image ->
+                    new CloneSource(
+                        pool, entry, image.id(), image.header(), image.header().size()));
+  }
+
+  /** A snapshot on its volume's image, which may have another size by now. */
+  private static Optional<CloneSource> ofNative(RbdPool pool, JournalEntry entry) {
+    return NativeSnapshots.find(pool.io(), entry)
+        .flatMap(
+            snapshot -> {
+              String id = entry.nativeImage().orElseThrow();
+              return ImageHeader.read(pool.io(), id)
+                  .map(header -> new CloneSource(pool, entry, id, header, snapshot.size()));
+            });
+  }
+
+  /** Whether it is a snapshot that stays on the image. */
+  boolean isNative() {
+    return entry.nativeImage().isPresent();
+  }
+
+  /** The name of the image. */
+  String image() {
+    return isNative() ? entry.source().orElseThrow() : entry.name();
+  }
+
+  /** Whether the image has its name, and is not in the trash; one round trip. */
+  boolean isLive() {
+    return ImageId.find(pool, image()).equals(Optional.of(imageId));
+  }
+}

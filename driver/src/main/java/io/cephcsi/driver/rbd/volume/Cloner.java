@@ -1,0 +1,193 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.session.AttemptImages;
+import io.cephcsi.driver.rbd.session.CloneBounds;
+import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+
+/**
+ * Makes the image of a volume with content.
+ *
+ * <pre>
+ *   from a snapshot:  csi-snap-S@csi-snap-S ← csi-vol-N
+ *   from a native one: csi-vol-V@csi-snap-S ← csi-vol-N
+ *   from a volume:    csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N
+ * </pre>
+ *
+ * @param making the volume
+ * @param from where its content comes from
+ */
+record Cloner(VolumeMaking making, ContentSource from) {
+  private static final String KIND = "CreateVolume";
+
+  MadeImage make() {
+    requireSameCluster();
+    try (OperationRegistry.Hold hold = operations().share(from.id().toString(), KIND)) {
+      CloneSource source = CloneSource.require(making.session(), from);
+      long expected = size(source.size());
+      making.request().parameters().requireSize(expected);
+      try {
+        if (source.isNative()) {
+          cloneNative(source);
+        } else if (from instanceof ContentSource.OfSnapshot) {
+          cloneSnapshot(source);
+        } else {
+          cloneVolume(source);
+        }
+      } catch (CephException.NotFound e) {
+        throw sourceMissing(source, e);
+      }
+      String imageId = CloneSteps.requireId(making.pool(), making.image());
+      if (from instanceof ContentSource.OfSnapshot) {
+        return grown(imageId, source.size(), expected);
+      }
+      // Somebody may have grown the source before the snapshot was taken.
+      long content =
+          ImageHeader.read(making.pool().io(), imageId)
+              .map(ImageHeader::size)
+              .orElse(source.size());
+      return grown(imageId, content, size(content));
+    }
+  }
+
+  private OperationRegistry operations() {
+    return making.session().operations();
+  }
+
+  private MadeImage grown(String imageId, long content, long size) {
+    if (size > content) {
+      try (RbdImage image = making.pool().openById(imageId)) {
+        image.resize(size, false, Progress.NONE);
+      }
+    }
+    return new MadeImage(imageId, size, false);
+  }
+
+  /**
+   * A source that is there was disturbed: another driver may just have put a native snapshot's
+   * image back into the trash, or have removed this attempt's snapshot in one of its own.
+   */
+  private VolumeException sourceMissing(CloneSource source, CephException.NotFound e) {
+    return source.isNative() || source.isLive()
+        ? new VolumeException(
+            Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
+        : new VolumeException(
+            Reason.NOT_FOUND, "the source " + from.id() + " is gone: " + e.getMessage(), e);
+  }
+
+  private void requireSameCluster() {
+    String cluster = making.request().parameters().clusterId();
+    if (!from.id().clusterId().equals(cluster)) {
+      throw VolumeException.invalid(
+          "volume_content_source: "
+              + from.id()
+              + " is on the cluster \""
+              + from.id().clusterId()
+              + "\", the volume is to be made on \""
+              + cluster
+              + "\"");
+    }
+  }
+
+  /** The content's size, or the larger one that is asked for. */
+  private long size(long content) {
+    CapacityRange capacity = making.request().capacity();
+    if (capacity.limit() > 0 && content > capacity.limit()) {
+      throw new VolumeException(
+          Reason.OUT_OF_RANGE,
+          "the source has " + content + " bytes, more than limit_bytes " + capacity.limit());
+    }
+    return capacity.required() <= content ? content : capacity.sizeToCreate();
+  }
+
+  /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
+  private void cloneNative(CloneSource source) {
+    IoContext io = source.pool().io();
+    CloneBounds bounds = making.session().bounds();
+    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
+    bounds.requireDepth(io, source.image(), source.imageId(), depth);
+    Runnable makeClone = () -> makeClone(source, source.entry().name());
+    String lock = "image " + source.imageId();
+    boolean live;
+    try (OperationRegistry.Hold hold = operations().share(lock, KIND)) {
+      live = source.isLive() && !source.entry().outOfTrash();
+      if (live) {
+        makeClone.run();
+      }
+    }
+    if (!live) {
+      try (OperationRegistry.Hold hold = operations().hold(lock, KIND)) {
+        NativeSnapshots.outOfTrash(source.pool(), source.entry(), makeClone);
+      }
+    }
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(io, source.image(), source.imageId());
+    }
+  }
+
+  private void makeClone(CloneSource source, String snapshot) {
+    making.images().makeClone(source.pool(), source.image(), snapshot, making.image(), options());
+  }
+
+  private ImageOptions options() {
+    return CloneSteps.cloneOptions(making.request().parameters().options());
+  }
+
+  private void cloneSnapshot(CloneSource source) {
+    IoContext io = source.pool().io();
+    CloneBounds bounds = making.session().bounds();
+    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
+    bounds.requireDepth(io, source.image(), depth);
+    makeClone(source, source.image());
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(io, source.image());
+    }
+  }
+
+  private void cloneVolume(CloneSource source) {
+    IoContext io = source.pool().io();
+    CloneBounds bounds = making.session().bounds();
+    int depth = Ancestry.require(io, source.imageId(), source.header()) + 2;
+    bounds.requireDepth(io, source.image(), depth);
+    bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
+    String temporary = making.temporary();
+    AttemptImages images = making.images();
+    try (RbdImage image = source.pool().open(source.image());
+        FreshSnapshot second = FreshSnapshot.prepare(making.pool())) { // as for a CSI snapshot
+      CloneSteps.withSnapshot(
+          image,
+          temporary,
+          () -> images.requireOwnSnapshot(source.pool(), temporary),
+          () ->
+              images.makeClone(
+                  source.pool(), source.image(), temporary, temporary, CloneSteps.INTERMEDIATE));
+      cloneTemporary(second);
+    }
+    if (bounds.isDeep(depth)) {
+      bounds.flatten(making.pool().io(), temporary);
+    }
+  }
+
+  private void cloneTemporary(FreshSnapshot snapshot) {
+    RbdPool pool = making.pool();
+    String temporary = making.temporary();
+    String name = making.image();
+    CloneSteps.takeSnapshot(pool, temporary, CloneSteps.requireId(pool, temporary), name, snapshot);
+    making.images().makeClone(pool, temporary, name, name, options());
+    CloneSteps.removeSnapshot(pool, temporary, name);
+  }
+}

@@ -1,0 +1,53 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.PreparedCreation;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.RbdPool;
+import java.util.Optional;
+
+/**
+ * Makes the image of a volume without content.
+ *
+ * @param making the volume
+ */
+record EmptyImage(VolumeMaking making) {
+  MadeImage make() {
+    long size = making.request().capacity().sizeToCreate();
+    try {
+      return create(size);
+    } catch (CephException.AlreadyExists e) {
+      Optional<MadeImage> others = madeByOthers();
+      if (others.isPresent()) {
+        return others.get();
+      }
+      making.images().discard(making.image(), false);
+      return create(size);
+    }
+  }
+
+  private MadeImage create(long size) {
+    PreparedCreation.Created created = making.empty().orElseThrow().create(making.image(), size);
+    return new MadeImage(created.id(), size, created.certain());
+  }
+
+  /**
+   * An image without a parent that another program made, and did not record: old ones did not. It
+   * may be in use for long.
+   */
+  private Optional<MadeImage> madeByOthers() {
+    if (!making.attempt().isTakenFromOthers()) {
+      return Optional.empty();
+    }
+    RbdPool pool = making.pool();
+    Optional<String> id = ImageId.find(pool, making.image());
+    return id.flatMap(found -> ImageHeader.read(pool.io(), found))
+        .filter(header -> header.parent().isEmpty())
+        .map(
+            header -> {
+              making.requireSize(header.size());
+              return new MadeImage(id.orElseThrow(), header.size(), false);
+            });
+  }
+}

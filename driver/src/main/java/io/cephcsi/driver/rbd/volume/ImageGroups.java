@@ -1,0 +1,19 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.GroupLink;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+
+/** What the deletion of a volume asks of the RBD groups that its image may be in. */
+public interface ImageGroups {
+  /**
+   * Takes the image of a volume out of a group that a process which died left it in.
+   *
+   * @param link the group, as the image's header has it
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION naming the group, if
+   *     somebody put the volume into it; ABORTED while a snapshot is being taken
+   */
+  void takeOut(OpenVolume volume, String imageId, GroupLink link);
+
+  /** Ends the snapshots of groups that an image has a part of, and that a driver died over. */
+  void endSnapshots(OpenVolume volume, String imageId);
+}

@@ -1,0 +1,172 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.image.ImageSizes;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.session.StaticImage;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.OptionalLong;
+import java.util.function.Function;
+import java.util.stream.Stream;
+
+/**
+ * Volumes as RBD images. All calls block on the cluster and may be repeated after a crash at any
+ * point; the caller holds the lock of the name or the id. Safe for several threads.
+ */
+public final class RbdVolumes {
+  private final RbdSessions sessions;
+  private final ImageGroups groups;
+
+  /**
+   * @param sessions of the calls
+   * @param groups takes images out of groups
+   */
+  public RbdVolumes(RbdSessions sessions, ImageGroups groups) {
+    this.sessions = sessions;
+    this.groups = groups;
+  }
+
+  /**
+   * Makes a volume, or gives the one that the name has.
+   *
+   * @throws VolumeException ALREADY_EXISTS if that does not fit the request
+   */
+  public CreatedVolume create(VolumeRequest request, Credentials user) {
+    request.validate();
+    ClusterConfig cluster = sessions.clusters().require(request.parameters().clusterId());
+    return sessions.in(
+        cluster,
+        user,
+        session -> new VolumeCreation(session, inItsPool(session, request), groups).run());
+  }
+
+  /**
+   * Where topology leaves a choice, a name that has an image keeps its pool: the retry of a call
+   * may prefer another one. One round trip, for such a StorageClass only.
+   */
+  private static VolumeRequest inItsPool(RbdSession session, VolumeRequest request) {
+    RbdParameters wanted = request.parameters();
+    if (wanted.alternatives().isEmpty()) {
+      return request;
+    }
+    IoContext io = session.requirePool(wanted.journalPool());
+    OptionalLong pool = session.journal(JournalKind.VOLUME, io).imagePoolOf(request.name());
+    return Stream.concat(Stream.of(wanted), wanted.alternatives().stream())
+        .filter(p -> pool.isPresent() && session.requirePool(p.pool()).poolId() == pool.getAsLong())
+        .findFirst()
+        .map(request::with)
+        .orElse(request);
+  }
+
+  /**
+   * Deletes a volume: its image goes to the trash and is purged from there, then the journal entry
+   * goes. A volume that does not exist is deleted already.
+   */
+  public void delete(VolumeId id, Credentials user) {
+    sessions.in(
+        sessions.clusters().holding(id, "volume"),
+        user,
+        session -> {
+          // A call that died behind the journal left its image in the trash, and its retry nothing
+          // else to go by.
+          session.pool(id).ifPresent(session::visitTrash);
+          session.find(id).ifPresent(this::delete);
+          return null;
+        });
+  }
+
+  private void delete(OpenVolume volume) {
+    try (VolumeDeletion deletion = new VolumeDeletion(volume, groups)) {
+      deletion.run();
+    }
+  }
+
+  /**
+   * Grows a volume; never shrinks it.
+   *
+   * @return the size afterwards, in bytes
+   */
+  public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
+    return sessions.with(
+        id,
+        credentials,
+        volume -> {
+          long current;
+          try (RbdImage image = volume.openReadOnly()) {
+            current = image.size();
+          }
+          if (capacity.limit() > 0 && current > capacity.limit()) {
+            throw new VolumeException(
+                Reason.OUT_OF_RANGE,
+                "volume " + id + " has " + current + " bytes, more than limit_bytes allows");
+          }
+          if (current >= capacity.required()) {
+            return current;
+          }
+          long size = capacity.sizeToCreate();
+          try (RbdImage image = volume.open()) {
+            ImageSizes.require(size, image.layout().objectSize());
+            image.resize(size, false, Progress.NONE);
+          }
+          return size;
+        });
+  }
+
+  /**
+   * Changes what can be changed of a volume.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist
+   */
+  public void modify(VolumeId id, MutableParameters parameters, Credentials credentials) {
+    sessions.with(
+        id,
+        credentials,
+        volume -> {
+          parameters.applyTo(volume.image());
+          return null;
+        });
+  }
+
+  /**
+   * The size of a volume, in bytes.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist
+   */
+  public long size(VolumeId id, Credentials credentials) {
+    return sessions.with(
+        id,
+        credentials,
+        volume -> {
+          try (RbdImage image = volume.openReadOnly()) {
+            return image.size();
+          }
+        });
+  }
+
+  /**
+   * Requires that an image that no driver made exists; one round trip.
+   *
+   * @throws VolumeException as of {@link RbdSessions#with(StaticImage, Credentials, Function)}
+   */
+  public void require(StaticImage image, Credentials credentials) {
+    sessions.with(
+        image,
+        credentials,
+        open -> {
+          open.require();
+          return null;
+        });
+  }
+}

@@ -1,0 +1,73 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+
+/**
+ * Tells whether a volume that exists was made from the source that is asked for.
+ *
+ * @param making the volume
+ */
+record SourceCheck(VolumeMaking making) {
+  /**
+   * Requires that an existing volume was made from the source that is asked for. The journal tells;
+   * of a volume that another driver made its parents tell, unless it has been flattened since.
+   *
+   * @throws VolumeException ALREADY_EXISTS if it was not, or nobody can tell
+   */
+  void requireSame(ImageHeader header) {
+    Optional<ContentSource> wanted = making.request().source();
+    Optional<String> recorded = making.entry().contentSource();
+    boolean same =
+        recorded.isPresent()
+            ? making.request().sourceId().equals(recorded)
+            : wanted.isEmpty()
+                ? header.parent().isEmpty()
+                : header.parent().isPresent() && isFrom(header.parent().get(), wanted.get());
+    if (!same) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume "
+              + making.entry().requestName()
+              + " exists and was not made from "
+              + making.request().sourceId().orElse("nothing"));
+    }
+  }
+
+  private boolean isFrom(ImageLink parent, ContentSource wanted) {
+    if (wanted instanceof ContentSource.OfSnapshot) {
+      return parent.poolId() == wanted.id().location() && isImageOf(parent, wanted);
+    }
+    IoContext io = making.pool().io();
+    if (!ImageId.find(making.pool(), making.temporary()).equals(Optional.of(parent.imageId()))) {
+      return false;
+    }
+    Optional<ImageLink> origin =
+        ImageHeader.read(io, parent.imageId()).flatMap(ImageHeader::parent);
+    // The temporary image is ours to flatten; then it stands for its source.
+    return origin.isEmpty()
+        || (origin.get().poolId() == wanted.id().location() && isImageOf(origin.get(), wanted));
+  }
+
+  /** Whether an image is that of a source, which may be deleted and in the trash by now. */
+  private boolean isImageOf(ImageLink image, ContentSource source) {
+    Optional<JournalEntry> entry = CloneSource.entry(making.session(), source);
+    if (entry.isPresent()) {
+      return entry.get().imageId().equals(Optional.of(image.imageId()));
+    }
+    return new RbdPool(making.session().lease().rbdPool(source.id().location()))
+        .trashEntry(image.imageId())
+        .map(TrashEntry::name)
+        .filter(name -> name.endsWith(source.id().uuid().toString()))
+        .isPresent();
+  }
+}

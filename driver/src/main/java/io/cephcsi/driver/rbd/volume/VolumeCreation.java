@@ -1,0 +1,265 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.PreparedCreation;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.PoolMismatchException;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.rbd.image.RecordedImage;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One CreateVolume, whose name the caller has locked: the pools are looked up, the name is reserved
+ * in the journal, the image is made, or found made, and its id is recorded. That comes last:
+ * without it the image was never given to anybody, and is made anew. What fails is undone.
+ *
+ * @param session of the call
+ * @param request what is asked for
+ * @param groups what image groups have to do with the deletion of the name's last volume
+ */
+record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups groups) {
+  private static final Logger LOG = LoggerFactory.getLogger(VolumeCreation.class);
+
+  /**
+   * Makes the volume unless it is there.
+   *
+   * @throws VolumeException ALREADY_EXISTS if the name's volume does not fit the request
+   */
+  CreatedVolume run() {
+    RbdPool pool = new RbdPool(validate());
+    session.visitTrash(pool.io());
+    try {
+      if (request.source().isPresent()) {
+        return create(pool, Optional.empty());
+      }
+      ImageOptions options = request.parameters().options();
+      try (PreparedCreation empty = PreparedCreation.prepare(pool, options)) {
+        return create(pool, Optional.of(empty));
+      }
+    } catch (CephException e) {
+      throw PoolProblems.explain(session.lease(), request.parameters(), e);
+    }
+  }
+
+  /** Requires that the pools exist. */
+  private IoContext validate() {
+    RbdParameters parameters = request.parameters();
+    IoContext io = session.requirePool(parameters.pool());
+    parameters.options().dataPool().ifPresent(session::requirePool);
+    return io;
+  }
+
+  private CreatedVolume create(RbdPool pool, Optional<PreparedCreation> empty) {
+    VolumeMaking making = reserve(pool, empty);
+    OptionalLong size = findOrMake(making);
+    if (size.isEmpty()) {
+      endDeletion(making);
+      making = reserve(pool, empty);
+      size = findOrMake(making);
+    }
+    return created(
+        making,
+        size.orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.ABORTED, "volume " + request.name() + " is being deleted")));
+  }
+
+  /** Reserves the name, or finds its reservation. */
+  private VolumeMaking reserve(RbdPool pool, Optional<PreparedCreation> empty) {
+    try {
+      return begin(pool, empty);
+    } catch (PoolMismatchException e) {
+      giveUpElsewhere(e);
+    }
+    try {
+      return begin(pool, empty);
+    } catch (PoolMismatchException e) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
+    }
+  }
+
+  private VolumeMaking begin(RbdPool pool, Optional<PreparedCreation> empty) {
+    RbdParameters parameters = request.parameters();
+    Map<String, String> attributes = new LinkedHashMap<>();
+    parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
+    request.sourceId().ifPresent(from -> attributes.put(JournalEntry.CONTENT_SOURCE, from));
+    ImageNames names = new ImageNames(pool, parameters.namePrefix());
+    Attempt attempt = journal(pool).begin(request.name(), names, attributes);
+    return new VolumeMaking(session, request, pool, attempt, empty);
+  }
+
+  private Journal journal(RbdPool pool) {
+    IoContext journalPool = session.requirePool(request.parameters().journalPool());
+    return session.journal(JournalKind.VOLUME, journalPool, pool.io());
+  }
+
+  /**
+   * Gives up what was begun in another pool, where topology no longer lets the volume be. What the
+   * name's key says proves nothing there, as who may write to the journal's pool need have no right
+   * to the other: no entry is made, and without one only the key goes.
+   *
+   * @throws VolumeException ALREADY_EXISTS if a volume was made there
+   */
+  private void giveUpElsewhere(PoolMismatchException mismatch) {
+    RbdPool pool;
+    Optional<Attempt> attempt;
+    try {
+      pool = new RbdPool(session.lease().rbdPool(mismatch.poolId()));
+      attempt = journal(pool).resume(request.name());
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), e);
+    }
+    if (attempt.isEmpty()) {
+      return; // a process died between the name and its entry
+    }
+    VolumeMaking making = new VolumeMaking(session, request, pool, attempt.get(), Optional.empty());
+    if (making.entry().isMade()) {
+      throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), mismatch);
+    }
+    if (AttachmentJournal.isBeingDeleted(making.entry())) {
+      endDeletion(making); // that of an attempt which was given up before
+    } else {
+      making.abandon();
+    }
+  }
+
+  /**
+   * Makes the image unless it is there. An empty one costs the image, and one write to record its
+   * id.
+   *
+   * @return the size of the image; empty if the entry is that of a volume whose deletion has begun,
+   *     or whose image is gone: it is to be deleted, and the name to be reserved anew
+   */
+  private OptionalLong findOrMake(VolumeMaking making) {
+    if (AttachmentJournal.isBeingDeleted(making.entry())) {
+      return OptionalLong.empty();
+    }
+    if (making.entry().imageId().isPresent()) {
+      return find(making);
+    }
+    try {
+      MadeImage made = make(making);
+      record(making, made);
+      return OptionalLong.of(made.size());
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // it may have been made all the same: the retry finds out
+    } catch (CephException | VolumeException e) {
+      undo(making, e);
+      throw e instanceof CephException.AlreadyExists ? disturbed(e) : e;
+    }
+  }
+
+  private static OptionalLong find(VolumeMaking making) {
+    return RecordedImage.find(making.pool(), making.attempt().journal(), making.entry())
+        .flatMap(id -> ImageHeader.read(making.pool().io(), id))
+        .map(
+            header -> {
+              making.requireSize(header.size());
+              new SourceCheck(making).requireSame(header);
+              return OptionalLong.of(header.size());
+            })
+        .orElseGet(OptionalLong::empty);
+  }
+
+  private static MadeImage make(VolumeMaking making) {
+    making.recordSource();
+    return making
+        .request()
+        .source()
+        .map(from -> new Cloner(making, from).make())
+        .orElseGet(() -> new EmptyImage(making).make());
+  }
+
+  private void record(VolumeMaking making, MadeImage made) {
+    try {
+      session.settings().labels().write(making.pool(), made.id(), request.parameters().labels());
+      making.attempt().completeImage(made.id());
+    } catch (CephException.NotFound | VolumeException e) {
+      if (made.own()) {
+        making.images().discardOwn(making.image(), made.id());
+      }
+      throw e;
+    }
+  }
+
+  /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
+  private void undo(VolumeMaking making, RuntimeException because) {
+    try {
+      if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
+        making.removeTemporary(request.sourceId()); // what has the name is not this call's
+      } else {
+        making.abandon();
+      }
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.ABORTED) {
+        throw e;
+      }
+      note(e);
+    } catch (RuntimeException e) {
+      note(e);
+    }
+  }
+
+  private void note(RuntimeException e) {
+    LOG.warn("the reservation of {} stays until the retry: {}", request.name(), e.toString());
+  }
+
+  /** What was thrown away came back: somebody works on it who does not know that he is late. */
+  private VolumeException disturbed(RuntimeException e) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "volume "
+            + request.name()
+            + " is being made by another driver, too; try again ("
+            + e.getMessage()
+            + ")",
+        e);
+  }
+
+  /**
+   * Ends a deletion that a driver died over, or that another driver is at, so that the name gets a
+   * new volume: the CO still has the old one's identifier, and deletes that.
+   */
+  private void endDeletion(VolumeMaking making) {
+    OpenVolume volume = making.volume();
+    try (VolumeDeletion deletion = VolumeDeletion.withNameLocked(volume, groups)) {
+      deletion.run();
+    } catch (VolumeException e) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the deletion of volume "
+              + volume.id()
+              + ", which had this name, has not ended: "
+              + e.getMessage(),
+          e);
+    }
+  }
+
+  private CreatedVolume created(VolumeMaking making, long size) {
+    RbdParameters parameters = request.parameters();
+    Map<String, String> context = new LinkedHashMap<>(parameters.context());
+    context.put("imageName", making.image());
+    context.put("journalPool", parameters.journalPool());
+    return new CreatedVolume(making.volume().id(), size, context, parameters.topology());
+  }
+}

@@ -1,0 +1,146 @@
+package io.cephcsi.driver.rbd.volume;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The deletion of one volume: first marked, so that no driver gives the volume to a node or puts it
+ * into a group, then carried out, or called off. Holds the lock of the volume's name until it is
+ * closed. Used by one thread.
+ */
+public final class VolumeDeletion implements AutoCloseable {
+  private final OpenVolume volume;
+  private final ImageGroups groups;
+  private final OperationRegistry.Hold name;
+  private final AttachmentJournal attachments;
+  private Optional<String> mark = Optional.empty();
+
+  /**
+   * Locks the volume's name; the caller has locked its id.
+   *
+   * @throws VolumeException ABORTED if somebody else has the name
+   */
+  public VolumeDeletion(OpenVolume volume, ImageGroups groups) {
+    this(
+        volume,
+        groups,
+        volume
+            .session()
+            .operations()
+            .hold(OperationRegistry.volumeName(volume.entry().requestName()), "DeleteVolume"));
+  }
+
+  private VolumeDeletion(OpenVolume volume, ImageGroups groups, OperationRegistry.Hold name) {
+    this.volume = volume;
+    this.groups = groups;
+    this.attachments = volume.attachments();
+    this.name = name;
+  }
+
+  /** Of a volume whose name the caller has locked. */
+  static VolumeDeletion withNameLocked(OpenVolume volume, ImageGroups groups) {
+    return new VolumeDeletion(volume, groups, () -> {});
+  }
+
+  public OpenVolume volume() {
+    return volume;
+  }
+
+  /**
+   * Deletes the volume, unless another driver has just done so.
+   *
+   * @throws VolumeException as of {@link #begin} and {@link #carryOut}
+   */
+  void run() {
+    if (begin()) {
+      carryOut();
+    }
+  }
+
+  /**
+   * Marks the volume.
+   *
+   * @return false if another driver has just deleted it
+   * @throws VolumeException FAILED_PRECONDITION if it is published, or in a group by its entry;
+   *     ABORTED if another driver has just called off a deletion that its entry tells of
+   */
+  public boolean begin() {
+    JournalEntry entry = volume.entry();
+    requireInNoGroup(volume.id(), entry);
+    try {
+      mark = Optional.of(attachments.beginDeletion(volume.id(), entry));
+      return true;
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.NOT_FOUND) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /**
+   * Requires that a volume is in no group by its entry.
+   *
+   * @throws VolumeException FAILED_PRECONDITION naming the group
+   */
+  private static void requireInNoGroup(VolumeId id, JournalEntry entry) {
+    entry
+        .groupId()
+        .ifPresent(
+            group -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION, "volume " + id + " is a member of group " + group);
+            });
+  }
+
+  /**
+   * Looks whether it can be carried out.
+   *
+   * @param groupId the RBD group that is deleted with it
+   * @throws VolumeException FAILED_PRECONDITION if not
+   */
+  public void requirePossible(String groupId) {
+    new MoveToTrash(volume, groups).requirePossible(groupId);
+  }
+
+  /**
+   * Moves the images to the trash, then removes the journal entry, then has the trash emptied.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then
+   */
+  public void carryOut() {
+    List<String> images;
+    try {
+      images = new MoveToTrash(volume, groups).run();
+    } catch (VolumeException e) {
+      callOff();
+      throw e;
+    }
+    IoContext io = volume.pool().io();
+    RbdSession session = volume.session();
+    session.journal(JournalKind.VOLUME, volume.journalPool(), io).remove(volume.entry());
+    mark = Optional.empty();
+    images.forEach(image -> session.purge(io, image));
+  }
+
+  /** Takes the mark back, if there is one. */
+  public void callOff() {
+    mark.ifPresent(made -> attachments.endDeletion(volume.id(), made));
+    mark = Optional.empty();
+  }
+
+  @Override
+  public void close() {
+    name.close();
+  }
+}
