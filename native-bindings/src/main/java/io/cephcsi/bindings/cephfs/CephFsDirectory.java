@@ -3,7 +3,6 @@ package io.cephcsi.bindings.cephfs;
 import static io.cephcsi.bindings.error.ReturnCode.check;
 
 import io.cephcsi.bindings.internal.LibCephFs;
-import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import java.util.List;
@@ -38,17 +37,13 @@ public final class CephFsDirectory extends NativeHandle {
    * .snap}, libcephfs would ask the MDS for the attributes of both.
    */
   public void skipDots() {
-    long pointer = mount.enter();
-    try {
-      long directory = enter();
-      try {
-        LibCephFs.ceph_seekdir(pointer, directory, DOTS);
-      } finally {
-        exit();
-      }
-    } finally {
-      mount.exit();
-    }
+    mount.use(
+        (pointer, none) ->
+            use(
+                (directory, arena) -> {
+                  LibCephFs.ceph_seekdir(pointer, directory, DOTS);
+                  return this;
+                }));
   }
 
   /**
@@ -59,22 +54,15 @@ public final class CephFsDirectory extends NativeHandle {
    */
   public List<String> nextNames(int bytes) {
     int offered = Math.min(Math.max(bytes, LONGEST_NAME), MOST_BYTES);
-    long pointer = mount.enter();
-    try {
-      return read(pointer, offered);
-    } finally {
-      mount.exit();
-    }
+    return mount.use((pointer, none) -> read(pointer, offered));
   }
 
   private List<String> read(long mountPointer, int bytes) {
-    long directory = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long buffer = arena.allocate(bytes);
-      int code = LibCephFs.ceph_getdnames(mountPointer, directory, buffer, bytes);
-      return NativeMemory.cStrings(buffer, check(code, "ceph_getdnames", path));
-    } finally {
-      exit();
-    }
+    return use(
+        (directory, arena) -> {
+          long buffer = arena.allocate(bytes);
+          int code = LibCephFs.ceph_getdnames(mountPointer, directory, buffer, bytes);
+          return NativeMemory.cStrings(buffer, check(code, "ceph_getdnames", path));
+        });
   }
 }

@@ -25,17 +25,15 @@ public final class CephFsFile extends NativeHandle {
   }
 
   static CephFsFile open(CephFsMount mount, String path, int flags, int mode) {
-    long pointer = mount.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      int descriptor =
-          check(
-              LibCephFs.ceph_open(pointer, arena.cString(path), flags, mode),
-              "ceph_open",
-              mount.describe(path));
-      return new CephFsFile(mount, mount.describe(path), descriptor + DESCRIPTOR_BASE);
-    } finally {
-      mount.exit();
-    }
+    return mount.use(
+        (pointer, arena) -> {
+          int descriptor =
+              check(
+                  LibCephFs.ceph_open(pointer, arena.cString(path), flags, mode),
+                  "ceph_open",
+                  mount.describe(path));
+          return new CephFsFile(mount, mount.describe(path), descriptor + DESCRIPTOR_BASE);
+        });
   }
 
   @Override
@@ -91,17 +89,8 @@ public final class CephFsFile extends NativeHandle {
   }
 
   private <T> T call(Call<T> call) {
-    long pointer = mount.enter();
-    try {
-      long file = enter();
-      try (NativeArena arena = NativeArena.open()) {
-        return call.on(pointer, descriptor(file), arena);
-      } finally {
-        exit();
-      }
-    } finally {
-      mount.exit();
-    }
+    return mount.use(
+        (pointer, none) -> use((file, arena) -> call.on(pointer, descriptor(file), arena)));
   }
 
   /** One call of libcephfs on an open file. */

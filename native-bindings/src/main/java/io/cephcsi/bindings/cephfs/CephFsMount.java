@@ -51,25 +51,24 @@ public final class CephFsMount extends NativeHandle {
    */
   public static CephFsMount mount(RadosCluster cluster, String fileSystem, String root) {
     String what = fileSystem + ":" + root;
-    long rados = cluster.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long name = arena.cString(fileSystem); // may refuse, so before there is anything to destroy
-      long path = arena.cString(root);
-      long out = arena.cell(0);
-      check(LibCephFs.ceph_create_from_rados(out, rados), "ceph_create_from_rados", what);
-      long mount = arena.getLong(out);
-      try {
-        check(LibCephFs.ceph_init(mount), "ceph_init", what);
-        check(LibCephFs.ceph_select_filesystem(mount, name), "ceph_select_filesystem", what);
-        check(LibCephFs.ceph_mount(mount, path), "ceph_mount", what);
-      } catch (CephException e) {
-        release(mount);
-        throw e;
-      }
-      return new CephFsMount(cluster, fileSystem, root, mount);
-    } finally {
-      cluster.exit();
-    }
+    return cluster.use(
+        (rados, arena) -> {
+          long name =
+              arena.cString(fileSystem); // may refuse, so before there is anything to destroy
+          long path = arena.cString(root);
+          long out = arena.cell(0);
+          check(LibCephFs.ceph_create_from_rados(out, rados), "ceph_create_from_rados", what);
+          long mount = arena.getLong(out);
+          try {
+            check(LibCephFs.ceph_init(mount), "ceph_init", what);
+            check(LibCephFs.ceph_select_filesystem(mount, name), "ceph_select_filesystem", what);
+            check(LibCephFs.ceph_mount(mount, path), "ceph_mount", what);
+          } catch (CephException e) {
+            release(mount);
+            throw e;
+          }
+          return new CephFsMount(cluster, fileSystem, root, mount);
+        });
   }
 
   @Override
@@ -95,22 +94,13 @@ public final class CephFsMount extends NativeHandle {
 
   /** The id of the file system ({@code ceph_get_fs_cid}). */
   public long fileSystemId() {
-    long mount = enter();
-    try {
-      return check(LibCephFs.ceph_get_fs_cid(mount), "ceph_get_fs_cid", toString());
-    } finally {
-      exit();
-    }
+    return use(
+        (mount, arena) -> check(LibCephFs.ceph_get_fs_cid(mount), "ceph_get_fs_cid", toString()));
   }
 
   /** The id of this client on the cluster ({@code ceph_get_instance_id}), the N of client.N. */
   public long instanceId() {
-    long mount = enter();
-    try {
-      return LibCephFs.ceph_get_instance_id(mount);
-    } finally {
-      exit();
-    }
+    return use((mount, arena) -> LibCephFs.ceph_get_instance_id(mount));
   }
 
   /** The path as the whole file system has it, for messages. */
@@ -124,18 +114,16 @@ public final class CephFsMount extends NativeHandle {
    * @throws CephException.NotFound if there is none
    */
   public FileStatus status(String path) {
-    long mount = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long stat = arena.allocate(FileStatus.BYTES);
-      check(
-          LibCephFs.ceph_statx(
-              mount, arena.cString(path), stat, FileStatus.WANTED, FileStatus.NO_FOLLOW),
-          "ceph_statx",
-          describe(path));
-      return FileStatus.decode(stat);
-    } finally {
-      exit();
-    }
+    return use(
+        (mount, arena) -> {
+          long stat = arena.allocate(FileStatus.BYTES);
+          check(
+              LibCephFs.ceph_statx(
+                  mount, arena.cString(path), stat, FileStatus.WANTED, FileStatus.NO_FOLLOW),
+              "ceph_statx",
+              describe(path));
+          return FileStatus.decode(stat);
+        });
   }
 
   /** As {@link #status}; empty if there is no such file or directory. */
@@ -151,14 +139,12 @@ public final class CephFsMount extends NativeHandle {
    * The room of the mount: of the quota of its root, or of the file system ({@code ceph_statfs}).
    */
   public FileSystemSpace space() {
-    long mount = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long stat = arena.allocate(FileSystemSpace.BYTES);
-      check(LibCephFs.ceph_statfs(mount, arena.cString("/"), stat), "ceph_statfs", toString());
-      return FileSystemSpace.decode(stat);
-    } finally {
-      exit();
-    }
+    return use(
+        (mount, arena) -> {
+          long stat = arena.allocate(FileSystemSpace.BYTES);
+          check(LibCephFs.ceph_statfs(mount, arena.cString("/"), stat), "ceph_statfs", toString());
+          return FileSystemSpace.decode(stat);
+        });
   }
 
   /**
@@ -167,15 +153,15 @@ public final class CephFsMount extends NativeHandle {
    * @throws CephException.NotFound if there is none
    */
   public CephFsDirectory openDirectory(String path) {
-    long mount = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.cell(0);
-      check(
-          LibCephFs.ceph_opendir(mount, arena.cString(path), out), "ceph_opendir", describe(path));
-      return new CephFsDirectory(this, describe(path), arena.getLong(out));
-    } finally {
-      exit();
-    }
+    return use(
+        (mount, arena) -> {
+          long out = arena.cell(0);
+          check(
+              LibCephFs.ceph_opendir(mount, arena.cString(path), out),
+              "ceph_opendir",
+              describe(path));
+          return new CephFsDirectory(this, describe(path), arena.getLong(out));
+        });
   }
 
   /**
@@ -204,20 +190,21 @@ public final class CephFsMount extends NativeHandle {
    * @throws CephException.AlreadyExists if it is there
    */
   public void makeDirectory(String path, int mode) {
-    call(path, "ceph_mkdir", (m, arena) -> LibCephFs.ceph_mkdir(m, arena.cString(path), mode));
+    call(
+        "ceph_mkdir",
+        describe(path),
+        (m, arena) -> LibCephFs.ceph_mkdir(m, arena.cString(path), mode));
   }
 
   /** Makes a directory and those above it, unless they are there ({@code ceph_mkdirs}). */
   public void makeDirectories(String path, int mode) {
-    long mount = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      int code = LibCephFs.ceph_mkdirs(mount, arena.cString(path), mode);
-      if (code != -Errno.EEXIST.number()) {
-        check(code, "ceph_mkdirs", describe(path));
-      }
-    } finally {
-      exit();
-    }
+    call(
+        "ceph_mkdirs",
+        describe(path),
+        (mount, arena) -> {
+          int code = LibCephFs.ceph_mkdirs(mount, arena.cString(path), mode);
+          return code == -Errno.EEXIST.number() ? 0 : code;
+        });
   }
 
   /**
@@ -225,19 +212,20 @@ public final class CephFsMount extends NativeHandle {
    * snapshot. That must exist: after a failure, libcephfs 16 never ends {@link #close()}.
    */
   public void removeDirectory(String path) {
-    call(path, "ceph_rmdir", (m, arena) -> LibCephFs.ceph_rmdir(m, arena.cString(path)));
+    call("ceph_rmdir", describe(path), (m, arena) -> LibCephFs.ceph_rmdir(m, arena.cString(path)));
   }
 
   /** Removes a file ({@code ceph_unlink}). */
   public void removeFile(String path) {
-    call(path, "ceph_unlink", (m, arena) -> LibCephFs.ceph_unlink(m, arena.cString(path)));
+    call(
+        "ceph_unlink", describe(path), (m, arena) -> LibCephFs.ceph_unlink(m, arena.cString(path)));
   }
 
   /** Moves a file or directory ({@code ceph_rename}). */
   public void rename(String from, String to) {
     call(
-        from,
         "ceph_rename",
+        describe(from),
         (m, arena) -> LibCephFs.ceph_rename(m, arena.cString(from), arena.cString(to)));
   }
 
@@ -248,32 +236,26 @@ public final class CephFsMount extends NativeHandle {
    * @throws CephException.NotFound if there is no such file
    */
   public Optional<byte[]> attribute(String path, String name) {
-    long mount = enter();
     try {
-      return Optional.of(
-          GrowingBuffer.read(
-              1,
-              VALUE_BYTES,
-              "ceph_getxattr",
-              describe(path) + " " + name,
-              (buffer, capacity, cell) -> getAttribute(mount, path, name, buffer, capacity),
-              (buffer, length, count) -> NativeMemory.bytes(buffer, length)));
+      return Optional.of(use((mount, arena) -> attribute(mount, arena, path, name)));
     } catch (CephException e) {
       if (e.errno() == Errno.ENODATA) {
         return Optional.empty();
       }
       throw e;
-    } finally {
-      exit();
     }
   }
 
-  private static int getAttribute(
-      long mount, String path, String name, long buffer, long capacity) {
-    try (NativeArena arena = NativeArena.open()) {
-      return LibCephFs.ceph_getxattr(
-          mount, arena.cString(path), arena.cString(name), buffer, capacity);
-    }
+  private byte[] attribute(long mount, NativeArena arena, String path, String name) {
+    long file = arena.cString(path);
+    long key = arena.cString(name);
+    return GrowingBuffer.read(
+        1,
+        VALUE_BYTES,
+        "ceph_getxattr",
+        describe(path) + " " + name,
+        (buffer, capacity, cell) -> LibCephFs.ceph_getxattr(mount, file, key, buffer, capacity),
+        (buffer, length, count) -> NativeMemory.bytes(buffer, length));
   }
 
   /** As {@link #attribute}, as text. */
@@ -284,8 +266,8 @@ public final class CephFsMount extends NativeHandle {
   /** Sets an extended attribute ({@code ceph_setxattr}). */
   public void setAttribute(String path, String name, byte[] value) {
     call(
-        path,
         "ceph_setxattr",
+        describe(path),
         (m, arena) ->
             LibCephFs.ceph_setxattr(
                 m, arena.cString(path), arena.cString(name), arena.bytes(value), value.length, 0));
@@ -294,8 +276,8 @@ public final class CephFsMount extends NativeHandle {
   /** Removes an extended attribute ({@code ceph_removexattr}). */
   public void removeAttribute(String path, String name) {
     call(
-        path,
         "ceph_removexattr",
+        describe(path),
         (m, arena) -> LibCephFs.ceph_removexattr(m, arena.cString(path), arena.cString(name)));
   }
 
@@ -341,20 +323,6 @@ public final class CephFsMount extends NativeHandle {
    * Waits until all that was written through this mount is on the cluster ({@code ceph_sync_fs}).
    */
   public void sync() {
-    call("/", "ceph_sync_fs", (mount, arena) -> LibCephFs.ceph_sync_fs(mount));
-  }
-
-  private void call(String path, String operation, Call call) {
-    long mount = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      check(call.on(mount, arena), operation, describe(path));
-    } finally {
-      exit();
-    }
-  }
-
-  /** One call of libcephfs, with memory for its arguments. */
-  private interface Call {
-    int on(long mount, NativeArena arena);
+    call("ceph_sync_fs", describe("/"), (mount, arena) -> LibCephFs.ceph_sync_fs(mount));
   }
 }

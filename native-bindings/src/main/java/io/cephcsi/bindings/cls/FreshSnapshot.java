@@ -54,7 +54,7 @@ public final class FreshSnapshot implements AutoCloseable {
    * @throws CephException.AlreadyExists if the image has a snapshot of this name
    */
   public boolean take(String imageId, String name) {
-    String header = "rbd_header." + imageId;
+    String header = ImageHeader.object(imageId);
     if (!isSimple(io, header)) {
       return false;
     }
@@ -89,7 +89,7 @@ public final class FreshSnapshot implements AutoCloseable {
    */
   public static boolean remove(RbdPool pool, String imageId, long snapshotId) {
     IoContext io = pool.io();
-    String header = "rbd_header." + imageId;
+    String header = ImageHeader.object(imageId);
     if (!isSimple(io, header)) {
       return false;
     }

@@ -84,7 +84,7 @@ public final class GroupHeader {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
       RbdClass.call("image_group_remove").structure(1, 1, group).addTo(write);
-      images.operate("rbd_header." + imageId, write);
+      images.operate(ImageHeader.object(imageId), write);
     } catch (CephException.NotFound e) {
       return; // the image, or what it knew of the group
     } catch (CephException e) {

@@ -39,7 +39,7 @@ public final class HeaderMetadata {
     List<String> stored = keys.stream().map(key -> PREFIX + key).toList();
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(stored);
-      io.operate("rbd_header." + imageId, read);
+      io.operate(ImageHeader.object(imageId), read);
       Map<String, String> found = new LinkedHashMap<>();
       values
           .get()
@@ -55,7 +55,7 @@ public final class HeaderMetadata {
   public static boolean isJournaled(IoContext io, String imageId) {
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(FEATURES));
-      io.operate("rbd_header." + imageId, read);
+      io.operate(ImageHeader.object(imageId), read);
       byte[] features = values.get().get(FEATURES);
       return features != null
           && (ByteBuffer.wrap(features).order(ByteOrder.LITTLE_ENDIAN).getLong()
@@ -84,7 +84,7 @@ public final class HeaderMetadata {
         set.forEach((key, value) -> call.string(key).string(value));
         call.addTo(write);
       }
-      io.operate("rbd_header." + imageId, write);
+      io.operate(ImageHeader.object(imageId), write);
     }
   }
 }

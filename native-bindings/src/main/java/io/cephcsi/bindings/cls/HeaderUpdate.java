@@ -15,8 +15,8 @@ public final class HeaderUpdate {
   private HeaderUpdate() {}
 
   /**
-   * Whether somebody has an image open for writing; one round trip if nobody has. Asks as who
-   * changed the header would: every client that watches it looks at it again and answers. It counts
+   * Whether somebody has an image open for writing; one round trip if nobody has. It is notified as
+   * of a change of the header: every client that watches it reads it again and answers. It counts
    * as watched when no answer comes in time, be it that of a client or of the OSD. An OSD that
    * freezes meanwhile is waited for, see {@link IoContext#notifyWatchers}.
    *
@@ -28,8 +28,9 @@ public final class HeaderUpdate {
   }
 
   /**
-   * Has every client that has an image open look at its header again, as after a change by {@link
-   * HeaderMetadata}; one round trip if nobody has, else until they answer or their time is over.
+   * Notifies every client that has an image open that its header has changed, such as by {@link
+   * HeaderMetadata}, so that they read it again ({@code rados_notify2}); one round trip if nobody
+   * has, else until they answer or 1 s has passed.
    *
    * @param id the image's id
    * @return whether there are such clients; as {@link #isWatched}
@@ -37,7 +38,7 @@ public final class HeaderUpdate {
    */
   public static boolean tellWatchers(RbdPool pool, String id) {
     try {
-      return pool.io().notifyWatchers("rbd_header." + id, UPDATE, ANSWER_MILLIS) > 0;
+      return pool.io().notifyWatchers(ImageHeader.object(id), UPDATE, ANSWER_MILLIS) > 0;
     } catch (CephException.TimedOut e) {
       return true;
     }

@@ -37,7 +37,7 @@ import java.util.Set;
  * <p>Three round trips: the two objects of the name are written together, and then, so that there
  * never is an image without a name, the two of the image. What dies in between leaves what librbd
  * would leave: a name, with or without the rest, that {@link NameRemoval#forget} or {@link
- * RbdPool#remove} sweeps away.
+ * RbdPool#remove} removes.
  *
  * <p>Only plain images: what has a data pool, stripes, a journal, or settings of its own in the
  * pool, is left to librbd.
@@ -64,12 +64,10 @@ final class ImageCreation {
   private final String name;
   private final String id;
 
-  private ImageCreation(IoContext io, String name) {
+  private ImageCreation(IoContext io, String name, String id) {
     this.io = io;
     this.name = name;
-    byte[] random = new byte[ID_BYTES];
-    RANDOM.nextBytes(random);
-    this.id = HexFormat.of().formatHex(random);
+    this.id = id;
   }
 
   /** Whether such an image is a plain one, as far as can be said without asking the cluster. */
@@ -96,6 +94,14 @@ final class ImageCreation {
    * @throws CephException.AlreadyExists if the name is taken
    */
   static Optional<String> create(IoContext io, String name, long sizeBytes, ImageOptions options) {
+    byte[] random = new byte[ID_BYTES];
+    RANDOM.nextBytes(random);
+    return create(io, name, HexFormat.of().formatHex(random), sizeBytes, options);
+  }
+
+  /** As {@link #create(IoContext, String, long, ImageOptions)}, with an id that no image has. */
+  static Optional<String> create(
+      IoContext io, String name, String id, long sizeBytes, ImageOptions options) {
     int order = options.order().orElseGet(() -> number(io.cluster(), "rbd_default_order"));
     if (sizeBytes < 0
         || order < MIN_ORDER
@@ -103,7 +109,7 @@ final class ImageCreation {
         || objects(sizeBytes, order) > MAX_MAPPED_OBJECTS) {
       return Optional.empty();
     }
-    ImageCreation creation = new ImageCreation(io, name);
+    ImageCreation creation = new ImageCreation(io, name, id);
     creation.make(sizeBytes, order, ImageFeature.mask(options.features().orElseThrow()));
     return Optional.of(creation.id);
   }
@@ -171,11 +177,11 @@ final class ImageCreation {
     giveName();
     try {
       writeHeaderAndMap(sizeBytes, order, features);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e; // nobody knows how far it came
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
     } catch (CephException e) {
       remove("rbd_object_map." + id, e);
-      remove("rbd_header." + id, e);
+      remove(ImageHeader.object(id), e);
       forget(e);
       throw e;
     }
@@ -189,8 +195,8 @@ final class ImageCreation {
         write("rbd_id." + name, RbdClass.call("set_id").string(id), true);
         listed.await();
       }
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
-      throw e; // nobody knows how far it came
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
     } catch (CephException e) {
       forget(e);
       throw e;
@@ -206,14 +212,14 @@ final class ImageCreation {
             .string("rbd_data." + id)
             .u64(-1);
     if ((features & ImageFeature.OBJECT_MAP.mask()) == 0) {
-      write("rbd_header." + id, header, true);
+      write(ImageHeader.object(id), header, true);
       return;
     }
     ClassCall map = RbdClass.call("object_map_resize").u64(objects(sizeBytes, order)).u8(0);
     try (WriteOperation write = new WriteOperation()) {
       map.addTo(write);
       try (Completion mapped = io.operateAsync("rbd_object_map." + id, write)) {
-        write("rbd_header." + id, header, true);
+        write(ImageHeader.object(id), header, true);
         mapped.await();
       }
     }

@@ -58,7 +58,8 @@ public record ImageHeader(
     snapshotIds = List.copyOf(snapshotIds);
   }
 
-  private static String object(String imageId) {
+  /** The name of the object that is the header of an image. */
+  public static String object(String imageId) {
     return "rbd_header." + imageId;
   }
 

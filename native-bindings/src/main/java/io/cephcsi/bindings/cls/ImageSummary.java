@@ -42,7 +42,7 @@ public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag>
       var size = RbdClass.ofHead("get_size").addTo(read);
       var features = RbdClass.features().addTo(read);
       var flags = RbdClass.ofHead("get_flags").addTo(read);
-      io.operate("rbd_header." + imageId, read);
+      io.operate(ImageHeader.object(imageId), read);
       return Optional.of(
           new ImageSummary(
               number(size.get(), 1),

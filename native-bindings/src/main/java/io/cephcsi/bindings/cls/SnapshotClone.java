@@ -27,8 +27,8 @@ import java.util.EnumSet;
  *                                        namespace)
  * </pre>
  *
- * <p>The parent refuses a child of a snapshot that is gone, so none is ever attached to nothing.
- * What dies in between leaves an image that is to be thrown away, as it does in librbd.
+ * <p>The parent refuses a child of a snapshot that is gone, so none is ever attached to nothing. A
+ * process that dies in between leaves an image that has to be removed, as it does in librbd.
  */
 public final class SnapshotClone {
   private static final long CLONE_CHILD = 1 << 1;
@@ -37,7 +37,7 @@ public final class SnapshotClone {
   private final String parentId;
   private final long snapshotId;
 
-  private SnapshotClone(RbdPool parentPool, String parentId, long snapshotId) {
+  SnapshotClone(RbdPool parentPool, String parentId, long snapshotId) {
     this.parentPool = parentPool;
     this.parentId = parentId;
     this.snapshotId = snapshotId;
@@ -70,6 +70,12 @@ public final class SnapshotClone {
                 .features(EnumSet.of(ImageFeature.LAYERING, ImageFeature.DEEP_FLATTEN))
                 .objectSizeBytes(1L << parent.order())
                 .build());
+    attach(pool, id, parent.size());
+    return id;
+  }
+
+  /** Makes an empty image a clone of the snapshot; {@code size} is that of both, in bytes. */
+  void attach(RbdPool pool, String id, long size) {
     IoContext parentIo = parentPool.io();
     ClassCall link =
         ClassCall.content()
@@ -80,26 +86,26 @@ public final class SnapshotClone {
     write(
         pool.io(),
         id,
-        RbdClass.call("parent_attach").structure(1, 1, link).u64(parent.size()).u8(0),
-        // Before the parent knows of it: an image that dies now still takes leave of its parent.
+        RbdClass.call("parent_attach").structure(1, 1, link).u64(size).u8(0),
+        // Before the parent lists the clone, so that its removal always detaches it from the
+        // parent.
         RbdClass.call("op_features_set").u64(CLONE_CHILD).u64(CLONE_CHILD));
     ClassCall child =
         ClassCall.content().u64(pool.io().poolId()).string(id).string(pool.io().namespace());
     write(parentIo, parentId, RbdClass.call("child_attach").u64(snapshotId).structure(2, 1, child));
-    return id;
   }
 
   private Parent parent() {
     try (ReadOperation read = new ReadOperation()) {
       var size = RbdClass.call("get_size").u64(snapshotId).addTo(read);
       var features = RbdClass.features().addTo(read);
-      parentPool.io().operate("rbd_header." + parentId, read);
+      parentPool.io().operate(ImageHeader.object(parentId), read);
       if ((ClassCall.output(features.get()).getLong() & ImageFeature.LAYERING.mask()) == 0) {
         throw ReturnCode.exception(
             -Errno.EINVAL.number(),
             "clone",
             parentPool.describe(parentId),
-            "the image has not the feature layering");
+            "the image does not have the feature layering");
       }
       return new Parent(
           ClassCall.output(size.get()).get(0), ClassCall.output(size.get()).getLong(1));
@@ -112,7 +118,7 @@ public final class SnapshotClone {
       for (ClassCall call : calls) {
         call.addTo(write);
       }
-      io.operate("rbd_header." + imageId, write);
+      io.operate(ImageHeader.object(imageId), write);
     }
   }
 

@@ -93,7 +93,7 @@ public final class TrashMark {
       write.omapCompare(MARK + id, mark(announced, announced.plus(LONGEST_MOVE)));
       io.operate(TRASH, write.omapRemove(List.of(MARK + id)));
     } catch (CephException.Canceled | CephException.NotFound e) {
-      // it is gone, or another's by now
+      // there is none any more, or another process has written one
     }
   }
 

@@ -58,7 +58,7 @@ public final class TrashMove {
    * @param id the image's id
    * @throws CephException.NotFound if the image has no header
    * @throws CephException.Busy as of {@link RbdPool#moveToTrash}, and if librbd is needed and the
-   *     image has lost its name
+   *     name does not lead to the image any more
    */
   public static void move(RbdPool pool, String name, String id) {
     IoContext io = pool.io();
@@ -69,7 +69,7 @@ public final class TrashMove {
       Instant announced = TrashMark.announce(io, id);
       try {
         pool.moveToTrash(name, Duration.ZERO);
-      } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      } catch (CephException.OutcomeUnknown e) {
         throw e; // it may have been moved all the same
       } catch (CephException e) {
         TrashMark.withdraw(io, id, announced);
@@ -81,7 +81,7 @@ public final class TrashMove {
           -Errno.EBUSY.number(),
           "rbd_trash_move",
           pool.describe(name),
-          "image " + id + " lost its name");
+          "the name does not lead to image " + id + " any more");
     }
   }
 
@@ -105,7 +105,7 @@ public final class TrashMove {
     try (ReadOperation read = new ReadOperation()) {
       var features = RbdClass.features().addTo(read);
       var group = RbdClass.call("image_group_get").addTo(read);
-      io.operate("rbd_header." + id, read);
+      io.operate(ImageHeader.object(id), read);
       return (ClassCall.output(features.get()).getLong(0) & OTHERS_WORK) == 0
           && ClassCall.output(group.get()).getInt(14) == 0; // the length of the group's id
     }

@@ -30,11 +30,6 @@ record UsageHeader(
       List.of("features", "flags", "size", "order", "stripe_unit", "stripe_count", "parent");
   private static final int SNAPSHOT_VERSION = 1;
 
-  /** The name of the header object. */
-  static String object(String imageId) {
-    return "rbd_header." + imageId;
-  }
-
   /**
    * Reads the header.
    *
@@ -44,7 +39,7 @@ record UsageHeader(
     try (ReadOperation read = new ReadOperation()) {
       ReadOperation.Result<Map<String, byte[]>> values = read.omapGetByKeys(KEYS);
       ReadOperation.Result<byte[]> context = RbdClass.call("get_snapcontext").addTo(read);
-      io.operate(object(imageId), read);
+      io.operate(ImageHeader.object(imageId), read);
       Optional<List<Snapshot>> snapshots = snapshots(io, imageId, ids(context.get()));
       return snapshots.flatMap(all -> decode(values.get(), all));
     } catch (CephException.NotFound e) {
@@ -106,7 +101,7 @@ record UsageHeader(
         infos.add(RbdClass.call("snapshot_get").u64(id).addTo(read));
         flags.add(RbdClass.call("get_flags").u64(id).addTo(read));
       }
-      io.operate(object(imageId), read);
+      io.operate(ImageHeader.object(imageId), read);
       List<Snapshot> snapshots = new ArrayList<>();
       for (int i = 0; i < ids.length; i++) {
         byte[] info = infos.get(i).get();

@@ -86,8 +86,18 @@ public class CephException extends RuntimeException {
     }
   }
 
+  /** Nobody knows whether the operation was carried out: the answer to it never came. */
+  public abstract static sealed class OutcomeUnknown extends CephException
+      permits TimedOut, Blocklisted {
+    private static final long serialVersionUID = 1L;
+
+    private OutcomeUnknown(String operation, String object, int code, String detail) {
+      super(operation, object, code, detail);
+    }
+  }
+
   /** The cluster did not answer within the time that the connection allows (ETIMEDOUT). */
-  public static final class TimedOut extends CephException {
+  public static final class TimedOut extends OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
     TimedOut(String operation, String object, int code, String detail) {
@@ -96,7 +106,7 @@ public class CephException extends RuntimeException {
   }
 
   /** This client is blocklisted and must connect anew (ESHUTDOWN). */
-  public static final class Blocklisted extends CephException {
+  public static final class Blocklisted extends OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
     Blocklisted(String operation, String object, int code, String detail) {

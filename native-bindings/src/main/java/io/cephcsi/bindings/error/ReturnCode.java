@@ -1,8 +1,8 @@
 package io.cephcsi.bindings.error;
 
 /**
- * The gate that every return code of the native libraries passes: negative becomes a {@link
- * CephException} of the right type, anything else is handed through.
+ * Checks the return codes of the native libraries: a negative one becomes a {@link CephException}
+ * of the right type, any other is returned.
  *
  * <p>One errno can mean different things in different calls (ERANGE is a short buffer in one and a
  * stale version in another): where the meaning is known, the caller translates before it comes
@@ -12,7 +12,7 @@ public final class ReturnCode {
   private ReturnCode() {}
 
   /**
-   * Hands a result through, or throws.
+   * Returns a result that is not negative, or throws.
    *
    * @param code what the native call returned
    * @param operation the name of the C function

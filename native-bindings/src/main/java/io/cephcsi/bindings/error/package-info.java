@@ -1,4 +1,4 @@
-/** Errors of the cluster as typed exceptions, and the one gate that return codes pass. */
+/** Errors of the cluster as typed exceptions, and the check of return codes. */
 @NullMarked
 package io.cephcsi.bindings.error;
 

@@ -1,5 +1,6 @@
 package io.cephcsi.bindings.internal;
 
+import io.cephcsi.bindings.error.ReturnCode;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Cleaner;
@@ -62,11 +63,11 @@ public abstract class NativeHandle implements AutoCloseable {
    * a concurrent close of the parent makes this constructor destroy the new one.
    *
    * @param name for messages, such as {@code image rbd/csi-vol-1}; or what gives it by {@code
-   *     toString()}, for objects made by the million
+   *     toString()}, for short-lived objects
    * @param parent the handle that this one was made from and that must outlive it, or null
    * @param pointer the native object, not 0
-   * @param longLived whether a handle that is collected unclosed deserves a warning; false for
-   *     objects made by the million
+   * @param longLived whether a warning is logged when the handle is collected unclosed; false for
+   *     short-lived objects, of which there are many
    */
   @SuppressWarnings("this-escape")
   protected NativeHandle(
@@ -130,6 +131,49 @@ public abstract class NativeHandle implements AutoCloseable {
       throw new IllegalStateException(name + " is closed");
     }
     return pointer;
+  }
+
+  /**
+   * Runs native calls while the handle is held open, with memory for their arguments. Hot paths use
+   * {@link #enter()} and {@link #exit()} themselves, because a lambda allocates.
+   *
+   * @return what {@code use} returns
+   * @throws IllegalStateException after {@link #close()}
+   */
+  public final <T> T use(Use<T> use) {
+    long held = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      return use.on(held, arena);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * As {@link #use}, for a single native call.
+   *
+   * @param operation the C function, for errors
+   * @param object what it is about, for errors
+   * @return the return code, not negative
+   * @throws io.cephcsi.bindings.error.CephException if the return code is negative
+   */
+  public final int call(String operation, String object, Call call) {
+    long held = enter();
+    try (NativeArena arena = NativeArena.open()) {
+      return ReturnCode.check(call.on(held, arena), operation, object);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Native calls on a handle, with memory for their arguments. */
+  public interface Use<T> {
+    T on(long pointer, NativeArena arena);
+  }
+
+  /** A native call on a handle, with memory for its arguments; gives the return code. */
+  public interface Call {
+    int on(long pointer, NativeArena arena);
   }
 
   /** Ends a call that {@link #enter()} began. */

@@ -9,7 +9,8 @@ import java.util.function.LongToIntFunction;
 
 /**
  * An asynchronous operation on its way ({@code rados_completion_t}). Closing it before it is
- * complete waits for it.
+ * complete waits for it. Made for every asynchronous operation: it takes the handle by {@link
+ * #enter()} and {@link #exit()}, which allocate nothing.
  */
 public final class Completion extends NativeHandle {
   private final String operation;

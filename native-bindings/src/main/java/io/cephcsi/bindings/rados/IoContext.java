@@ -4,6 +4,7 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
@@ -17,10 +18,13 @@ import java.util.List;
  *
  * <p>All calls may run on several threads at once. {@link #lastVersion()} alone belongs to the
  * context, not to the thread: who uses it needs a context of their own.
+ *
+ * <p>Reads, writes and compound operations are hot paths: they take the handle by {@link #enter()}
+ * and {@link #exit()} themselves and describe the object only for an error, so that they allocate
+ * nothing more. All other calls go through {@link #use} and {@link #call}.
  */
 public final class IoContext extends NativeHandle {
   private static final int MAX_ERRNO = 4095;
-  private static final int MAX_VALUE_BYTES = 64 << 20;
 
   private final RadosCluster cluster;
   private final String pool;
@@ -62,13 +66,11 @@ public final class IoContext extends NativeHandle {
    * @return this
    */
   public IoContext tryWhenFull() {
-    long io = enter();
-    try {
-      LibRados.rados_set_pool_full_try(io);
-      return this;
-    } finally {
-      exit();
-    }
+    return use(
+        (io, arena) -> {
+          LibRados.rados_set_pool_full_try(io);
+          return this;
+        });
   }
 
   /** The connection that this pool was opened through. */
@@ -106,12 +108,7 @@ public final class IoContext extends NativeHandle {
    * ({@code rados_get_last_version}).
    */
   public long lastVersion() {
-    long io = enter();
-    try {
-      return LibRados.rados_get_last_version(io);
-    } finally {
-      exit();
-    }
+    return use((io, arena) -> LibRados.rados_get_last_version(io));
   }
 
   /**
@@ -224,65 +221,51 @@ public final class IoContext extends NativeHandle {
    *     attribute
    */
   public byte[] getXattr(String object, String name) {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      for (int size = 4096; ; size *= 8) {
-        long buffer = arena.allocate(size);
-        int got =
-            LibRados.rados_getxattr(io, arena.cString(object), arena.cString(name), buffer, size);
-        if (got == -Errno.ERANGE.number() && size < MAX_VALUE_BYTES) {
-          continue;
-        }
-        check(got, "rados_getxattr", describe(object) + " " + name);
-        return arena.getBytes(buffer, got);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (io, arena) -> {
+          long oid = arena.cString(object);
+          long key = arena.cString(name);
+          return GrowingBuffer.read(
+              1,
+              4096,
+              "rados_getxattr",
+              describe(object) + " " + name,
+              (buffer, size, cell) -> LibRados.rados_getxattr(io, oid, key, buffer, size),
+              (buffer, bytes, count) -> NativeMemory.bytes(buffer, bytes));
+        });
   }
 
   /** Sets an extended attribute ({@code rados_setxattr}). */
   public void setXattr(String object, String name, byte[] value) {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      check(
-          LibRados.rados_setxattr(
-              io, arena.cString(object), arena.cString(name), arena.bytes(value), value.length),
-          "rados_setxattr",
-          describe(object) + " " + name);
-    } finally {
-      exit();
-    }
+    call(
+        "rados_setxattr",
+        describe(object) + " " + name,
+        (io, arena) ->
+            LibRados.rados_setxattr(
+                io, arena.cString(object), arena.cString(name), arena.bytes(value), value.length));
   }
 
   /** Removes an extended attribute ({@code rados_rmxattr}). */
   public void removeXattr(String object, String name) {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      check(
-          LibRados.rados_rmxattr(io, arena.cString(object), arena.cString(name)),
-          "rados_rmxattr",
-          describe(object) + " " + name);
-    } finally {
-      exit();
-    }
+    call(
+        "rados_rmxattr",
+        describe(object) + " " + name,
+        (io, arena) -> LibRados.rados_rmxattr(io, arena.cString(object), arena.cString(name)));
   }
 
   /** The names of all objects in this namespace ({@code rados_nobjects_list_open}); long. */
   public List<String> objects() {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.cell(0);
-      check(LibRados.rados_nobjects_list_open(io, out), "rados_nobjects_list_open", toString());
-      long list = arena.getLong(out);
-      try {
-        return objects(arena, list);
-      } finally {
-        LibRados.rados_nobjects_list_close(list);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (io, arena) -> {
+          long out = arena.cell(0);
+          check(LibRados.rados_nobjects_list_open(io, out), "rados_nobjects_list_open", toString());
+          long list = arena.getLong(out);
+          try {
+            return objects(arena, list);
+          } finally {
+            LibRados.rados_nobjects_list_close(list);
+          }
+        });
   }
 
   private List<String> objects(NativeArena arena, long list) {
@@ -313,24 +296,22 @@ public final class IoContext extends NativeHandle {
    */
   public byte[] exec(
       String object, String objectClass, String method, byte[] input, int maxOutput) {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long buffer = arena.allocate(maxOutput);
-      int got =
-          LibRados.rados_exec(
-              io,
-              arena.cString(object),
-              arena.cString(objectClass),
-              arena.cString(method),
-              arena.bytes(input),
-              input.length,
-              buffer,
-              maxOutput);
-      check(got, "rados_exec", describe(object) + " " + objectClass + "." + method);
-      return arena.getBytes(buffer, Math.min(got, maxOutput));
-    } finally {
-      exit();
-    }
+    return use(
+        (io, arena) -> {
+          long buffer = arena.allocate(maxOutput);
+          int got =
+              LibRados.rados_exec(
+                  io,
+                  arena.cString(object),
+                  arena.cString(objectClass),
+                  arena.cString(method),
+                  arena.bytes(input),
+                  input.length,
+                  buffer,
+                  maxOutput);
+          check(got, "rados_exec", describe(object) + " " + objectClass + "." + method);
+          return arena.getBytes(buffer, Math.min(got, maxOutput));
+        });
   }
 
   /**
@@ -458,12 +439,7 @@ public final class IoContext extends NativeHandle {
 
   /** Waits until all asynchronous writes of this context are complete ({@code rados_aio_flush}). */
   public void flush() {
-    long io = enter();
-    try {
-      check(LibRados.rados_aio_flush(io), "rados_aio_flush", toString());
-    } finally {
-      exit();
-    }
+    call("rados_aio_flush", toString(), (io, arena) -> LibRados.rados_aio_flush(io));
   }
 
   /**
@@ -477,32 +453,28 @@ public final class IoContext extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
    */
   public int notifyWatchers(String object, byte[] payload, long timeoutMillis) {
-    long io = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long reply = arena.cell(0);
-      long replyLength = arena.cell(0);
-      int code =
-          LibRados.rados_notify2(
-              io,
-              arena.cString(object),
-              arena.bytes(payload),
-              payload.length,
-              timeoutMillis,
-              reply,
-              replyLength);
-      long buffer = arena.getLong(reply);
-      try {
-        checked(code, "rados_notify2", object);
-        // The reply begins with the number of answers, little-endian.
-        return arena.getLong(replyLength) < 4 ? 0 : NativeMemory.getInt(buffer);
-      } finally {
-        if (buffer != 0) {
-          LibRados.rados_buffer_free(buffer);
-        }
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (io, arena) -> {
+          long reply = arena.cell(0);
+          long replyLength = arena.cell(0);
+          int code =
+              LibRados.rados_notify2(
+                  io,
+                  arena.cString(object),
+                  arena.bytes(payload),
+                  payload.length,
+                  timeoutMillis,
+                  reply,
+                  replyLength);
+          long buffer = arena.getLong(reply);
+          try {
+            checked(code, "rados_notify2", object);
+            // The reply begins with the number of answers, little-endian.
+            return arena.getLong(replyLength) < 4 ? 0 : NativeMemory.getInt(buffer);
+          } finally {
+            RadosBuffer.free(buffer);
+          }
+        });
   }
 
   /**

@@ -1,9 +1,7 @@
 package io.cephcsi.bindings.rados;
 
-import static io.cephcsi.bindings.error.ReturnCode.check;
-
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
@@ -28,6 +26,8 @@ public final class ObjectLock {
   private static final String CLASS = "lock";
   private static final int EXCLUSIVE = 1;
   private static final int MUST_RENEW = 2;
+  private static final int TEXTS = 4; // tag, clients, cookies, addresses
+  private static final int ADDRESSES = 3;
 
   private final IoContext io;
   private final String object;
@@ -104,45 +104,49 @@ public final class ObjectLock {
    * @throws CephException.NotFound if there is no such object
    */
   public static List<String> holders(IoContext io, String object, String name) {
-    long pointer = io.enter();
+    return io.use(
+        (pointer, arena) ->
+            GrowingBuffer.read(
+                TEXTS,
+                512,
+                "rados_list_lockers",
+                io.describe(object) + " lock " + name,
+                (texts, size, cell) -> listLockers(pointer, object, name, texts, size),
+                (texts, holders, size) -> addresses(texts + ADDRESSES * size, holders)));
+  }
+
+  private static int listLockers(long io, String object, String name, long texts, long size) {
     try (NativeArena arena = NativeArena.open()) {
-      for (int size = 512; ; size *= 4) {
-        long[] texts = new long[4]; // tag, clients, cookies, addresses
-        long[] lengths = new long[texts.length];
-        for (int i = 0; i < texts.length; i++) {
-          texts[i] = arena.allocate(size);
-          lengths[i] = arena.cell(size);
-        }
-        long count =
-            LibRados.rados_list_lockers(
-                pointer,
-                arena.cString(object),
-                arena.cString(name),
-                arena.cell(0),
-                texts[0],
-                lengths[0],
-                texts[1],
-                lengths[1],
-                texts[2],
-                lengths[2],
-                texts[3],
-                lengths[3]);
-        if (count == -Errno.ERANGE.number() && size < 1 << 20) {
-          continue;
-        }
-        check((int) count, "rados_list_lockers", io.describe(object) + " lock " + name);
-        List<String> holders = new ArrayList<>();
-        long at = texts[3];
-        for (long i = 0; i < count; i++) {
-          String address = NativeMemory.cString(at);
-          holders.add(address);
-          at += address.length() + 1; // in ASCII
-        }
-        return holders;
+      long[] lengths = new long[TEXTS];
+      for (int i = 0; i < TEXTS; i++) {
+        lengths[i] = arena.cell(size);
       }
-    } finally {
-      io.exit();
+      return (int)
+          LibRados.rados_list_lockers(
+              io,
+              arena.cString(object),
+              arena.cString(name),
+              arena.cell(0),
+              texts,
+              lengths[0],
+              texts + size,
+              lengths[1],
+              texts + 2 * size,
+              lengths[2],
+              texts + ADDRESSES * size,
+              lengths[ADDRESSES]);
     }
+  }
+
+  private static List<String> addresses(long text, int count) {
+    List<String> addresses = new ArrayList<>();
+    long at = text;
+    for (int i = 0; i < count; i++) {
+      String address = NativeMemory.cString(at);
+      addresses.add(address);
+      at += address.length() + 1; // in ASCII
+    }
+    return addresses;
   }
 
   private Optional<ObjectLock> acquire(WriteOperation write, String description) {

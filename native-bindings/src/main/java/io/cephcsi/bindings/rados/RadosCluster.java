@@ -4,6 +4,7 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
@@ -51,94 +52,86 @@ public final class RadosCluster extends NativeHandle {
 
   /** The cluster's id ({@code rados_cluster_fsid}). */
   public String fsid() {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long buffer = arena.allocate(64);
-      int length =
-          check(LibRados.rados_cluster_fsid(cluster, buffer, 64), "rados_cluster_fsid", "");
-      return new String(arena.getBytes(buffer, length), StandardCharsets.US_ASCII);
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          long buffer = arena.allocate(64);
+          int length =
+              check(LibRados.rados_cluster_fsid(cluster, buffer, 64), "rados_cluster_fsid", "");
+          return new String(arena.getBytes(buffer, length), StandardCharsets.US_ASCII);
+        });
   }
 
   /** This client's id on the cluster ({@code rados_get_instance_id}), the N of client.N. */
   public long instanceId() {
-    long cluster = enter();
-    try {
-      return LibRados.rados_get_instance_id(cluster);
-    } finally {
-      exit();
-    }
+    return use((cluster, arena) -> LibRados.rados_get_instance_id(cluster));
   }
 
   /** This client's addresses in the form that blocklisting takes ({@code rados_getaddrs}). */
   public String addresses() {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.cell(0);
-      check(LibRados.rados_getaddrs(cluster, out), "rados_getaddrs", "");
-      long text = arena.getLong(out);
-      try {
-        return NativeMemory.cString(text);
-      } finally {
-        LibRados.rados_buffer_free(text);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          long out = arena.cell(0);
+          check(LibRados.rados_getaddrs(cluster, out), "rados_getaddrs", "");
+          long text = arena.getLong(out);
+          try {
+            return NativeMemory.cString(text);
+          } finally {
+            RadosBuffer.free(text);
+          }
+        });
   }
 
   /** The value of a configuration option ({@code rados_conf_get}). */
   public String option(String name) {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      for (int size = 256; ; size *= 4) {
-        long buffer = arena.allocate(size);
-        int code = LibRados.rados_conf_get(cluster, arena.cString(name), buffer, size);
-        if (code == -Errno.ENAMETOOLONG.number() && size < 1 << 20) {
-          continue;
-        }
-        check(code, "rados_conf_get", name);
-        return NativeMemory.cString(buffer);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          long option = arena.cString(name);
+          return GrowingBuffer.read(
+              1,
+              256,
+              "rados_conf_get",
+              name,
+              (buffer, size, cell) -> {
+                int code = LibRados.rados_conf_get(cluster, option, buffer, size);
+                return code == -Errno.ENAMETOOLONG.number() ? -Errno.ERANGE.number() : code;
+              },
+              (buffer, code, count) -> NativeMemory.cString(buffer));
+        });
   }
 
   /** Space of the whole cluster ({@code rados_cluster_stat}). */
   public ClusterStat stat() {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.allocate(4 * Long.BYTES);
-      check(LibRados.rados_cluster_stat(cluster, out), "rados_cluster_stat", "");
-      return new ClusterStat(
-          arena.getLong(out) << 10,
-          arena.getLong(out + 8) << 10,
-          arena.getLong(out + 16) << 10,
-          arena.getLong(out + 24));
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          long out = arena.allocate(4 * Long.BYTES);
+          check(LibRados.rados_cluster_stat(cluster, out), "rados_cluster_stat", "");
+          return new ClusterStat(
+              arena.getLong(out) << 10,
+              arena.getLong(out + 8) << 10,
+              arena.getLong(out + 16) << 10,
+              arena.getLong(out + 24));
+        });
   }
 
   /** The names of all pools ({@code rados_pool_list}). */
   public List<String> pools() {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      int size = 4096;
-      while (true) {
-        long buffer = arena.allocate(size);
-        int needed = check(LibRados.rados_pool_list(cluster, buffer, size), "rados_pool_list", "");
-        if (needed <= size) {
-          return names(arena.getBytes(buffer, needed));
-        }
-        size = needed + 1024;
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          return GrowingBuffer.read(
+              1,
+              4096,
+              "rados_pool_list",
+              "",
+              (buffer, size, cell) -> {
+                int needed = LibRados.rados_pool_list(cluster, buffer, size);
+                if (needed <= size) {
+                  return needed;
+                }
+                NativeMemory.putLong(cell, needed + 1024); // pools may be created meanwhile
+                return -Errno.ERANGE.number();
+              },
+              (buffer, bytes, count) -> names(NativeMemory.bytes(buffer, bytes)));
+        });
   }
 
   private static List<String> names(byte[] zeroEnded) {
@@ -158,13 +151,11 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public long poolId(String pool) {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long id = LibRados.rados_pool_lookup(cluster, arena.cString(pool));
-      return check(id, "rados_pool_lookup", pool);
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) -> {
+          long id = LibRados.rados_pool_lookup(cluster, arena.cString(pool));
+          return check(id, "rados_pool_lookup", pool);
+        });
   }
 
   /**
@@ -173,20 +164,16 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public String poolName(long id) {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      for (int size = 512; ; size *= 4) {
-        long buffer = arena.allocate(size);
-        int length = LibRados.rados_pool_reverse_lookup(cluster, id, buffer, size);
-        if (length == -Errno.ERANGE.number() && size < 1 << 20) {
-          continue;
-        }
-        check(length, "rados_pool_reverse_lookup", Long.toString(id));
-        return NativeMemory.string(buffer, length);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) ->
+            GrowingBuffer.read(
+                1,
+                512,
+                "rados_pool_reverse_lookup",
+                Long.toString(id),
+                (buffer, size, cell) ->
+                    LibRados.rados_pool_reverse_lookup(cluster, id, buffer, size),
+                (buffer, length, count) -> NativeMemory.string(buffer, length)));
   }
 
   /**
@@ -195,12 +182,10 @@ public final class RadosCluster extends NativeHandle {
    * one does.
    */
   public void awaitLatestOsdMap() {
-    long cluster = enter();
-    try {
-      check(LibRados.rados_wait_for_latest_osdmap(cluster), "rados_wait_for_latest_osdmap", "");
-    } finally {
-      exit();
-    }
+    call(
+        "rados_wait_for_latest_osdmap",
+        "",
+        (cluster, arena) -> LibRados.rados_wait_for_latest_osdmap(cluster));
   }
 
   /** Opens a pool, in the default namespace. */
@@ -215,12 +200,7 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public IoContext openPool(String pool, String namespace) {
-    long cluster = enter();
-    try {
-      return IoContext.open(this, cluster, pool, namespace);
-    } finally {
-      exit();
-    }
+    return use((cluster, arena) -> IoContext.open(this, cluster, pool, namespace));
   }
 
   /** Opens a pool by its id; see {@link #openPool(String, String)}. */
@@ -235,12 +215,9 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException with the status line that the monitor sent
    */
   public CommandReply monCommand(String json) {
-    long cluster = enter();
-    try {
-      return command(LibRados::rados_mon_command, "rados_mon_command", cluster, json);
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) ->
+            command(LibRados::rados_mon_command, "rados_mon_command", cluster, json));
   }
 
   /**
@@ -251,13 +228,13 @@ public final class RadosCluster extends NativeHandle {
    * @param json the command, such as {@code {"prefix": "rbd task list", "format": "json"}}
    */
   public CommandReply mgrCommand(String json) {
-    enter();
-    try {
-      return command(
-          LibRados::rados_mgr_command, "rados_mgr_command", managerConnection().pointer(), json);
-    } finally {
-      exit();
-    }
+    return use(
+        (cluster, arena) ->
+            command(
+                LibRados::rados_mgr_command,
+                "rados_mgr_command",
+                managerConnection().pointer(),
+                json));
   }
 
   /** Called inside a call of this connection, which keeps the other one open. */
@@ -289,8 +266,8 @@ public final class RadosCluster extends NativeHandle {
         return new CommandReply(
             NativeMemory.bytes(arena.getLong(output), arena.getLong(outputLength)), said);
       } finally {
-        free(arena.getLong(output));
-        free(arena.getLong(status));
+        RadosBuffer.free(arena.getLong(output));
+        RadosBuffer.free(arena.getLong(status));
       }
     }
   }
@@ -303,12 +280,6 @@ public final class RadosCluster extends NativeHandle {
     return to < 0 ? "" : json.substring(from + 1, to);
   }
 
-  private static void free(long buffer) {
-    if (buffer != 0) {
-      LibRados.rados_buffer_free(buffer);
-    }
-  }
-
   /**
    * Blocklists a client: its operations fail with ESHUTDOWN from now on ({@code
    * rados_blocklist_add}). Waits for the map that says so: on no object on which this client
@@ -318,16 +289,12 @@ public final class RadosCluster extends NativeHandle {
    * @param expires after how long it is lifted
    */
   public void blocklist(String address, Duration expires) {
-    long cluster = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      check(
-          LibRados.rados_blocklist_add(
-              cluster, arena.cString(address), Math.toIntExact(expires.toSeconds())),
-          "rados_blocklist_add",
-          address);
-    } finally {
-      exit();
-    }
+    call(
+        "rados_blocklist_add",
+        address,
+        (cluster, arena) ->
+            LibRados.rados_blocklist_add(
+                cluster, arena.cString(address), Math.toIntExact(expires.toSeconds())));
   }
 
   /** {@code rados_mon_command} and its twins. */

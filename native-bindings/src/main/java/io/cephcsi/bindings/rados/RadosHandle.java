@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * rados-java's cluster handle, used to create, configure, connect and shut down and for nothing
- * else. Its finalizer, which would shut down a handle behind our back, is switched off.
+ * else. Its finalizer, which would shut down a handle that is in use, is switched off.
  */
 final class RadosHandle extends Rados {
   private static final long STACK_BYTES = 8 << 20;

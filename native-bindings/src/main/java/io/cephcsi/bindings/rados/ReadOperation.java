@@ -3,7 +3,6 @@ package io.cephcsi.bindings.rados;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
-import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
 import java.time.Instant;
@@ -23,16 +22,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Each step gives a {@link Result}, filled by {@link IoContext#operate(String, ReadOperation)}
  * and valid after the operation is closed. Built and carried out by one thread, once.
  */
-public final class ReadOperation extends NativeHandle {
+public final class ReadOperation extends CompoundOperation {
   private final OwnedMemory memory;
   private final List<Result<?>> results;
   private final List<Runnable> iterators;
-  private boolean versionAsserted;
-  private boolean carriedOut;
 
   /** An empty operation. */
   public ReadOperation() {
-    super("read operation", null, LibRados.rados_create_read_op(), false);
+    super("read operation", LibRados.rados_create_read_op());
     memory = new OwnedMemory();
     results = new ArrayList<>();
     iterators = new ArrayList<>();
@@ -46,51 +43,29 @@ public final class ReadOperation extends NativeHandle {
   }
 
   /**
-   * Begins carrying the steps out; ended by {@link #exit()}.
-   *
-   * @throws IllegalStateException the second time: librados has given the steps away, and would do
-   *     nothing and say that it succeeded
+   * Fails the operation with ENOENT unless the object exists ({@code rados_read_op_assert_exists}).
    */
-  long enterOnce() {
-    long op = enter();
-    if (carriedOut) {
-      exit();
-      throw new IllegalStateException("the read operation was carried out already");
-    }
-    carriedOut = true;
-    return op;
-  }
-
-  boolean assertsVersion() {
-    return versionAsserted;
-  }
-
-  /** Fails the operation with ENOENT unless the object exists. */
   public ReadOperation assertExists() {
-    long op = enter();
-    try {
-      LibRados.rados_read_op_assert_exists(op);
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_read_op_assert_exists(ownPointer());
+    return this;
   }
 
-  /** Fails the operation with {@link StaleVersionException} unless the object has this version. */
+  /**
+   * Fails the operation with {@link StaleVersionException} unless the object has this version
+   * ({@code rados_read_op_assert_version}).
+   */
   public ReadOperation assertVersion(long version) {
-    long op = enter();
-    try {
-      LibRados.rados_read_op_assert_version(op, version);
-      versionAsserted = true;
-      return this;
-    } finally {
-      exit();
-    }
+    LibRados.rados_read_op_assert_version(ownPointer(), version);
+    markVersionAsserted();
+    return this;
   }
 
-  /** Fails the operation with ECANCELED unless the omap key has this value. */
+  /**
+   * Fails the operation with ECANCELED unless the omap key has this value ({@code
+   * rados_read_op_omap_cmp2}).
+   */
   public ReadOperation omapCompare(String key, byte[] value) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       LibRados.rados_read_op_omap_cmp2(
           op,
@@ -101,74 +76,59 @@ public final class ReadOperation extends NativeHandle {
           value.length,
           0);
       return this;
-    } finally {
-      exit();
     }
   }
 
   /**
-   * Reads data.
+   * Reads data ({@code rados_read_op_read}).
    *
    * @param offset in bytes
    * @param length how many bytes at most; may be 0
    * @return what is there; shorter at the object's end
    */
   public Result<byte[]> read(long offset, int length) {
-    long op = enter();
-    try {
-      long buffer = memory.allocate(length);
-      long got = memory.allocate(Long.BYTES);
-      long code = memory.allocate(Integer.BYTES);
-      int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
-      LibRados.rados_read_op_read(op, offset, wanted, buffer, got, code);
-      return result(
-          code, () -> NativeMemory.bytes(buffer, Math.min(NativeMemory.getLong(got), length)));
-    } finally {
-      exit();
-    }
+    long op = ownPointer();
+    long buffer = memory.allocate(length);
+    long got = memory.allocate(Long.BYTES);
+    long code = memory.allocate(Integer.BYTES);
+    int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
+    LibRados.rados_read_op_read(op, offset, wanted, buffer, got, code);
+    return result(
+        code, () -> NativeMemory.bytes(buffer, Math.min(NativeMemory.getLong(got), length)));
   }
 
-  /** Size and age of the object. */
+  /** Size and age of the object ({@code rados_read_op_stat}). */
   public Result<ObjectStat> stat() {
-    long op = enter();
-    try {
-      long size = memory.allocate(Long.BYTES);
-      long seconds = memory.allocate(Long.BYTES);
-      long code = memory.allocate(Integer.BYTES);
-      LibRados.rados_read_op_stat(op, size, seconds, code);
-      return result(
-          code,
-          () ->
-              new ObjectStat(
-                  NativeMemory.getLong(size),
-                  Instant.ofEpochSecond(NativeMemory.getLong(seconds))));
-    } finally {
-      exit();
-    }
+    long op = ownPointer();
+    long size = memory.allocate(Long.BYTES);
+    long seconds = memory.allocate(Long.BYTES);
+    long code = memory.allocate(Integer.BYTES);
+    LibRados.rados_read_op_stat(op, size, seconds, code);
+    return result(
+        code,
+        () ->
+            new ObjectStat(
+                NativeMemory.getLong(size), Instant.ofEpochSecond(NativeMemory.getLong(seconds))));
   }
 
-  /** All extended attributes by name. */
+  /** All extended attributes by name ({@code rados_read_op_getxattrs}). */
   public Result<Map<String, byte[]>> getXattrs() {
-    long op = enter();
-    try {
-      long iterator = iterator(LibRados::rados_getxattrs_end);
-      long code = memory.allocate(Integer.BYTES);
-      LibRados.rados_read_op_getxattrs(op, iterator, code);
-      return result(code, () -> xattrs(NativeMemory.getLong(iterator)));
-    } finally {
-      exit();
-    }
+    long op = ownPointer();
+    long iterator = iterator(LibRados::rados_getxattrs_end);
+    long code = memory.allocate(Integer.BYTES);
+    LibRados.rados_read_op_getxattrs(op, iterator, code);
+    return result(code, () -> xattrs(NativeMemory.getLong(iterator)));
   }
 
   /**
-   * Omap keys and values in order.
+   * Omap keys and values in order ({@code rados_read_op_omap_get_vals2}).
    *
    * @param startAfter begin behind this key; empty to begin at the first
    * @param prefix only keys that begin so; empty for all
    * @param max how many at most; the cluster may give fewer
    */
   public Result<OmapPage> omapGetVals(String startAfter, String prefix, long max) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long iterator = iterator(LibRados::rados_omap_get_end);
       long more = memory.allocate(1);
@@ -179,14 +139,15 @@ public final class ReadOperation extends NativeHandle {
           code,
           () ->
               new OmapPage(omap(NativeMemory.getLong(iterator)), NativeMemory.getByte(more) != 0));
-    } finally {
-      exit();
     }
   }
 
-  /** The values of these omap keys; keys that are absent are left out. */
+  /**
+   * The values of these omap keys ({@code rados_read_op_omap_get_vals_by_keys2}); keys that are
+   * absent are left out.
+   */
   public Result<Map<String, byte[]>> omapGetByKeys(Collection<String> keys) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long iterator = iterator(LibRados::rados_omap_get_end);
       long code = memory.allocate(Integer.BYTES);
@@ -194,14 +155,12 @@ public final class ReadOperation extends NativeHandle {
       LibRados.rados_read_op_omap_get_vals_by_keys2(
           op, names.pointers(), keys.size(), names.lengths(), iterator, code);
       return result(code, () -> omap(NativeMemory.getLong(iterator)));
-    } finally {
-      exit();
     }
   }
 
-  /** Calls a method of an object class that reads. */
+  /** Calls a method of an object class that reads ({@code rados_read_op_exec}). */
   public Result<byte[]> exec(String objectClass, String method, byte[] input) {
-    long op = enter();
+    long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long output = memory.allocate(Long.BYTES);
       long length = memory.allocate(Long.BYTES);
@@ -215,18 +174,10 @@ public final class ReadOperation extends NativeHandle {
           output,
           length,
           code);
-      iterators.add(() -> freeBuffer(NativeMemory.getLong(output)));
+      iterators.add(() -> RadosBuffer.free(NativeMemory.getLong(output)));
       return result(
           code,
           () -> NativeMemory.bytes(NativeMemory.getLong(output), NativeMemory.getLong(length)));
-    } finally {
-      exit();
-    }
-  }
-
-  private static void freeBuffer(long buffer) {
-    if (buffer != 0) {
-      LibRados.rados_buffer_free(buffer);
     }
   }
 
@@ -252,7 +203,7 @@ public final class ReadOperation extends NativeHandle {
   /** Called with what the cluster answered. */
   void completed(int code, String object) {
     if (code < 0) {
-      throw IoContext.failure(code, "rados_read_op_operate", object, versionAsserted);
+      throw IoContext.failure(code, "rados_read_op_operate", object, assertsVersion());
     }
     results.forEach(result -> result.decode(object));
   }

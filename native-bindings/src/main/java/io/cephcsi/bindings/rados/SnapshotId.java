@@ -1,7 +1,5 @@
 package io.cephcsi.bindings.rados;
 
-import static io.cephcsi.bindings.error.ReturnCode.check;
-
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeMemory;
@@ -29,7 +27,7 @@ public final class SnapshotId implements AutoCloseable {
   /** Asks for an id and returns at once ({@code rados_aio_ioctx_selfmanaged_snap_create}). */
   public static SnapshotId allocate(IoContext io) {
     SnapshotId id = new SnapshotId(io);
-    long pointer = io.enter();
+    long pointer = io.enter(); // as all asynchronous operations: without a lambda more
     try {
       id.completion.start(
           pending -> {
@@ -86,14 +84,9 @@ public final class SnapshotId implements AutoCloseable {
    * rados_ioctx_selfmanaged_snap_remove}).
    */
   public static void remove(IoContext io, long id) {
-    long pointer = io.enter();
-    try {
-      check(
-          LibRados.rados_ioctx_selfmanaged_snap_remove(pointer, id),
-          "rados_ioctx_selfmanaged_snap_remove",
-          io.toString());
-    } finally {
-      io.exit();
-    }
+    io.call(
+        "rados_ioctx_selfmanaged_snap_remove",
+        io.toString(),
+        (pointer, arena) -> LibRados.rados_ioctx_selfmanaged_snap_remove(pointer, id));
   }
 }

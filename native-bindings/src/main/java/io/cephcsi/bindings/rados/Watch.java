@@ -30,31 +30,30 @@ public final class Watch extends NativeHandle {
   }
 
   static Watch open(IoContext io, String object, int timeoutSeconds, Listener listener) {
-    long pointer = io.enter();
     long id = WatchCallback.LISTENERS.add(new Acknowledging(io, object, listener));
-    boolean watching = false;
-    try (NativeArena arena = NativeArena.open()) {
-      long handle = arena.cell(0);
-      check(
-          LibRados.rados_watch3(
-              pointer,
-              arena.cString(object),
-              handle,
-              WatchCallback.INSTANCE,
-              WatchErrorCallback.INSTANCE,
-              timeoutSeconds,
-              id),
-          "rados_watch3",
-          io.describe(object));
-      Watch watch = new Watch(io, object, id, arena.getLong(handle));
-      watching = true;
-      return watch;
-    } finally {
-      if (!watching) {
-        WatchCallback.LISTENERS.remove(id);
-      }
-      io.exit();
+    try {
+      return io.use((pointer, arena) -> open(pointer, arena, io, object, timeoutSeconds, id));
+    } catch (RuntimeException | Error e) {
+      WatchCallback.LISTENERS.remove(id);
+      throw e;
     }
+  }
+
+  private static Watch open(
+      long pointer, NativeArena arena, IoContext io, String object, int timeoutSeconds, long id) {
+    long handle = arena.cell(0);
+    check(
+        LibRados.rados_watch3(
+            pointer,
+            arena.cString(object),
+            handle,
+            WatchCallback.INSTANCE,
+            WatchErrorCallback.INSTANCE,
+            timeoutSeconds,
+            id),
+        "rados_watch3",
+        io.describe(object));
+    return new Watch(io, object, id, arena.getLong(handle));
   }
 
   @Override
@@ -76,14 +75,12 @@ public final class Watch extends NativeHandle {
    *     anew
    */
   public void verify() {
-    long handle = enter();
-    long pointer = io.enter();
-    try {
-      check(LibRados.rados_watch_check(pointer, handle), "rados_watch_check", io.describe(object));
-    } finally {
-      io.exit();
-      exit();
-    }
+    use(
+        (handle, none) ->
+            io.call(
+                "rados_watch_check",
+                io.describe(object),
+                (pointer, arena) -> LibRados.rados_watch_check(pointer, handle)));
   }
 
   /** Told of notifications on a thread of librados. */
@@ -101,21 +98,20 @@ public final class Watch extends NativeHandle {
     default void lost(int error) {}
   }
 
-  /** Answers each notification, so that the notifier does not wait in vain. */
+  /** Acknowledges each notification, so that the notifier does not wait for its timeout. */
   private record Acknowledging(IoContext io, String object, Listener listener)
       implements WatchCallback.Listener {
     @Override
     public void notified(long notifyId, long handle, long notifierId, byte[] payload) {
-      long pointer = io.enter();
-      try (NativeArena arena = NativeArena.open()) {
-        try {
-          listener.notified(payload);
-        } finally {
-          LibRados.rados_notify_ack(pointer, arena.cString(object), notifyId, handle, 0, 0);
-        }
-      } finally {
-        io.exit();
-      }
+      io.use(
+          (pointer, arena) -> {
+            try {
+              listener.notified(payload);
+              return handle;
+            } finally {
+              LibRados.rados_notify_ack(pointer, arena.cString(object), notifyId, handle, 0, 0);
+            }
+          });
     }
 
     @Override

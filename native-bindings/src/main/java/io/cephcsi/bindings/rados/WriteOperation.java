@@ -2,7 +2,6 @@ package io.cephcsi.bindings.rados;
 
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
-import io.cephcsi.bindings.internal.NativeHandle;
 import java.util.Collection;
 import java.util.Map;
 
@@ -14,13 +13,10 @@ import java.util.Map;
  * arguments are copied as the steps are added. An operation is carried out once: librados gives its
  * steps away.
  */
-public final class WriteOperation extends NativeHandle {
-  private boolean versionAsserted;
-  private boolean carriedOut;
-
+public final class WriteOperation extends CompoundOperation {
   /** An empty operation. */
   public WriteOperation() {
-    super("write operation", null, LibRados.rados_create_write_op(), false);
+    super("write operation", LibRados.rados_create_write_op());
   }
 
   @Override
@@ -29,26 +25,9 @@ public final class WriteOperation extends NativeHandle {
   }
 
   /**
-   * Begins carrying the steps out; ended by {@link #exit()}.
-   *
-   * @throws IllegalStateException the second time: librados has given the steps away, and would do
-   *     nothing and say that it succeeded
+   * Fails the operation with ENOENT unless the object exists ({@code
+   * rados_write_op_assert_exists}).
    */
-  long enterOnce() {
-    long op = enter();
-    if (carriedOut) {
-      exit();
-      throw new IllegalStateException("the write operation was carried out already");
-    }
-    carriedOut = true;
-    return op;
-  }
-
-  boolean assertsVersion() {
-    return versionAsserted;
-  }
-
-  /** Fails the operation with ENOENT unless the object exists. */
   public WriteOperation assertExists() {
     LibRados.rados_write_op_assert_exists(ownPointer());
     return this;
@@ -56,20 +35,20 @@ public final class WriteOperation extends NativeHandle {
 
   /**
    * Fails the operation with {@link StaleVersionException} unless the object has this version, as
-   * {@link IoContext#lastVersion()} gave it.
+   * {@link IoContext#lastVersion()} gave it ({@code rados_write_op_assert_version}).
    */
   public WriteOperation assertVersion(long version) {
     LibRados.rados_write_op_assert_version(ownPointer(), version);
-    versionAsserted = true;
+    markVersionAsserted();
     return this;
   }
 
-  /** Creates the object, or fails the operation with EEXIST. */
+  /** Creates the object, or fails the operation with EEXIST ({@code rados_write_op_create}). */
   public WriteOperation createExclusive() {
     return create(1);
   }
 
-  /** Creates the object unless it exists. */
+  /** Creates the object unless it exists ({@code rados_write_op_create}). */
   public WriteOperation create() {
     return create(0);
   }
@@ -79,7 +58,7 @@ public final class WriteOperation extends NativeHandle {
     return this;
   }
 
-  /** Writes at an offset in bytes. */
+  /** Writes at an offset in bytes ({@code rados_write_op_write}). */
   public WriteOperation write(long offset, byte[] data) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -88,7 +67,7 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Replaces the object's data. */
+  /** Replaces the object's data ({@code rados_write_op_write_full}). */
   public WriteOperation writeFull(byte[] data) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -97,19 +76,19 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Cuts or extends the object to a size in bytes. */
+  /** Cuts or extends the object to a size in bytes ({@code rados_write_op_truncate}). */
   public WriteOperation truncate(long size) {
     LibRados.rados_write_op_truncate(ownPointer(), size);
     return this;
   }
 
-  /** Removes the object. */
+  /** Removes the object ({@code rados_write_op_remove}). */
   public WriteOperation remove() {
     LibRados.rados_write_op_remove(ownPointer());
     return this;
   }
 
-  /** Sets an extended attribute. */
+  /** Sets an extended attribute ({@code rados_write_op_setxattr}). */
   public WriteOperation setXattr(String name, byte[] value) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -118,7 +97,7 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Removes an extended attribute. */
+  /** Removes an extended attribute ({@code rados_write_op_rmxattr}). */
   public WriteOperation removeXattr(String name) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -127,7 +106,10 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Fails the operation with ECANCELED unless the attribute has this value. */
+  /**
+   * Fails the operation with ECANCELED unless the attribute has this value ({@code
+   * rados_write_op_cmpxattr}).
+   */
   public WriteOperation compareXattr(String name, byte[] value) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -151,7 +133,7 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Sets one omap key. */
+  /** Sets one omap key ({@code rados_write_op_omap_set}). */
   public WriteOperation omapSet(String key, byte[] value) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -162,7 +144,7 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Sets omap keys; others stay. */
+  /** Sets omap keys; others stay ({@code rados_write_op_omap_set}). */
   public WriteOperation omapSet(Map<String, byte[]> entries) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -183,7 +165,9 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Removes omap keys; keys that are absent do not matter. */
+  /**
+   * Removes omap keys ({@code rados_write_op_omap_rm_keys2}); keys that are absent do not matter.
+   */
   public WriteOperation omapRemove(Collection<String> keys) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
@@ -193,16 +177,16 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Removes all omap keys. */
+  /** Removes all omap keys ({@code rados_write_op_omap_clear}). */
   public WriteOperation omapClear() {
     LibRados.rados_write_op_omap_clear(ownPointer());
     return this;
   }
 
   /**
-   * Fails the operation with ECANCELED unless the omap key has this value. An absent key counts as
-   * empty: comparing with an empty value asks that the key is absent. The object must exist, at
-   * this step at the latest.
+   * Fails the operation with ECANCELED unless the omap key has this value ({@code
+   * rados_write_op_omap_cmp}). An absent key counts as empty: comparing with an empty value asks
+   * that the key is absent. The object must exist, at this step at the latest.
    */
   public WriteOperation omapCompare(String key, byte[] value) {
     long op = ownPointer();
@@ -213,7 +197,7 @@ public final class WriteOperation extends NativeHandle {
     }
   }
 
-  /** Calls a method of an object class that writes. */
+  /** Calls a method of an object class that writes ({@code rados_write_op_exec}). */
   public WriteOperation exec(String objectClass, String method, byte[] input) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {

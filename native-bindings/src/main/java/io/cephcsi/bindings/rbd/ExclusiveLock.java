@@ -5,7 +5,6 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
-import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.rados.ObjectLock;
 import java.util.ArrayList;
@@ -51,17 +50,15 @@ public final class ExclusiveLock {
 
   /** Whether this open image holds the lock ({@code rbd_is_exclusive_lock_owner}). */
   public boolean isOwner() {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long cell = arena.cell(0);
-      check(
-          LibRbd.rbd_is_exclusive_lock_owner(pointer, cell),
-          "rbd_is_exclusive_lock_owner",
-          image.path());
-      return arena.getInt(cell) != 0;
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) -> {
+          long cell = arena.cell(0);
+          check(
+              LibRbd.rbd_is_exclusive_lock_owner(pointer, cell),
+              "rbd_is_exclusive_lock_owner",
+              image.path());
+          return arena.getInt(cell) != 0;
+        });
   }
 
   /**
@@ -72,21 +69,21 @@ public final class ExclusiveLock {
    *     ImageFeature#EXCLUSIVE_LOCK}
    */
   public List<String> owners() {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long mode = arena.cell(0);
-      return GrowingBuffer.read(
-          Long.BYTES,
-          4,
-          "rbd_lock_get_owners",
-          image.path(),
-          (owners, capacity, cell) -> LibRbd.rbd_lock_get_owners(pointer, mode, owners, cell),
-          (owners, code, count) -> decode(owners, count));
+    try {
+      return image.use((pointer, arena) -> owners(pointer, arena.cell(0)));
     } catch (CephException.NotFound e) {
       return List.of();
-    } finally {
-      image.exit();
     }
+  }
+
+  private List<String> owners(long pointer, long mode) {
+    return GrowingBuffer.read(
+        Long.BYTES,
+        4,
+        "rbd_lock_get_owners",
+        image.path(),
+        (owners, capacity, cell) -> LibRbd.rbd_lock_get_owners(pointer, mode, owners, cell),
+        (owners, code, count) -> decode(owners, count));
   }
 
   private static List<String> decode(long array, long count) {

@@ -20,6 +20,9 @@ import io.cephcsi.bindings.internal.NativeMemory;
  * Only what was flushed is stored.
  *
  * <p>Every call blocks unless its name ends in Async.
+ *
+ * <p>This is the hot path of space reclaim: it takes the handle by {@link #enter()} and {@link
+ * #exit()} itself, so that a call allocates no lambda beside its result.
  */
 public abstract sealed class ImageData extends NativeHandle permits ImageProperties {
   /** librbd returns the length as int: longer synchronous ranges are cut into such pieces. */
@@ -38,13 +41,13 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
   }
 
   /** One call on the image, checked. */
-  final int call(String operation, NativeCall call) {
-    return NativeCall.run(this, operation, path, call);
+  final int call(String operation, Call call) {
+    return call(operation, path, call);
   }
 
   /** One call on the image that may report progress, checked. */
-  final void callTracked(String operation, Progress progress, NativeCall.Tracked call) {
-    NativeCall.runTracked(this, operation, path, progress, call);
+  final void callTracked(String operation, Progress progress, ProgressCall.Tracked call) {
+    ProgressCall.run(this, operation, path, progress, call);
   }
 
   /**

@@ -4,11 +4,11 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** What is wrong with an image's indexes: {@code RBD_FLAG_*}. */
+/** Flags of an image, which say that its object map is not valid: {@code RBD_FLAG_*}. */
 public enum ImageFlag {
-  /** The object map does not tell the truth; {@link RbdImage#rebuildObjectMap} makes it anew. */
+  /** The object map is not valid; {@link RbdImage#rebuildObjectMap} rebuilds it. */
   OBJECT_MAP_INVALID(1 << 0),
-  /** The fast diff does not tell the truth. */
+  /** What the object map says of changes since a snapshot is not valid. */
   FAST_DIFF_INVALID(1 << 1);
 
   private final int mask;

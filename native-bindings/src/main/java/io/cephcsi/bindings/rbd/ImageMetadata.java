@@ -30,28 +30,26 @@ public final class ImageMetadata {
 
   /** The value of a key ({@code rbd_metadata_get}). */
   public Optional<String> get(String key) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long name = arena.cString(key);
-      return Optional.of(
-          GrowingBuffer.read(
-              1,
-              1024,
-              "rbd_metadata_get",
-              describe(key),
-              (to, size, cell) -> LibRbd.rbd_metadata_get(pointer, name, to, cell),
-              (value, code, length) -> NativeMemory.cString(value)));
+    try {
+      return Optional.of(image.use((pointer, arena) -> get(pointer, key, arena.cString(key))));
     } catch (CephException.NotFound e) {
       return Optional.empty();
-    } finally {
-      image.exit();
     }
+  }
+
+  private String get(long pointer, String key, long name) {
+    return GrowingBuffer.read(
+        1,
+        1024,
+        "rbd_metadata_get",
+        describe(key),
+        (to, size, cell) -> LibRbd.rbd_metadata_get(pointer, name, to, cell),
+        (value, code, length) -> NativeMemory.cString(value));
   }
 
   /** Sets the value of a key ({@code rbd_metadata_set}). */
   public void set(String key, String value) {
-    NativeCall.run(
-        image,
+    image.call(
         "rbd_metadata_set",
         describe(key),
         (p, arena) -> LibRbd.rbd_metadata_set(p, arena.cString(key), arena.cString(value)));
@@ -63,8 +61,7 @@ public final class ImageMetadata {
    * @throws CephException.NotFound if there is no such key
    */
   public void remove(String key) {
-    NativeCall.run(
-        image,
+    image.call(
         "rbd_metadata_remove",
         describe(key),
         (p, arena) -> LibRbd.rbd_metadata_remove(p, arena.cString(key)));
@@ -92,13 +89,11 @@ public final class ImageMetadata {
    * @param max how many at most, 1 or more
    */
   public Map<String, String> page(String startAfter, int max) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      Page page = new Page(pointer, arena.cString(startAfter), max);
-      return GrowingBuffer.read(2, PAGE_BYTES, "rbd_metadata_list", image.path(), page, page);
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) -> {
+          Page page = new Page(pointer, arena.cString(startAfter), max);
+          return GrowingBuffer.read(2, PAGE_BYTES, "rbd_metadata_list", image.path(), page, page);
+        });
   }
 
   /** One call; the keys fill the first half of the buffer, the values the second. */

@@ -5,7 +5,6 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
-import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import java.time.Instant;
@@ -14,9 +13,10 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What an open image knows of itself. It is refreshed when the header changes, except on an image
- * that was opened read-only. Who asks for one of its relations ({@link #children()}, {@link
- * #watchers()}, {@link #mirroring()}) asks the cluster.
+ * Properties of an open image. librbd keeps them in memory and reads them again when the header
+ * changes, except on an image that was opened read-only; {@link #children()}, {@link
+ * #descendants()}, {@link #watchers()}, {@link #group()} and {@link #mirroring()} ask the cluster
+ * each time.
  */
 public abstract sealed class ImageProperties extends ImageData permits RbdImage {
   private static final int NAME_BYTES = 128;
@@ -26,56 +26,41 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
   }
 
   private long number(String operation, Getter getter) {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long cell = arena.cell(0);
-      check(getter.get(image, cell), operation, path());
-      return arena.getLong(cell);
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long cell = arena.cell(0);
+          check(getter.get(image, cell), operation, path());
+          return arena.getLong(cell);
+        });
   }
 
-  private String text(String operation, GrowingBuffer.Call call) {
-    return GrowingBuffer.read(
-        1,
-        NAME_BYTES,
-        operation,
-        path(),
-        call,
-        (buffer, code, count) -> NativeMemory.cString(buffer));
+  private String text(String operation, TextCall call) {
+    return use(
+        (image, arena) ->
+            GrowingBuffer.read(
+                1,
+                NAME_BYTES,
+                operation,
+                path(),
+                (buffer, size, cell) -> call.get(image, buffer, size, cell),
+                (buffer, code, count) -> NativeMemory.cString(buffer)));
   }
 
   /** The id, which never changes ({@code rbd_get_id}). */
   public final String id() {
-    long image = enter();
-    try {
-      return text("rbd_get_id", (to, size, cell) -> LibRbd.rbd_get_id(image, to, size));
-    } finally {
-      exit();
-    }
+    return text("rbd_get_id", (image, to, size, cell) -> LibRbd.rbd_get_id(image, to, size));
   }
 
   /** The name ({@code rbd_get_name}). */
   public final String name() {
-    long image = enter();
-    try {
-      return text("rbd_get_name", (to, size, cell) -> LibRbd.rbd_get_name(image, to, cell));
-    } finally {
-      exit();
-    }
+    return text("rbd_get_name", (image, to, size, cell) -> LibRbd.rbd_get_name(image, to, cell));
   }
 
   /** What the names of the data objects begin with ({@code rbd_get_block_name_prefix}). */
   public final String blockNamePrefix() {
-    long image = enter();
-    try {
-      return text(
-          "rbd_get_block_name_prefix",
-          (to, size, cell) -> LibRbd.rbd_get_block_name_prefix(image, to, size));
-    } finally {
-      exit();
-    }
+    return text(
+        "rbd_get_block_name_prefix",
+        (image, to, size, cell) -> LibRbd.rbd_get_block_name_prefix(image, to, size));
   }
 
   /** Size in bytes, of the image or of the snapshot that is active ({@code rbd_get_size}). */
@@ -85,14 +70,12 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
 
   /** Size and layout ({@code rbd_stat}). */
   public final ImageInfo info() {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long info = arena.allocate(ImageInfo.BYTES);
-      check(LibRbd.rbd_stat(image, info, ImageInfo.BYTES), "rbd_stat", path());
-      return ImageInfo.decode(info);
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long info = arena.allocate(ImageInfo.BYTES);
+          check(LibRbd.rbd_stat(image, info, ImageInfo.BYTES), "rbd_stat", path());
+          return ImageInfo.decode(info);
+        });
   }
 
   /** The features ({@code rbd_get_features}). */
@@ -100,12 +83,12 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
     return ImageFeature.of(number("rbd_get_features", LibRbd::rbd_get_features));
   }
 
-  /** What the image takes part in ({@code rbd_get_op_features}). */
+  /** The operation features ({@code rbd_get_op_features}). */
   public final Set<OperationFeature> operationFeatures() {
     return OperationFeature.of(number("rbd_get_op_features", LibRbd::rbd_get_op_features));
   }
 
-  /** Whether its indexes can be trusted ({@code rbd_get_flags}); of the active snapshot if any. */
+  /** The flags ({@code rbd_get_flags}); of the active snapshot if any. */
   public final Set<ImageFlag> flags() {
     return ImageFlag.of(number("rbd_get_flags", LibRbd::rbd_get_flags));
   }
@@ -122,46 +105,42 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
 
   /** When the image was created ({@code rbd_get_create_timestamp}). */
   public final Instant createdAt() {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long time = arena.allocate(Timespec.BYTES);
-      check(LibRbd.rbd_get_create_timestamp(image, time), "rbd_get_create_timestamp", path());
-      return Timespec.decode(time);
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long time = arena.allocate(Timespec.BYTES);
+          check(LibRbd.rbd_get_create_timestamp(image, time), "rbd_get_create_timestamp", path());
+          return Timespec.decode(time);
+        });
   }
 
-  /** The pool of the data objects; the image's own pool when it has no other. */
+  /**
+   * The id of the pool of the data objects ({@code rbd_get_data_pool_id}); the image's own pool
+   * without a data pool.
+   */
   public final long dataPoolId() {
-    long image = enter();
-    try {
-      return check(LibRbd.rbd_get_data_pool_id(image), "rbd_get_data_pool_id", path());
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) ->
+            check(LibRbd.rbd_get_data_pool_id(image), "rbd_get_data_pool_id", path()));
   }
 
   /** The snapshot that this image was cloned from ({@code rbd_get_parent}); empty if none. */
   public final Optional<ParentImage> parent() {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long parent = arena.allocate(ChildImage.BYTES);
-      long snapshot = arena.allocate(ParentImage.SNAPSHOT_BYTES);
-      int code = LibRbd.rbd_get_parent(image, parent, snapshot);
-      if (code == -Errno.ENOENT.number()) {
-        return Optional.empty();
-      }
-      check(code, "rbd_get_parent", path());
-      try {
-        return Optional.of(ParentImage.decode(parent, snapshot));
-      } finally {
-        LibRbd.rbd_linked_image_spec_cleanup(parent);
-        LibRbd.rbd_snap_spec_cleanup(snapshot);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long parent = arena.allocate(ChildImage.BYTES);
+          long snapshot = arena.allocate(ParentImage.SNAPSHOT_BYTES);
+          int code = LibRbd.rbd_get_parent(image, parent, snapshot);
+          if (code == -Errno.ENOENT.number()) {
+            return Optional.empty();
+          }
+          check(code, "rbd_get_parent", path());
+          try {
+            return Optional.of(ParentImage.decode(parent, snapshot));
+          } finally {
+            LibRbd.rbd_linked_image_spec_cleanup(parent);
+            LibRbd.rbd_snap_spec_cleanup(snapshot);
+          }
+        });
   }
 
   /** How many bytes from the beginning may still come from the parent ({@code rbd_get_overlap}). */
@@ -195,18 +174,16 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
 
   /** The group that the image is in ({@code rbd_get_group}); empty if none. */
   public final Optional<GroupName> group() {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long info = arena.allocate(GroupName.BYTES);
-      check(LibRbd.rbd_get_group(image, info, GroupName.BYTES), "rbd_get_group", path());
-      try {
-        return GroupName.decode(info);
-      } finally {
-        LibRbd.rbd_group_info_cleanup(info, GroupName.BYTES);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long info = arena.allocate(GroupName.BYTES);
+          check(LibRbd.rbd_get_group(image, info, GroupName.BYTES), "rbd_get_group", path());
+          try {
+            return GroupName.decode(info);
+          } finally {
+            LibRbd.rbd_group_info_cleanup(info, GroupName.BYTES);
+          }
+        });
   }
 
   /** Who has the image open for writing, this client included ({@code rbd_watchers_list}). */
@@ -221,24 +198,37 @@ public abstract sealed class ImageProperties extends ImageData permits RbdImage 
         Watcher::decode);
   }
 
+  /**
+   * As {@link #watchers()}, without those of one client.
+   *
+   * @param clientId the client's id, of the caller's connection as a rule: {@link
+   *     io.cephcsi.bindings.rados.RadosCluster#instanceId()}
+   */
+  public final List<Watcher> otherWatchers(long clientId) {
+    return watchers().stream().filter(watcher -> watcher.clientId() != clientId).toList();
+  }
+
   /** The mirroring of this image ({@code rbd_mirror_image_get_info}); empty if not mirrored. */
   public final Optional<MirrorInfo> mirroring() {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long info = arena.allocate(MirrorInfo.BYTES);
-      int code = LibRbd.rbd_mirror_image_get_info(image, info, MirrorInfo.BYTES);
-      if (code == -Errno.ENOENT.number() || code == -Errno.EINVAL.number()) {
-        return Optional.empty();
-      }
-      check(code, "rbd_mirror_image_get_info", path());
-      try {
-        return MirrorInfo.decode(info);
-      } finally {
-        LibRbd.rbd_mirror_image_get_info_cleanup(info);
-      }
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long info = arena.allocate(MirrorInfo.BYTES);
+          int code = LibRbd.rbd_mirror_image_get_info(image, info, MirrorInfo.BYTES);
+          if (code == -Errno.ENOENT.number() || code == -Errno.EINVAL.number()) {
+            return Optional.empty();
+          }
+          check(code, "rbd_mirror_image_get_info", path());
+          try {
+            return MirrorInfo.decode(info);
+          } finally {
+            LibRbd.rbd_mirror_image_get_info_cleanup(info);
+          }
+        });
+  }
+
+  /** A function that puts text into a buffer, and maybe its size into a cell. */
+  private interface TextCall {
+    int get(long image, long buffer, long size, long cell);
   }
 
   /** A function that puts a number into a cell. */

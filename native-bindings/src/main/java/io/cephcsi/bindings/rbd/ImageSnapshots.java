@@ -7,6 +7,7 @@ import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import java.time.Instant;
@@ -29,18 +30,15 @@ public final class ImageSnapshots {
 
   /** All snapshots of all kinds, oldest first ({@code rbd_snap_list}). */
   public List<ImageSnapshot> list() {
-    long pointer = image.enter();
-    try {
-      return GrowingBuffer.read(
-          INFO_BYTES,
-          32,
-          "rbd_snap_list",
-          image.path(),
-          (array, capacity, cell) -> LibRbd.rbd_snap_list(pointer, array, cell),
-          (array, count, ignored) -> decode(pointer, array, count));
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) ->
+            GrowingBuffer.read(
+                INFO_BYTES,
+                32,
+                "rbd_snap_list",
+                image.path(),
+                (array, capacity, cell) -> LibRbd.rbd_snap_list(pointer, array, cell),
+                (array, count, ignored) -> decode(pointer, array, count)));
   }
 
   private List<ImageSnapshot> decode(long pointer, long array, int count) {
@@ -84,13 +82,13 @@ public final class ImageSnapshots {
     return image.path() + "@" + snapshot;
   }
 
-  private int call(String operation, Object snapshot, NativeCall call) {
-    return NativeCall.run(image, operation, describe(snapshot), call);
+  private int call(String operation, Object snapshot, NativeHandle.Call call) {
+    return image.call(operation, describe(snapshot), call);
   }
 
   private void callTracked(
-      String operation, String name, Progress progress, NativeCall.Tracked call) {
-    NativeCall.runTracked(image, operation, describe(name), progress, call);
+      String operation, String name, Progress progress, ProgressCall.Tracked call) {
+    ProgressCall.run(image, operation, describe(name), progress, call);
   }
 
   /** Whether there is a snapshot of this name ({@code rbd_snap_exists}). */
@@ -98,15 +96,18 @@ public final class ImageSnapshots {
     return flag("rbd_snap_exists", name, LibRbd::rbd_snap_exists);
   }
 
-  private boolean flag(String operation, String name, FlagCall call) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long cell = arena.cell(0);
-      check(call.ask(pointer, arena.cString(name), cell), operation, describe(name));
-      return arena.getInt(cell) != 0;
-    } finally {
-      image.exit();
-    }
+  private boolean flag(String operation, String name, CellCall call) {
+    return (int) cell(operation, name, call) != 0;
+  }
+
+  /** What a function puts into a cell about a snapshot of a name. */
+  private long cell(String operation, String name, CellCall call) {
+    return image.use(
+        (pointer, arena) -> {
+          long cell = arena.cell(0);
+          check(call.ask(pointer, arena.cString(name), cell), operation, describe(name));
+          return arena.getLong(cell);
+        });
   }
 
   /**
@@ -115,17 +116,7 @@ public final class ImageSnapshots {
    * @throws CephException.NotFound if there is none of this name
    */
   public long id(String name) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long id = arena.cell(0);
-      check(
-          LibRbd.rbd_snap_get_id(pointer, arena.cString(name), id),
-          "rbd_snap_get_id",
-          describe(name));
-      return arena.getLong(id);
-    } finally {
-      image.exit();
-    }
+    return cell("rbd_snap_get_id", name, LibRbd::rbd_snap_get_id);
   }
 
   /**
@@ -234,15 +225,15 @@ public final class ImageSnapshots {
 
   /** When a snapshot was taken ({@code rbd_snap_get_timestamp}). */
   public Instant timestamp(long id) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long time = arena.allocate(Timespec.BYTES);
-      check(
-          LibRbd.rbd_snap_get_timestamp(pointer, id, time), "rbd_snap_get_timestamp", describe(id));
-      return Timespec.decode(time);
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) -> {
+          long time = arena.allocate(Timespec.BYTES);
+          check(
+              LibRbd.rbd_snap_get_timestamp(pointer, id, time),
+              "rbd_snap_get_timestamp",
+              describe(id));
+          return Timespec.decode(time);
+        });
   }
 
   /**
@@ -252,18 +243,15 @@ public final class ImageSnapshots {
    * @throws CephException with EINVAL if it is not in the trash
    */
   public String trashOriginalName(long id) {
-    long pointer = image.enter();
-    try {
-      return GrowingBuffer.read(
-          1,
-          128,
-          "rbd_snap_get_trash_namespace",
-          describe(id),
-          (to, size, cell) -> LibRbd.rbd_snap_get_trash_namespace(pointer, id, to, size),
-          (name, code, count) -> NativeMemory.cString(name));
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) ->
+            GrowingBuffer.read(
+                1,
+                128,
+                "rbd_snap_get_trash_namespace",
+                describe(id),
+                (to, size, cell) -> LibRbd.rbd_snap_get_trash_namespace(pointer, id, to, size),
+                (name, code, count) -> NativeMemory.cString(name)));
   }
 
   /**
@@ -272,21 +260,19 @@ public final class ImageSnapshots {
    * @throws CephException with EINVAL if it is part of none
    */
   public GroupSnapshotRef groupSnapshot(long id) {
-    long pointer = image.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long namespace = arena.allocate(GroupSnapshotRef.BYTES);
-      check(
-          LibRbd.rbd_snap_get_group_namespace(pointer, id, namespace, GroupSnapshotRef.BYTES),
-          "rbd_snap_get_group_namespace",
-          describe(id));
-      try {
-        return GroupSnapshotRef.decode(namespace);
-      } finally {
-        LibRbd.rbd_snap_group_namespace_cleanup(namespace, GroupSnapshotRef.BYTES);
-      }
-    } finally {
-      image.exit();
-    }
+    return image.use(
+        (pointer, arena) -> {
+          long namespace = arena.allocate(GroupSnapshotRef.BYTES);
+          check(
+              LibRbd.rbd_snap_get_group_namespace(pointer, id, namespace, GroupSnapshotRef.BYTES),
+              "rbd_snap_get_group_namespace",
+              describe(id));
+          try {
+            return GroupSnapshotRef.decode(namespace);
+          } finally {
+            LibRbd.rbd_snap_group_namespace_cleanup(namespace, GroupSnapshotRef.BYTES);
+          }
+        });
   }
 
   /** Makes reads, size, diffs and children of the open image those of a snapshot. */
@@ -304,8 +290,8 @@ public final class ImageSnapshots {
     call("rbd_snap_set", "", (p, arena) -> LibRbd.rbd_snap_set(p, 0));
   }
 
-  /** A function that answers yes or no. */
-  private interface FlagCall {
+  /** A function that puts an {@code int} or {@code uint64_t} into a cell. */
+  private interface CellCall {
     int ask(long image, long name, long cell);
   }
 }

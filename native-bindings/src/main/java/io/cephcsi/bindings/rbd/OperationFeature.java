@@ -4,7 +4,7 @@ import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** What an image takes part in: {@code RBD_OPERATION_FEATURE_*}. */
+/** Operation features of an image: {@code RBD_OPERATION_FEATURE_*}. */
 public enum OperationFeature {
   /** It has clones of format 2. */
   CLONE_PARENT(1 << 0),

@@ -2,6 +2,8 @@ package io.cephcsi.bindings.rbd;
 
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import java.util.function.LongToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -21,18 +23,24 @@ final class ProgressCall implements ProgressCallback.Listener {
     this.progress = progress;
   }
 
-  /** Runs a native call; it gets the argument for {@link ProgressCallback#INSTANCE}. */
-  static void run(Progress progress, String operation, String object, LongToIntFunction call) {
+  /** Runs a call while the handle is held open, and checks its return code. */
+  static void run(
+      NativeHandle handle, String operation, String object, Progress progress, Tracked call) {
+    handle.use(
+        (pointer, arena) -> run(progress, operation, object, id -> call.on(pointer, arena, id)));
+  }
+
+  private static int run(
+      Progress progress, String operation, String object, LongToIntFunction call) {
     if (progress == Progress.NONE) {
-      ReturnCode.check(call.applyAsInt(NOBODY), operation, object);
-      return;
+      return ReturnCode.check(call.applyAsInt(NOBODY), operation, object);
     }
     ProgressCall listener = new ProgressCall(progress);
     long id = ProgressCallback.LISTENERS.add(listener);
     try {
       int code = call.applyAsInt(id);
       Rethrown.ifAny(listener.thrown);
-      ReturnCode.check(code, operation, object);
+      return ReturnCode.check(code, operation, object);
     } finally {
       ProgressCallback.LISTENERS.remove(id);
     }
@@ -50,5 +58,10 @@ final class ProgressCall implements ProgressCallback.Listener {
       canceled = true;
     }
     return canceled ? CANCEL : 0;
+  }
+
+  /** A call that takes the argument for {@link ProgressCallback#INSTANCE}, the listener's id. */
+  interface Tracked {
+    int on(long pointer, NativeArena arena, long progressId);
   }
 }

@@ -11,7 +11,9 @@ import java.util.function.LongToIntFunction;
 
 /**
  * An asynchronous operation of an image on its way ({@code rbd_completion_t}). Closing it before it
- * is complete waits for it. The image cannot be closed before its completions.
+ * is complete waits for it. The image cannot be closed before its completions. Made for every
+ * asynchronous operation: it takes the handle by {@link #enter()} and {@link #exit()}, which
+ * allocate nothing.
  */
 public final class RbdCompletion extends NativeHandle {
   private final String operation;

@@ -3,6 +3,7 @@ package io.cephcsi.bindings.rbd;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
 import java.util.List;
 
 /**
@@ -34,8 +35,8 @@ public final class RbdGroup {
     return pool.describe(name) + " " + part;
   }
 
-  private void call(String operation, String part, NativeCall call) {
-    NativeCall.run(pool.io(), operation, describe(part), call);
+  private void call(String operation, String part, NativeHandle.Call call) {
+    pool.io().call(operation, describe(part), call);
   }
 
   /**
@@ -63,14 +64,12 @@ public final class RbdGroup {
     call(
         operation,
         imagePool.describe(image),
-        (p, arena) -> {
-          long imageIo = imagePool.io().enter();
-          try {
-            return call.on(p, arena.cString(name), imageIo, arena.cString(image));
-          } finally {
-            imagePool.io().exit();
-          }
-        });
+        (p, arena) ->
+            imagePool
+                .io()
+                .use(
+                    (imageIo, none) ->
+                        call.on(p, arena.cString(name), imageIo, arena.cString(image))));
   }
 
   /** The images of the group ({@code rbd_group_image_list}). */

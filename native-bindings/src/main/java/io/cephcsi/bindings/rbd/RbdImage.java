@@ -45,23 +45,22 @@ public final class RbdImage extends ImageProperties {
 
   static RbdImage open(RbdPool pool, Opening opening, String key, String snapshot) {
     String path = pool.describe(snapshot.isEmpty() ? key : key + "@" + snapshot);
-    long io = pool.io().enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long out = arena.cell(0);
-      long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
-      long name = arena.cString(key);
-      int code = opening.call().open(io, name, out, at);
-      if (code == -Errno.ENOENT.number()) {
-        // Also of an image that was being flattened: its parent's snapshot went while it was
-        // opened.
-        code = opening.call().open(io, name, out, at);
-      }
-      check(code, opening.operation(), path);
-      RbdImage image = new RbdImage(path, pool, opening.writes(), arena.getLong(out));
-      return ready(image, opening.writes() && snapshot.isEmpty());
-    } finally {
-      pool.io().exit();
-    }
+    return pool.io()
+        .use(
+            (io, arena) -> {
+              long out = arena.cell(0);
+              long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
+              long name = arena.cString(key);
+              int code = opening.call().open(io, name, out, at);
+              if (code == -Errno.ENOENT.number()) {
+                // Also of an image that is being flattened: the snapshot of its parent was removed
+                // while it was opened.
+                code = opening.call().open(io, name, out, at);
+              }
+              check(code, opening.operation(), path);
+              RbdImage image = new RbdImage(path, pool, opening.writes(), arena.getLong(out));
+              return ready(image, opening.writes() && snapshot.isEmpty());
+            });
   }
 
   /**
@@ -98,8 +97,8 @@ public final class RbdImage extends ImageProperties {
   }
 
   /**
-   * Closes the image in any case. That a blocklisted client cannot say good-bye is no error; any
-   * other is thrown, as data that was not flushed may be lost.
+   * Closes the image in any case. A blocklisted client cannot remove its watcher, which is no
+   * error; any other is thrown, as data that was not flushed may be lost.
    *
    * <p>The exclusive lock, if librbd took it, is given back first: closing with it, librbd aborts
    * the process when another client just then has it carry out a change, such as the removal of a
@@ -156,7 +155,8 @@ public final class RbdImage extends ImageProperties {
   }
 
   /**
-   * Copies what still comes from the parent and cuts the tie ({@code rbd_flatten_with_progress}).
+   * Copies what is still read from the parent, and detaches the image from it ({@code
+   * rbd_flatten_with_progress}).
    *
    * @param progress cancelling keeps the parent; flattening again copies the rest
    * @throws CephException with EINVAL if the image has no parent
@@ -180,7 +180,7 @@ public final class RbdImage extends ImageProperties {
         (image, arena) -> LibRbd.rbd_update_features(image, mask, (byte) (enabled ? 1 : 0)));
   }
 
-  /** Makes the object map anew by looking at every object ({@code rbd_rebuild_object_map}). */
+  /** Rebuilds the object map by asking for every object ({@code rbd_rebuild_object_map}). */
   public void rebuildObjectMap(Progress progress) {
     callTracked(
         "rbd_rebuild_object_map",
@@ -227,25 +227,23 @@ public final class RbdImage extends ImageProperties {
       boolean includeParent,
       boolean wholeObject,
       DiffVisitor visitor) {
-    long image = enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long from = fromSnapshot.isPresent() ? arena.cString(fromSnapshot.get()) : 0;
-      return DiffWalk.run(
-          visitor,
-          path(),
-          id ->
-              LibRbd.rbd_diff_iterate2(
-                  image,
-                  from,
-                  offset,
-                  length,
-                  (byte) (includeParent ? 1 : 0),
-                  (byte) (wholeObject ? 1 : 0),
-                  DiffCallback.INSTANCE,
-                  id));
-    } finally {
-      exit();
-    }
+    return use(
+        (image, arena) -> {
+          long from = fromSnapshot.isPresent() ? arena.cString(fromSnapshot.get()) : 0;
+          return DiffWalk.run(
+              visitor,
+              path(),
+              id ->
+                  LibRbd.rbd_diff_iterate2(
+                      image,
+                      from,
+                      offset,
+                      length,
+                      (byte) (includeParent ? 1 : 0),
+                      (byte) (wholeObject ? 1 : 0),
+                      DiffCallback.INSTANCE,
+                      id));
+        });
   }
 
   /** The snapshots of this image. */

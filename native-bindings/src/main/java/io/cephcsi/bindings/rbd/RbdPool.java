@@ -4,7 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
-import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import io.cephcsi.bindings.rados.IoContext;
@@ -39,13 +39,13 @@ public final class RbdPool {
         : io.pool() + "/" + io.namespace() + "/" + name;
   }
 
-  private int call(String operation, String name, NativeCall call) {
-    return NativeCall.run(io, operation, describe(name), call);
+  private int call(String operation, String name, NativeHandle.Call call) {
+    return io.call(operation, describe(name), call);
   }
 
   private void callTracked(
-      String operation, String name, Progress progress, NativeCall.Tracked call) {
-    NativeCall.runTracked(io, operation, describe(name), progress, call);
+      String operation, String name, Progress progress, ProgressCall.Tracked call) {
+    ProgressCall.run(io, operation, describe(name), progress, call);
   }
 
   /**
@@ -75,24 +75,19 @@ public final class RbdPool {
   public void cloneImage(
       String parent, String snapshot, RbdPool childPool, String child, ImageOptions options) {
     try (NativeImageOptions opts = NativeImageOptions.of(options)) {
-      NativeCall.run(
-          childPool.io,
-          "rbd_clone3",
-          describe(parent) + "@" + snapshot + " to " + childPool.describe(child),
-          (to, arena) -> {
-            long from = io.enter();
-            try {
-              return LibRbd.rbd_clone3(
-                  from,
-                  arena.cString(parent),
-                  arena.cString(snapshot),
-                  to,
-                  arena.cString(child),
-                  opts.pointer());
-            } finally {
-              io.exit();
-            }
-          });
+      childPool.io.use(
+          (to, none) ->
+              io.call(
+                  "rbd_clone3",
+                  describe(parent) + "@" + snapshot + " to " + childPool.describe(child),
+                  (from, arena) ->
+                      LibRbd.rbd_clone3(
+                          from,
+                          arena.cString(parent),
+                          arena.cString(snapshot),
+                          to,
+                          arena.cString(child),
+                          opts.pointer())));
     }
   }
 
@@ -162,9 +157,9 @@ public final class RbdPool {
    * Removes an image and its data ({@code rbd_remove_with_progress}). Slow: one round trip for each
    * object.
    *
-   * @param progress cancelling leaves an image that is partly removed: it has lost its name, and is
-   *     in the trash with {@link TrashSource#REMOVING} until it is removed again, here by the same
-   *     name or by {@link #removeFromTrash}
+   * @param progress cancelling leaves an image that is partly removed: it has no name any more, and
+   *     is in the trash with {@link TrashSource#REMOVING} until it is removed again, here by the
+   *     same name or by {@link #removeFromTrash}
    * @throws CephException.Busy if it is in use
    * @throws CephException with ENOTEMPTY if it has snapshots
    */
@@ -226,20 +221,22 @@ public final class RbdPool {
    * @param id the image's id
    */
   public Optional<TrashEntry> trashEntry(String id) {
-    long pointer = io.enter();
-    try (NativeArena arena = NativeArena.open()) {
-      long info = arena.allocate(TrashEntry.BYTES);
-      ReturnCode.check(
-          LibRbd.rbd_trash_get(pointer, arena.cString(id), info), "rbd_trash_get", describe(id));
-      try {
-        return Optional.of(TrashEntry.decode(info));
-      } finally {
-        LibRbd.rbd_trash_get_cleanup(info);
-      }
+    try {
+      return io.use(
+          (pointer, arena) -> {
+            long info = arena.allocate(TrashEntry.BYTES);
+            ReturnCode.check(
+                LibRbd.rbd_trash_get(pointer, arena.cString(id), info),
+                "rbd_trash_get",
+                describe(id));
+            try {
+              return Optional.of(TrashEntry.decode(info));
+            } finally {
+              LibRbd.rbd_trash_get_cleanup(info);
+            }
+          });
     } catch (CephException.NotFound e) {
       return Optional.empty();
-    } finally {
-      io.exit();
     }
   }
 
@@ -301,18 +298,15 @@ public final class RbdPool {
 
   /** The names of all groups ({@code rbd_group_list}). */
   public List<String> listGroups() {
-    long pointer = io.enter();
-    try {
-      return GrowingBuffer.read(
-          1,
-          4096,
-          "rbd_group_list",
-          io.toString(),
-          (buffer, capacity, cell) -> LibRbd.rbd_group_list(pointer, buffer, cell),
-          // The cell keeps the capacity: what was written, only the return code tells.
-          (buffer, bytes, capacity) -> NativeMemory.cStrings(buffer, bytes));
-    } finally {
-      io.exit();
-    }
+    return io.use(
+        (pointer, arena) ->
+            GrowingBuffer.read(
+                1,
+                4096,
+                "rbd_group_list",
+                io.toString(),
+                (buffer, capacity, cell) -> LibRbd.rbd_group_list(pointer, buffer, cell),
+                // The cell keeps the capacity: what was written, only the return code tells.
+                (buffer, bytes, capacity) -> NativeMemory.cStrings(buffer, bytes)));
   }
 }

@@ -27,18 +27,15 @@ final class StructArray {
       Call call,
       Cleanup cleanup,
       Decoder<T> decoder) {
-    long pointer = handle.enter();
-    try {
-      return GrowingBuffer.read(
-          bytes,
-          FIRST_COUNT,
-          operation,
-          object,
-          (array, capacity, cell) -> call.list(pointer, array, cell),
-          (array, code, count) -> decode(bytes, array, count, cleanup, decoder));
-    } finally {
-      handle.exit();
-    }
+    return handle.use(
+        (pointer, arena) ->
+            GrowingBuffer.read(
+                bytes,
+                FIRST_COUNT,
+                operation,
+                object,
+                (array, capacity, cell) -> call.list(pointer, array, cell),
+                (array, code, count) -> decode(bytes, array, count, cleanup, decoder)));
   }
 
   private static <T> List<T> decode(

@@ -60,7 +60,7 @@ class UsageMethodIT extends UsageCase {
     long invalid = 3; // RBD_FLAG_OBJECT_MAP_INVALID, RBD_FLAG_FAST_DIFF_INVALID
     ByteBuffer flags = ByteBuffer.allocate(24).order(ByteOrder.LITTLE_ENDIAN);
     io.exec(
-        UsageHeader.object(id()),
+        ImageHeader.object(id()),
         "rbd",
         "set_flags",
         flags.putLong(invalid).putLong(invalid).putLong(snapshot).array(),

@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import io.cephcsi.bindings.error.CephException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -93,6 +94,27 @@ class NativeHandleTest {
     handle.exit();
     closer.join();
     assertThat(DESTROYED).containsExactly("shared");
+  }
+
+  @Test
+  void aCallHoldsTheHandleAndGivesItBackAlsoWhenItFails() {
+    Handle handle = Handle.root("used");
+    String text =
+        handle.use(
+            (pointer, arena) -> {
+              assertThat(pointer).isEqualTo(POINTER);
+              return NativeMemory.cString(arena.cString("text"));
+            });
+    assertThat(text).isEqualTo("text");
+    assertThat(handle.call("call", "object", (pointer, arena) -> 3)).isEqualTo(3);
+    assertThatThrownBy(() -> handle.call("call", "object", (pointer, arena) -> -2))
+        .isInstanceOf(CephException.NotFound.class)
+        .hasMessage("call object: ENOENT");
+    assertThatThrownBy(() -> handle.use((pointer, arena) -> List.of().get(0)))
+        .isInstanceOf(IndexOutOfBoundsException.class);
+    handle.close(); // would wait for a call that still holds it
+    assertThatThrownBy(() -> handle.use((pointer, arena) -> pointer))
+        .isInstanceOf(IllegalStateException.class);
   }
 
   @Test
