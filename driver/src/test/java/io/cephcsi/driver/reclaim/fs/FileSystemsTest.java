@@ -2,13 +2,10 @@ package io.cephcsi.driver.reclaim.fs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.testing.Tries;
 import java.io.IOException;
 import java.util.List;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
-import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -30,23 +27,27 @@ class FileSystemsTest {
     assertThat(Ranges.of((Inspection.Clean) inspect(XFS5.bytes))).isEqualTo(XFS5.free);
   }
 
-  @Property(tries = 3000)
-  void neverListsUsedSpaceOfExtWithOneBitChanged(
-      @ForAll @IntRange(max = 16 * 1024 * 8 - 1) int bit, @ForAll boolean second)
-      throws IOException {
-    int start = second ? 8193 * 1024 : 0;
-    checkFlip(EXT.bytes, EXT.free, start + bit / 8, bit % 8);
+  @Test
+  void neverListsUsedSpaceOfExtWithOneBitChanged() {
+    Tries.times(
+        3000,
+        values -> {
+          int bit = values.between(0, 16 * 1024 * 8 - 1);
+          int start = values.either() ? 8193 * 1024 : 0;
+          checkFlip(EXT.bytes, EXT.free, start + bit / 8, bit % 8);
+        });
   }
 
-  @Property(tries = 2000)
-  void neverListsUsedSpaceOfXfsWithOneBitChanged(
-      @ForAll @IntRange(max = 16 * 4096 * 8 - 1) int bit,
-      @ForAll boolean second,
-      @ForAll boolean v5)
-      throws IOException {
-    TinyXfs xfs = v5 ? XFS5 : XFS4;
-    int start = second ? 4096 * 4096 : 0;
-    checkFlip(xfs.bytes, xfs.free, start + bit / 8, bit % 8);
+  @Test
+  void neverListsUsedSpaceOfXfsWithOneBitChanged() {
+    Tries.times(
+        2000,
+        values -> {
+          int bit = values.between(0, 16 * 4096 * 8 - 1);
+          TinyXfs xfs = values.either() ? XFS5 : XFS4;
+          int start = values.either() ? 4096 * 4096 : 0;
+          checkFlip(xfs.bytes, xfs.free, start + bit / 8, bit % 8);
+        });
   }
 
   private static void checkFlip(byte[] bytes, List<FreeRange> free, int at, int bit)
@@ -57,29 +58,35 @@ class FileSystemsTest {
     }
   }
 
-  @Property(tries = 2000)
-  void alwaysAnswersHoweverMuchIsChanged(
-      @ForAll @IntRange(max = 2) int which,
-      @ForAll @Size(min = 1, max = 40) List<@IntRange(max = 20 * 1024) Integer> places,
-      @ForAll int mask)
-      throws IOException {
-    byte[] bytes = List.of(EXT.bytes, XFS4.bytes, XFS5.bytes).get(which);
-    Mutant mutant = new Mutant(new MemoryImage(bytes));
-    for (int place : places) {
-      mutant.flip(place, mask >>> (place % 25));
-    }
-    assertThat(FileSystems.inspect(mutant)).isNotNull();
+  @Test
+  void alwaysAnswersHoweverMuchIsChanged() {
+    Tries.times(
+        2000,
+        values -> {
+          byte[] bytes = values.oneOf(List.of(EXT.bytes, XFS4.bytes, XFS5.bytes));
+          int mask = (int) values.number();
+          Mutant mutant = new Mutant(new MemoryImage(bytes));
+          for (int i = values.between(1, 40); i > 0; i--) {
+            int at = values.between(0, 20 * 1024);
+            mutant.flip(at, mask >>> (at % 25));
+          }
+          assertThat(FileSystems.inspect(mutant)).isNotNull();
+        });
   }
 
-  @Property(tries = 500)
-  void alwaysAnswersToNoise(@ForAll long seed, @ForAll @IntRange(max = 3) int magic)
-      throws IOException {
-    byte[] noise = new byte[200 << 10];
-    new Random(seed).nextBytes(noise);
-    byte[] from = magic == 0 ? EXT.bytes : XFS4.bytes;
-    int at = magic == 0 ? 1024 : 0;
-    System.arraycopy(from, at, noise, at, magic == 3 ? 0 : 512);
-    assertThat(inspect(noise)).isInstanceOf(Inspection.Refused.class);
+  @Test
+  void alwaysAnswersToNoise() {
+    Tries.times(
+        500,
+        values -> {
+          byte[] noise = new byte[200 << 10];
+          new Random(values.number()).nextBytes(noise);
+          int magic = values.between(0, 3);
+          byte[] from = magic == 0 ? EXT.bytes : XFS4.bytes;
+          int at = magic == 0 ? 1024 : 0;
+          System.arraycopy(from, at, noise, at, magic == 3 ? 0 : 512);
+          assertThat(inspect(noise)).isInstanceOf(Inspection.Refused.class);
+        });
   }
 
   @ParameterizedTest

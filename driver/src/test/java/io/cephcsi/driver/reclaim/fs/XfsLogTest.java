@@ -2,11 +2,9 @@ package io.cephcsi.driver.reclaim.fs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.testing.Tries;
 import java.io.IOException;
 import java.util.Random;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
-import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -39,25 +37,29 @@ class XfsLogTest {
     assertThat(inspect()).isInstanceOf(Inspection.Clean.class);
   }
 
-  @Property(tries = 200)
-  void findsTheUnmountRecordAnywhere(
-      @ForAll @IntRange(max = LENGTH - 1) int position,
-      @ForAll @IntRange(min = 1, max = 1000) int cycle,
-      @ForAll @IntRange(min = 1, max = 63) int body)
-      throws IOException {
-    xfs.writeLog(position, cycle, body);
-    assertThat(inspect()).isInstanceOf(Inspection.Clean.class);
+  @Test
+  void findsTheUnmountRecordAnywhere() {
+    Tries.times(
+        200,
+        values -> {
+          xfs.writeLog(
+              values.between(0, LENGTH - 1), values.between(1, 1000), values.between(1, 63));
+          assertThat(inspect()).isInstanceOf(Inspection.Clean.class);
+        });
   }
 
-  @Property(tries = 200)
-  void refusesWhenOneMoreBlockWasWritten(
-      @ForAll @IntRange(max = LENGTH - 3) int position,
-      @ForAll @IntRange(min = 1, max = 1000) int cycle)
-      throws IOException {
-    xfs.writeLog(position, cycle, 1);
-    xfs.log(position + 2 == LENGTH ? 0 : position + 2)
-        .putInt(0, position + 2 == LENGTH ? cycle + 1 : cycle);
-    assertThat(inspect()).isInstanceOf(Inspection.Refused.class);
+  @Test
+  void refusesWhenOneMoreBlockWasWritten() {
+    Tries.times(
+        200,
+        values -> {
+          int position = values.between(0, LENGTH - 3);
+          int cycle = values.between(1, 1000);
+          xfs.writeLog(position, cycle, 1);
+          boolean wraps = position + 2 == LENGTH;
+          xfs.log(wraps ? 0 : position + 2).putInt(0, wraps ? cycle + 1 : cycle);
+          assertThat(inspect()).isInstanceOf(Inspection.Refused.class);
+        });
   }
 
   @Test
