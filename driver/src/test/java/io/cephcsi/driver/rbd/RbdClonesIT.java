@@ -386,11 +386,32 @@ class RbdClonesIT {
     CLUSTER.rbd("flatten", rbd(flattened), "--no-progress");
     Volume deep = driver.copy(name + "-2", 0, source.getVolumeId());
     CLUSTER.rbd("flatten", rbd(deep) + "-temp", "--no-progress");
-    for (Volume each : List.of(flattened, deep)) {
+    Volume alone = driver.copy(name + "-3", 0, source.getVolumeId());
+    CLUSTER.rbd("flatten", rbd(alone) + "-temp", "--no-progress");
+    CLUSTER.rbd("flatten", rbd(alone), "--no-progress");
+    for (Volume each : List.of(flattened, deep, alone)) {
       assertThat(POOL.images()).contains(TestDriver.image(each) + "-temp");
       driver.delete(each.getVolumeId());
       assertThat(POOL.images()).doesNotContain(TestDriver.image(each) + "-temp");
     }
+    deleteSourceAndAwaitNothing();
+  }
+
+  @Test
+  void aCopyOfAnImageBetweenStays() {
+    Volume volume = driver.copy(name, 0, source.getVolumeId());
+    Volume other = driver.create(name + "-2", 16 * MIB);
+    List<String> copies = List.of(rbd(volume) + "-temp", rbd(other) + "-temp");
+    CLUSTER.rbd("flatten", rbd(volume), "--no-progress");
+    CLUSTER.rbd("flatten", copies.get(0), "--no-progress");
+    CLUSTER.rbd("deep", "cp", copies.get(0), copies.get(1), "--no-progress");
+    CLUSTER.rbd("rm", copies.get(0), "--no-progress");
+    CLUSTER.rbd("deep", "cp", copies.get(1), copies.get(0), "--no-progress");
+    for (Volume each : List.of(volume, other)) {
+      driver.delete(each.getVolumeId());
+      assertThat(POOL.images()).contains(TestDriver.image(each) + "-temp");
+    }
+    copies.forEach(copy -> CLUSTER.rbd("rm", copy, "--no-progress"));
     deleteSourceAndAwaitNothing();
   }
 

@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rados.SnapshotId;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdPool;
+import java.util.Optional;
 
 /**
  * A snapshot to be taken of an image that is only just being made, which nobody else knows. Its id
@@ -54,6 +55,19 @@ public final class FreshSnapshot implements AutoCloseable {
    * @throws CephException.AlreadyExists if the image has a snapshot of this name
    */
   public boolean take(String imageId, String name) {
+    return take(imageId, name, Optional.empty());
+  }
+
+  /**
+   * As {@link #take(String, String)}, and notes something of the image with it.
+   *
+   * @param note what
+   */
+  public boolean take(String imageId, String name, HeaderNote note) {
+    return take(imageId, name, Optional.of(note));
+  }
+
+  private boolean take(String imageId, String name, Optional<HeaderNote> note) {
     String header = ImageHeader.object(imageId);
     if (!isSimple(io, header)) {
       return false;
@@ -65,6 +79,7 @@ public final class FreshSnapshot implements AutoCloseable {
           .u64(id.await())
           .structure(1, 1, ClassCall.content().u32(0))
           .addTo(write);
+      note.ifPresent(noted -> noted.addTo(write));
       io.operate(header, write);
     } catch (CephException e) {
       if (e.errno() == Errno.ESTALE) {

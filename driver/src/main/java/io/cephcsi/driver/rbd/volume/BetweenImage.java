@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.volume;
 
 import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.HeaderNote;
 import io.cephcsi.bindings.cls.HeaderUpdate;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -19,10 +20,13 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The image between a volume and the one that it was cloned from. Its name proves nothing: somebody
- * may have copied the volume's image to it. Its clone or its parent does:
+ * may have copied the volume's image to it. A note of this driver on its header does, or its clone,
+ * or its parent. Once both images have been flattened, only the note is left:
  *
  * <pre>
  *   csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N
+ *
+ *   rbd_header.ID of csi-vol-N-temp    xattr csi.java.between → csi-vol-N
  * </pre>
  *
  * @param pool the pool of both
@@ -30,6 +34,11 @@ import org.slf4j.LoggerFactory;
  */
 record BetweenImage(RbdPool pool, String image) {
   private static final Logger LOG = LoggerFactory.getLogger(BetweenImage.class);
+
+  /** What is noted of it when it is made: librbd copies this to no other image. */
+  static HeaderNote note(String image) {
+    return new HeaderNote("csi.java.between", image);
+  }
 
   /** Its name. */
   String name() {
@@ -45,7 +54,10 @@ record BetweenImage(RbdPool pool, String image) {
    */
   Optional<String> find(Optional<String> volumeImage) {
     Optional<String> id = ImageId.find(pool, name());
-    if (id.isEmpty() || isParent(id.get(), volumeImage) || isFromSource(id.get())) {
+    if (id.isEmpty()
+        || note(image).isOn(pool.io(), id.get())
+        || isParent(id.get(), volumeImage)
+        || isFromSource(id.get())) {
       return id;
     }
     LOG.warn(

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd.volume;
 
 import io.cephcsi.bindings.cls.Ancestry;
 import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.HeaderNote;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -186,7 +187,14 @@ record Cloner(VolumeMaking making, ContentSource from) {
     RbdPool pool = making.pool();
     String temporary = making.temporary();
     String name = making.image();
-    CloneSteps.takeSnapshot(pool, temporary, CloneSteps.requireId(pool, temporary), name, snapshot);
+    String id = CloneSteps.requireId(pool, temporary);
+    HeaderNote note = BetweenImage.note(name);
+    if (!snapshot.take(id, name, note)) {
+      note.write(pool.io(), id);
+      try (RbdImage open = pool.open(temporary)) {
+        open.snapshots().create(name);
+      }
+    }
     making.images().makeClone(pool, temporary, name, name, options());
     CloneSteps.removeSnapshot(pool, temporary, name);
   }
