@@ -2,7 +2,7 @@ package io.cephcsi.benchmarks;
 
 import io.cephcsi.driver.tracker.RadosTrackerStore;
 import io.cephcsi.driver.tracker.ReferenceTracker;
-import io.cephcsi.driver.tracker.Removal;
+import io.cephcsi.driver.tracker.RemoveResult;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -67,7 +67,7 @@ public class TrackerBenchmark {
     for (int i = 1; i < references; i++) {
       tracker.remove(snapshotId, "csi-vol-" + i);
     }
-    if (tracker.remove(snapshotId, snapshotId) != Removal.LAST) {
+    if (tracker.remove(snapshotId, snapshotId) != RemoveResult.LAST) {
       throw new IllegalStateException("references were left");
     }
     cluster.disconnect();

@@ -236,7 +236,7 @@ class ArchitectureTest {
 
   /**
    * The rest resolves a path again and again, and follows links on its way: in a volume, which its
-   * user changes meanwhile, files are reached by HeldFile only.
+   * user changes meanwhile, files are reached by OpenFile only.
    */
   @Test
   void theNodeWalksNoTreeAndGivesNoFileAwayByItsPath() {

@@ -4,7 +4,7 @@ import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.CredentialsDirectory;
 import io.cephcsi.driver.cluster.Storage;
-import io.cephcsi.driver.csi.NodeAccess;
+import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.NodeService;
 import io.cephcsi.driver.node.CephFsMounters;
 import io.cephcsi.driver.node.CephFsNode;
@@ -36,7 +36,7 @@ final class CephFsNodeParts {
             driver.endpoint().resolveSibling("mountinfo"));
     return new NodeService(
         RbdNodeParts.identity(driver),
-        new NodeAccess(Storage.CEPHFS, driver.credentials().map(CredentialsDirectory::new)),
+        new NodeCredentials(Storage.CEPHFS, driver.credentials().map(CredentialsDirectory::new)),
         new NodePlaces(node),
         operations,
         executors);

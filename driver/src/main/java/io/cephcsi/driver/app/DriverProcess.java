@@ -11,7 +11,7 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.CredentialsDirectory;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
@@ -21,9 +21,9 @@ import io.cephcsi.driver.csi.CephFsGroupSnapshotBackend;
 import io.cephcsi.driver.csi.ControllerService;
 import io.cephcsi.driver.csi.GroupControllerService;
 import io.cephcsi.driver.csi.IdentityService;
-import io.cephcsi.driver.csi.OwnAccess;
 import io.cephcsi.driver.csi.RbdBackend;
 import io.cephcsi.driver.csi.RbdGroupSnapshotBackend;
+import io.cephcsi.driver.csi.SecretlessBackend;
 import io.cephcsi.driver.csi.SnapshotMetadataService;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.NoNodeReclaimService;
@@ -38,9 +38,9 @@ import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
 import io.cephcsi.driver.rbd.group.GroupInventory;
-import io.cephcsi.driver.rbd.group.GroupsOfImages;
 import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.group.RbdGroups;
+import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.list.RbdInventory;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
 import io.cephcsi.driver.rbd.session.RbdSessions;
@@ -187,7 +187,7 @@ public final class DriverProcess implements AutoCloseable {
         new ControllerService(
             access(driver).map(access -> rbdAccess(driver, access, sessions)),
             new RbdBackend(
-                new RbdVolumes(sessions, new GroupsOfImages()),
+                new RbdVolumes(sessions, new StaleGroupMembers()),
                 new RbdSnapshots(sessions),
                 executors),
             operations,
@@ -222,10 +222,10 @@ public final class DriverProcess implements AutoCloseable {
             config.groupsKeepVolumes()));
   }
 
-  private OwnAccess rbdAccess(
-      DriverConfig.Driver driver, DriverAccess access, RbdSessions sessions) {
+  private SecretlessBackend rbdAccess(
+      DriverConfig.Driver driver, DriverConnections access, RbdSessions sessions) {
     NodeRegistry nodes = nodes(driver, access);
-    return new OwnAccess(
+    return new SecretlessBackend(
         access,
         new RbdInventory(access, executors, sessions, driver.instanceId()),
         new RbdCapacity(access),
@@ -265,10 +265,10 @@ public final class DriverProcess implements AutoCloseable {
     addons.add(new NoVolumeGroupService());
   }
 
-  private OwnAccess cephFsAccess(
-      DriverConfig.Driver driver, DriverAccess access, CephFsVolumes volumes) {
+  private SecretlessBackend cephFsAccess(
+      DriverConfig.Driver driver, DriverConnections access, CephFsVolumes volumes) {
     NodeRegistry nodes = nodes(driver, access);
-    return new OwnAccess(
+    return new SecretlessBackend(
         access,
         new CephFsInventory(access, executors, volumes),
         new CephFsCapacity(access),
@@ -277,7 +277,7 @@ public final class DriverProcess implements AutoCloseable {
         driver.attach());
   }
 
-  private Optional<DriverAccess> access(DriverConfig.Driver driver) {
+  private Optional<DriverConnections> access(DriverConfig.Driver driver) {
     Storage storage =
         switch (driver.type()) {
           case RBD -> Storage.RBD;
@@ -287,10 +287,11 @@ public final class DriverProcess implements AutoCloseable {
         .credentials()
         .map(
             folder ->
-                new DriverAccess(storage, clusters, new CredentialsDirectory(folder), connections));
+                new DriverConnections(
+                    storage, clusters, new CredentialsDirectory(folder), connections));
   }
 
-  private static NodeRegistry nodes(DriverConfig.Driver driver, DriverAccess access) {
+  private static NodeRegistry nodes(DriverConfig.Driver driver, DriverConnections access) {
     return new NodeRegistry(
         access,
         driver.instanceId(),

@@ -3,7 +3,7 @@ package io.cephcsi.driver.app;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.CredentialsDirectory;
 import io.cephcsi.driver.cluster.Storage;
-import io.cephcsi.driver.csi.NodeAccess;
+import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.NodeIdentity;
 import io.cephcsi.driver.csi.NodeService;
 import io.cephcsi.driver.csiaddons.NodeReclaimService;
@@ -58,8 +58,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
             new LivenessProbes(MOUNTS_ANSWER),
             gate,
             operations);
-    NodeAccess access =
-        new NodeAccess(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
+    NodeCredentials access =
+        new NodeCredentials(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
     return new RbdNodeParts(
         new NodeService(identity(driver), access, new NodePlaces(node), operations, executors),
         new NodeReclaimService(

@@ -3,10 +3,10 @@ package io.cephcsi.driver.cephfs;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.tracker.Addition;
+import io.cephcsi.driver.tracker.AddResult;
 import io.cephcsi.driver.tracker.ReferenceState;
 import io.cephcsi.driver.tracker.ReferenceTracker;
-import io.cephcsi.driver.tracker.Removal;
+import io.cephcsi.driver.tracker.RemoveResult;
 import io.cephcsi.driver.tracker.TrackerState;
 import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.VolumeException;
@@ -66,7 +66,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
       requireReference(volume);
       return false;
     }
-    Addition addition = tracker.add(id, Set.of(id, volume));
+    AddResult addition = tracker.add(id, Set.of(id, volume));
     boolean added = addition.added().contains(volume);
     if (added && (addition.masked().contains(id) || isDeleted())) {
       withdraw(volume);
@@ -149,15 +149,16 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
 
   /** Removes what is left in the tracker of a snapshot that is gone. */
   void forget(String volume) {
-    if (tracker.remove(id, volume) == Removal.REMAINING) {
+    if (tracker.remove(id, volume) == RemoveResult.REMAINING) {
       tracker.mask(id, id);
     }
   }
 
   /** Takes back what came too late: the snapshot's own reference went for good, too. */
   private void withdraw(String volume) {
-    Removal own = tracker.mask(id, id);
-    if (own == Removal.LAST || tracker.remove(id, volume, this::markDeleted) == Removal.LAST) {
+    RemoveResult own = tracker.mask(id, id);
+    if (own == RemoveResult.LAST
+        || tracker.remove(id, volume, this::markDeleted) == RemoveResult.LAST) {
       remove();
     }
   }
@@ -168,9 +169,10 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
    * and ceph-csi may have taken it away with that of a volume.
    */
   void release(String volume) {
-    Removal removal = tracker.remove(id, volume, this::markDeleted);
-    if (removal == Removal.LAST
-        || (removal != Removal.REMAINING && entry().filter(JournalEntry::isDeleted).isPresent())) {
+    RemoveResult removal = tracker.remove(id, volume, this::markDeleted);
+    if (removal == RemoveResult.LAST
+        || (removal != RemoveResult.REMAINING
+            && entry().filter(JournalEntry::isDeleted).isPresent())) {
       remove();
     }
   }
@@ -184,7 +186,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
         // Another driver has just deleted it, but a late command may have taken it again.
       }
     }
-    if (tracker.mask(id, id) != Removal.REMAINING) {
+    if (tracker.mask(id, id) != RemoveResult.REMAINING) {
       remove(entry);
     }
   }

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.cephfs;
 
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
@@ -12,12 +12,12 @@ import java.util.OptionalLong;
 
 /** How much room there is for files. Blocks on the cluster. Safe for several threads. */
 public final class CephFsCapacity implements Capacity.Source {
-  private final DriverAccess access;
+  private final DriverConnections access;
 
   /**
    * @param access the clusters
    */
-  public CephFsCapacity(DriverAccess access) {
+  public CephFsCapacity(DriverConnections access) {
     this.access = access;
   }
 

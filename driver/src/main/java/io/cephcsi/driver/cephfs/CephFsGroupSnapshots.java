@@ -125,8 +125,8 @@ public final class CephFsGroupSnapshots {
     }
     VolumeId id = files.id(found.get().journal().uuid());
     try (OperationRegistry.Hold own = operations.hold(id.toString(), CREATE)) {
-      GroupSnapshotTaking taking =
-          new GroupSnapshotTaking(files, volumes.trackers(), found.get(), "");
+      GroupSnapshotCreation taking =
+          new GroupSnapshotCreation(files, volumes.trackers(), found.get(), "");
       if (taking.isDone()) {
         return Optional.of(answer(files, id));
       }
@@ -143,8 +143,8 @@ public final class CephFsGroupSnapshots {
     try (OperationRegistry.Hold own = operations.hold(id.toString(), CREATE)) {
       GroupEntry entry = new GroupEntry(reserved.entry());
       requireSame(entry, sources);
-      GroupSnapshotTaking taking =
-          new GroupSnapshotTaking(files, volumes.trackers(), entry, namePrefix);
+      GroupSnapshotCreation taking =
+          new GroupSnapshotCreation(files, volumes.trackers(), entry, namePrefix);
       if (!taking.isDone()) {
         taking.carryOut(sources, reserved.isNew());
       }
@@ -257,7 +257,7 @@ public final class CephFsGroupSnapshots {
     entry.requireSnapshots(id, expected);
     try (OperationRegistry.Hold hold =
         operations.hold(OperationRegistry.groupName(entry.journal().requestName()), DELETE)) {
-      new GroupSnapshotTaking(files, volumes.trackers(), entry, "")
+      new GroupSnapshotCreation(files, volumes.trackers(), entry, "")
           .supersede(UUID.randomUUID().toString(), true);
       for (VolumeId snapshot : entry.snapshots()) {
         Optional<JournalEntry> part = files.snapshots().byUuid(snapshot.uuid());
@@ -292,7 +292,7 @@ public final class CephFsGroupSnapshots {
                   .orElseThrow(() -> notFound(id));
           GroupEntry entry = find(files, id).orElseThrow(() -> notFound(id));
           entry.requireSnapshots(id, expected);
-          if (!new GroupSnapshotTaking(files, volumes.trackers(), entry, "").isDone()) {
+          if (!new GroupSnapshotCreation(files, volumes.trackers(), entry, "").isDone()) {
             throw notFound(id);
           }
           return describe(files, id, entry).orElseThrow(() -> notFound(id));

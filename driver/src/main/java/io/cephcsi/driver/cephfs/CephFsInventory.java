@@ -4,7 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.ClusterView;
@@ -23,7 +23,7 @@ import java.util.Optional;
 
 /** What CephFS volumes and snapshots there are, and how they are. */
 public final class CephFsInventory implements Inventory {
-  private final DriverAccess access;
+  private final DriverConnections access;
   private final ClusterExecutors executors;
   private final CephFsVolumes volumes;
   private final FileSystemLists lists;
@@ -33,7 +33,8 @@ public final class CephFsInventory implements Inventory {
    * @param executors threads to read with
    * @param volumes single volumes
    */
-  public CephFsInventory(DriverAccess access, ClusterExecutors executors, CephFsVolumes volumes) {
+  public CephFsInventory(
+      DriverConnections access, ClusterExecutors executors, CephFsVolumes volumes) {
     this.access = access;
     this.executors = executors;
     this.volumes = volumes;

@@ -51,7 +51,7 @@ final class CephFsVolumeReader implements ListReader<ListedVolume> {
     if (entry.backingSnapshot().isPresent()) {
       return Optional.of(shallow(cluster, files, mount, entry));
     }
-    return SubvolumeLook.at(files, mount, entry.name())
+    return SubvolumeMetadata.at(files, mount, entry.name())
         .map(look -> volume(cluster, files, entry, look.quota(), look.path(), Optional.empty()));
   }
 

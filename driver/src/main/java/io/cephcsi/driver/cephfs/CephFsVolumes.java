@@ -61,7 +61,7 @@ public final class CephFsVolumes implements AutoCloseable {
         lease -> {
           OpenFileSystem files =
               OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId);
-          return new CephFsVolumeMaker(files, request, paths, trackers, operations).make();
+          return new CephFsVolumeCreation(files, request, paths, trackers, operations).make();
         });
   }
 
@@ -150,7 +150,7 @@ public final class CephFsVolumes implements AutoCloseable {
    *     when it is not known
    * @throws VolumeException NOT_FOUND if the volume does not exist, or what it shows is gone
    */
-  public VolumePlace place(VolumeId id, Optional<String> knownPath, Credentials credentials) {
+  public VolumeLocation place(VolumeId id, Optional<String> knownPath, Credentials credentials) {
     return with(
         id,
         credentials,
@@ -168,7 +168,7 @@ public final class CephFsVolumes implements AutoCloseable {
    * @throws VolumeException INVALID_ARGUMENT if its context does not say it; NOT_FOUND if there is
    *     nothing
    */
-  public VolumePlace place(StaticVolume volume, Credentials credentials) {
+  public VolumeLocation place(StaticVolume volume, Credentials credentials) {
     StaticDirectory directory = StaticDirectory.of(volume);
     return connected(
         clusters.require(directory.clusterId()),
@@ -176,17 +176,17 @@ public final class CephFsVolumes implements AutoCloseable {
         lease -> directory.find(lease, paths));
   }
 
-  private static VolumePlace own(OpenVolume volume, Optional<String> knownPath) {
+  private static VolumeLocation own(OpenVolume volume, Optional<String> knownPath) {
     String subvolume = volume.files().subvolumePath(volume.name()) + "/";
     String path =
         knownPath
             .filter(known -> known.startsWith(subvolume) && known.length() > subvolume.length())
             .orElseGet(() -> volume.info().path().orElseThrow());
-    return new VolumePlace(
+    return new VolumeLocation(
         volume.files().lease().config(), volume.files().info().name(), path, Optional.empty());
   }
 
-  private VolumePlace shown(OpenVolume volume, String snapshotId) {
+  private VolumeLocation shown(OpenVolume volume, String snapshotId) {
     OpenFileSystem files = volume.files();
     ResolvedSnapshot snapshot =
         backing(files, snapshotId)
@@ -196,7 +196,7 @@ public final class CephFsVolumes implements AutoCloseable {
                 () ->
                     VolumeException.notFound(
                         "volume " + volume.id() + ": the snapshot " + snapshotId + " is gone"));
-    return new VolumePlace(
+    return new VolumeLocation(
         files.lease().config(),
         files.info().name(),
         snapshot.root(),

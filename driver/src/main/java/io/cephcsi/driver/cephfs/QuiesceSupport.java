@@ -2,7 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterConfig;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.volume.VolumeException;
@@ -50,14 +50,14 @@ public final class QuiesceSupport implements AutoCloseable {
 
   /** Begins to ask. */
   @SuppressWarnings("FutureReturnValueIgnored") // it runs until the timer is closed
-  public static QuiesceSupport start(DriverAccess access) {
+  public static QuiesceSupport start(DriverConnections access) {
     QuiesceSupport support = new QuiesceSupport();
     support.timer.scheduleWithFixedDelay(
         () -> support.ask(access), 0, RETRY_SECONDS, TimeUnit.SECONDS);
     return support;
   }
 
-  private void ask(DriverAccess access) {
+  private void ask(DriverConnections access) {
     if (answer.isDone()) {
       timer.shutdown();
       return;

@@ -58,7 +58,7 @@ record StaticDirectory(
    *
    * @throws VolumeException NOT_FOUND when there is no such file system, directory or snapshot
    */
-  VolumePlace find(Lease lease, SnapshotPaths paths) {
+  VolumeLocation find(Lease lease, SnapshotPaths paths) {
     String name = fileSystem.orElseGet(() -> only(lease));
     return paths
         .mounted(
@@ -67,7 +67,7 @@ record StaticDirectory(
             root,
             mount ->
                 Optional.of(
-                    new VolumePlace(
+                    new VolumeLocation(
                         lease.config(),
                         name,
                         root,

@@ -18,7 +18,7 @@ public record ClusterConfig(
     String rbdNamespace,
     String cephFsNamespace,
     String subvolumeGroup,
-    NodeSide node) {
+    NodeConfig node) {
   /** The CephFS namespace and subvolume group where the configuration names none. */
   public static final String CEPHFS_DEFAULT = "csi";
 
@@ -34,6 +34,6 @@ public record ClusterConfig(
       String rbdNamespace,
       String cephFsNamespace,
       String subvolumeGroup) {
-    this(clusterId, monitors, rbdNamespace, cephFsNamespace, subvolumeGroup, NodeSide.NOTHING);
+    this(clusterId, monitors, rbdNamespace, cephFsNamespace, subvolumeGroup, NodeConfig.NOTHING);
   }
 }

@@ -150,7 +150,7 @@ public final class ClusterDirectory {
         nodeSide(node));
   }
 
-  private static NodeSide nodeSide(Object node) throws IOException {
+  private static NodeConfig nodeSide(Object node) throws IOException {
     String enabled = or(text(node, "readAffinity", "enabled"), "false");
     boolean readAffinity =
         Booleans.parse(enabled)
@@ -159,7 +159,7 @@ public final class ClusterDirectory {
                     new IOException(
                         "readAffinity.enabled must be true or false, not "
                             + PlainText.show(enabled)));
-    return new NodeSide(
+    return new NodeConfig(
         text(node, "cephFS", "kernelMountOptions"),
         text(node, "cephFS", "fuseMountOptions"),
         text(node, "rbd", "netNamespaceFilePath"),

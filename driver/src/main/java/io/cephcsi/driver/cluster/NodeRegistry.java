@@ -33,7 +33,7 @@ public final class NodeRegistry {
   private static final Logger LOG = LoggerFactory.getLogger(NodeRegistry.class);
   private static final Duration FORGOTTEN = Duration.ofDays(1);
 
-  private final DriverAccess access;
+  private final DriverConnections access;
   private final String object;
   private final Optional<String> ownNode;
   private final Clock clock;
@@ -44,11 +44,11 @@ public final class NodeRegistry {
    * @param instanceId tells several drivers on one pool apart
    * @param ownNode the node that this process itself serves
    */
-  public NodeRegistry(DriverAccess access, String instanceId, Optional<String> ownNode) {
+  public NodeRegistry(DriverConnections access, String instanceId, Optional<String> ownNode) {
     this(access, instanceId, ownNode, Clock.systemUTC());
   }
 
-  NodeRegistry(DriverAccess access, String instanceId, Optional<String> ownNode, Clock clock) {
+  NodeRegistry(DriverConnections access, String instanceId, Optional<String> ownNode, Clock clock) {
     this.access = access;
     this.object = "csi.java.nodes." + instanceId;
     this.ownNode = ownNode;

@@ -21,11 +21,11 @@ import java.util.concurrent.CompletableFuture;
 
 /** The controller's calls that change how a volume is used: decode, lock, call, encode. */
 final class AttachCalls {
-  private final OwnAccess own;
+  private final SecretlessBackend own;
   private final ControllerBackend backend;
   private final OperationRegistry operations;
 
-  AttachCalls(OwnAccess own, ControllerBackend backend, OperationRegistry operations) {
+  AttachCalls(SecretlessBackend own, ControllerBackend backend, OperationRegistry operations) {
     this.own = own;
     this.backend = backend;
     this.operations = operations;

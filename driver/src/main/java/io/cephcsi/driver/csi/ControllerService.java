@@ -4,8 +4,8 @@ import static io.cephcsi.driver.csi.Requests.required;
 
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
@@ -36,7 +36,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /** CSI Controller: decode, lock, call, encode. */
-public final class ControllerService extends OwnAccessController {
+public final class ControllerService extends SecretlessCalls {
   private static final List<RPC.Type> CAPABILITIES =
       List.of(
           RPC.Type.CREATE_DELETE_VOLUME,
@@ -56,7 +56,7 @@ public final class ControllerService extends OwnAccessController {
    * @param executors run what is about no single cluster
    */
   public ControllerService(
-      Optional<OwnAccess> own,
+      Optional<SecretlessBackend> own,
       ControllerBackend backend,
       OperationRegistry operations,
       ClusterExecutors executors) {
@@ -70,7 +70,7 @@ public final class ControllerService extends OwnAccessController {
   public void controllerGetCapabilities(
       ControllerGetCapabilitiesRequest request,
       StreamObserver<ControllerGetCapabilitiesResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer ->
@@ -96,7 +96,7 @@ public final class ControllerService extends OwnAccessController {
   @Override
   public void createVolume(
       CreateVolumeRequest request, StreamObserver<CreateVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -138,19 +138,19 @@ public final class ControllerService extends OwnAccessController {
   @Override
   public void createSnapshot(
       CreateSnapshotRequest request, StreamObserver<CreateSnapshotResponse> observer) {
-    Answer.to(observer, Family.CSI, answer -> snapshots.create(request));
+    UnaryResponse.to(observer, Family.CSI, answer -> snapshots.create(request));
   }
 
   @Override
   public void deleteSnapshot(
       DeleteSnapshotRequest request, StreamObserver<DeleteSnapshotResponse> observer) {
-    Answer.to(observer, Family.CSI, answer -> snapshots.delete(request));
+    UnaryResponse.to(observer, Family.CSI, answer -> snapshots.delete(request));
   }
 
   @Override
   public void deleteVolume(
       DeleteVolumeRequest request, StreamObserver<DeleteVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -175,7 +175,7 @@ public final class ControllerService extends OwnAccessController {
   public void validateVolumeCapabilities(
       ValidateVolumeCapabilitiesRequest request,
       StreamObserver<ValidateVolumeCapabilitiesResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -228,7 +228,7 @@ public final class ControllerService extends OwnAccessController {
   public void controllerExpandVolume(
       ControllerExpandVolumeRequest request,
       StreamObserver<ControllerExpandVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {

@@ -5,8 +5,8 @@ import static io.cephcsi.driver.csi.Requests.required;
 import com.google.protobuf.Timestamp;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.GroupSnapshot;
@@ -57,7 +57,7 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
   public void groupControllerGetCapabilities(
       GroupControllerGetCapabilitiesRequest request,
       StreamObserver<GroupControllerGetCapabilitiesResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> backend.advertised().thenApply(GroupControllerService::capabilities));
@@ -84,7 +84,7 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
   public void createVolumeGroupSnapshot(
       CreateVolumeGroupSnapshotRequest request,
       StreamObserver<CreateVolumeGroupSnapshotResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -110,7 +110,7 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
   public void deleteVolumeGroupSnapshot(
       DeleteVolumeGroupSnapshotRequest request,
       StreamObserver<DeleteVolumeGroupSnapshotResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -137,7 +137,7 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
   public void getVolumeGroupSnapshot(
       GetVolumeGroupSnapshotRequest request,
       StreamObserver<GetVolumeGroupSnapshotResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {

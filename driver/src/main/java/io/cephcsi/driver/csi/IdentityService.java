@@ -1,8 +1,8 @@
 package io.cephcsi.driver.csi;
 
 import com.google.protobuf.BoolValue;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.proto.csi.v1.GetPluginCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.GetPluginCapabilitiesResponse;
 import io.cephcsi.proto.csi.v1.GetPluginInfoRequest;
@@ -49,7 +49,7 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
   @Override
   public void getPluginInfo(
       GetPluginInfoRequest request, StreamObserver<GetPluginInfoResponse> observer) {
-    Answer.now(
+    UnaryResponse.now(
         observer,
         GetPluginInfoResponse.newBuilder().setName(name).setVendorVersion(version).build());
   }
@@ -58,7 +58,7 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
   public void getPluginCapabilities(
       GetPluginCapabilitiesRequest request,
       StreamObserver<GetPluginCapabilitiesResponse> observer) {
-    Answer.to(observer, Family.CSI, answer -> services.get().thenApply(this::capabilities));
+    UnaryResponse.to(observer, Family.CSI, answer -> services.get().thenApply(this::capabilities));
   }
 
   private GetPluginCapabilitiesResponse capabilities(List<PluginCapability.Service.Type> types) {
@@ -84,7 +84,7 @@ public final class IdentityService extends IdentityGrpc.IdentityImplBase {
 
   @Override
   public void probe(ProbeRequest request, StreamObserver<ProbeResponse> observer) {
-    Answer.now(
+    UnaryResponse.now(
         observer, ProbeResponse.newBuilder().setReady(BoolValue.of(ready.getAsBoolean())).build());
   }
 }

@@ -29,13 +29,13 @@ import java.util.function.Supplier;
 
 /** The controller's questions on volumes and snapshots: decode, call, encode. */
 final class InventoryCalls {
-  private final OwnAccess own;
+  private final SecretlessBackend own;
   private final ControllerBackend backend;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
   InventoryCalls(
-      OwnAccess own,
+      SecretlessBackend own,
       ControllerBackend backend,
       OperationRegistry operations,
       ClusterExecutors executors) {

@@ -4,8 +4,8 @@ import static io.cephcsi.driver.csi.Requests.required;
 
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.node.ClusterUsers;
 import io.cephcsi.driver.node.NodeVolumes;
 import io.cephcsi.driver.node.PublishRequest;
@@ -60,7 +60,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
           RPC.Type.VOLUME_MOUNT_GROUP);
 
   private final NodeIdentity node;
-  private final NodeAccess access;
+  private final NodeCredentials access;
   private final NodeVolumes volumes;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
@@ -74,7 +74,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
    */
   public NodeService(
       NodeIdentity node,
-      NodeAccess access,
+      NodeCredentials access,
       NodeVolumes volumes,
       OperationRegistry operations,
       ClusterExecutors executors) {
@@ -93,26 +93,26 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
       response.addCapabilities(
           NodeServiceCapability.newBuilder().setRpc(RPC.newBuilder().setType(type)));
     }
-    Answer.now(observer, response.build());
+    UnaryResponse.now(observer, response.build());
   }
 
   @Override
   public void nodeGetInfo(
       NodeGetInfoRequest request, StreamObserver<NodeGetInfoResponse> observer) {
-    Answer.to(observer, Family.CSI, answer -> node.response());
+    UnaryResponse.to(observer, Family.CSI, answer -> node.response());
   }
 
   @Override
   public void nodeStageVolume(
       NodeStageVolumeRequest request, StreamObserver<NodeStageVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
           required(request.getVolumeId(), "volume_id");
           Path staging = Requests.path(request.getStagingTargetPath(), "staging_target_path");
           VolumeUse use =
-              NodeUses.required(
+              VolumeUses.required(
                   request.hasVolumeCapability(), request.getVolumeCapability(), access.storage());
           Optional<StaticVolume> byHand =
               StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
@@ -138,7 +138,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodeUnstageVolume(
       NodeUnstageVolumeRequest request, StreamObserver<NodeUnstageVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -157,14 +157,14 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodePublishVolume(
       NodePublishVolumeRequest request, StreamObserver<NodePublishVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
           required(request.getVolumeId(), "volume_id");
           Path target = Requests.path(request.getTargetPath(), "target_path");
           VolumeUse use =
-              NodeUses.required(
+              VolumeUses.required(
                   request.hasVolumeCapability(), request.getVolumeCapability(), access.storage());
           if (request.getStagingTargetPath().isEmpty()) {
             throw new VolumeException(
@@ -196,7 +196,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodeUnpublishVolume(
       NodeUnpublishVolumeRequest request, StreamObserver<NodeUnpublishVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -214,7 +214,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodeExpandVolume(
       NodeExpandVolumeRequest request, StreamObserver<NodeExpandVolumeResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -252,7 +252,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   @Override
   public void nodeGetVolumeStats(
       NodeGetVolumeStatsRequest request, StreamObserver<NodeGetVolumeStatsResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI,
         answer -> {

@@ -4,7 +4,7 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.grpc.StatusTable.Family;
-import io.cephcsi.driver.grpc.StreamAnswer;
+import io.cephcsi.driver.grpc.StreamResponse;
 import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
 import io.cephcsi.driver.volume.Extent;
 import io.cephcsi.driver.volume.VolumeException;
@@ -39,7 +39,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
   @Override
   public void getMetadataAllocated(
       GetMetadataAllocatedRequest request, StreamObserver<GetMetadataAllocatedResponse> observer) {
-    StreamAnswer.to(
+    StreamResponse.to(
         observer,
         Family.CSI,
         answer -> {
@@ -67,7 +67,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
   @Override
   public void getMetadataDelta(
       GetMetadataDeltaRequest request, StreamObserver<GetMetadataDeltaResponse> observer) {
-    StreamAnswer.to(
+    StreamResponse.to(
         observer,
         Family.CSI,
         answer -> {

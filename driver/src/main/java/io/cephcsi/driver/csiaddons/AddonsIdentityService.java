@@ -1,7 +1,7 @@
 package io.cephcsi.driver.csiaddons;
 
 import com.google.protobuf.BoolValue;
-import io.cephcsi.driver.grpc.Answer;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.cephcsi.proto.addons.identity.GetCapabilitiesRequest;
 import io.cephcsi.proto.addons.identity.GetCapabilitiesResponse;
@@ -96,20 +96,20 @@ public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
   @Override
   public void getIdentity(
       GetIdentityRequest request, StreamObserver<GetIdentityResponse> observer) {
-    Answer.now(
+    UnaryResponse.now(
         observer, GetIdentityResponse.newBuilder().setName(name).setVendorVersion(version).build());
   }
 
   @Override
   public void getCapabilities(
       GetCapabilitiesRequest request, StreamObserver<GetCapabilitiesResponse> observer) {
-    Answer.now(
+    UnaryResponse.now(
         observer, GetCapabilitiesResponse.newBuilder().addAllCapabilities(capabilities).build());
   }
 
   @Override
   public void probe(ProbeRequest request, StreamObserver<ProbeResponse> observer) {
-    Answer.now(
+    UnaryResponse.now(
         observer, ProbeResponse.newBuilder().setReady(BoolValue.of(ready.getAsBoolean())).build());
   }
 }

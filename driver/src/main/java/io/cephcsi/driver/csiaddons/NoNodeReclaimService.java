@@ -1,8 +1,8 @@
 package io.cephcsi.driver.csiaddons;
 
 import io.cephcsi.driver.csi.Requests;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceRequest;
@@ -15,7 +15,7 @@ public final class NoNodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpac
   @Override
   public void nodeReclaimSpace(
       NodeReclaimSpaceRequest request, StreamObserver<NodeReclaimSpaceResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.csiaddons;
 
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.proto.addons.volumegroup.ControllerGetVolumeGroupRequest;
 import io.cephcsi.proto.addons.volumegroup.ControllerGetVolumeGroupResponse;
@@ -51,7 +51,7 @@ public final class NoVolumeGroupService extends ControllerGrpc.ControllerImplBas
   }
 
   private static <T> void refuse(StreamObserver<T> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {

@@ -1,11 +1,11 @@
 package io.cephcsi.driver.csiaddons;
 
 import io.cephcsi.driver.cluster.ClusterExecutors;
-import io.cephcsi.driver.csi.NodeAccess;
-import io.cephcsi.driver.csi.NodeUses;
+import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.Requests;
-import io.cephcsi.driver.grpc.Answer;
+import io.cephcsi.driver.csi.VolumeUses;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.node.ClusterUsers;
 import io.cephcsi.driver.node.NodeReclaimer;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -23,7 +23,7 @@ import java.util.Optional;
 /** CSI-Addons ReclaimSpace for RBD on a node: decode, lock, call, encode. */
 public final class NodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpaceNodeImplBase {
   private final NodeReclaimer reclaimer;
-  private final NodeAccess access;
+  private final NodeCredentials access;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
@@ -35,7 +35,7 @@ public final class NodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpaceN
    */
   public NodeReclaimService(
       NodeReclaimer reclaimer,
-      NodeAccess access,
+      NodeCredentials access,
       OperationRegistry operations,
       ClusterExecutors executors) {
     this.reclaimer = reclaimer;
@@ -47,7 +47,7 @@ public final class NodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpaceN
   @Override
   public void nodeReclaimSpace(
       NodeReclaimSpaceRequest request, StreamObserver<NodeReclaimSpaceResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {
@@ -81,7 +81,7 @@ public final class NodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpaceN
       throw new VolumeException(
           Reason.UNIMPLEMENTED, "what a block volume does not need only its user knows");
     }
-    if (NodeUses.writtenByMany(capability)) {
+    if (VolumeUses.writtenByMany(capability)) {
       throw new VolumeException(
           Reason.UNIMPLEMENTED, "volumes that several nodes write to are not reclaimed on one");
     }

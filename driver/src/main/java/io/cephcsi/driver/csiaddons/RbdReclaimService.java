@@ -3,8 +3,8 @@ package io.cephcsi.driver.csiaddons;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.csi.Requests;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
@@ -48,7 +48,7 @@ public final class RbdReclaimService
   public void controllerReclaimSpace(
       ControllerReclaimSpaceRequest request,
       StreamObserver<ControllerReclaimSpaceResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {

@@ -4,8 +4,8 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.Requests;
-import io.cephcsi.driver.grpc.Answer;
 import io.cephcsi.driver.grpc.StatusTable.Family;
+import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.group.GroupInventory;
 import io.cephcsi.driver.rbd.group.RbdGroups;
@@ -68,7 +68,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
   @Override
   public void createVolumeGroup(
       CreateVolumeGroupRequest request, StreamObserver<CreateVolumeGroupResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {
@@ -92,7 +92,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
   public void modifyVolumeGroupMembership(
       ModifyVolumeGroupMembershipRequest request,
       StreamObserver<ModifyVolumeGroupMembershipResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {
@@ -116,7 +116,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
   @Override
   public void deleteVolumeGroup(
       DeleteVolumeGroupRequest request, StreamObserver<DeleteVolumeGroupResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {
@@ -140,7 +140,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
   @Override
   public void listVolumeGroups(
       ListVolumeGroupsRequest request, StreamObserver<ListVolumeGroupsResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {
@@ -162,7 +162,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
   public void controllerGetVolumeGroup(
       ControllerGetVolumeGroupRequest request,
       StreamObserver<ControllerGetVolumeGroupResponse> observer) {
-    Answer.to(
+    UnaryResponse.to(
         observer,
         Family.CSI_ADDONS,
         answer -> {

@@ -150,12 +150,12 @@ public record JournalEntry(
 
   /** Whether somebody took the image of such a snapshot out of the trash, or began to. */
   public boolean outOfTrash() {
-    return attributes.containsKey(OutOfTrash.KEY);
+    return attributes.containsKey(TrashRestoreState.KEY);
   }
 
   /** Whether a driver has taken it out, and nobody has begun to put it back. */
   public boolean isRestored() {
-    return OutOfTrash.RESTORED.equals(attributes.get(OutOfTrash.KEY));
+    return TrashRestoreState.RESTORED.equals(attributes.get(TrashRestoreState.KEY));
   }
 
   /** The group that a volume is a member of, or that a snapshot was taken with. */

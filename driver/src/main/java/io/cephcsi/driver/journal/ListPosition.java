@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A token is a string field of CSI, so it has at most 128 bytes. Of a name that does not fit it
  * has the {@link #stem} and a hash: names with the same stem are listed in the order of their
- * hashes, see {@link NameWalk}.
+ * hashes, see {@link NameCursor}.
  *
  * @param kind what is listed
  * @param cluster the hash of the cluster's id

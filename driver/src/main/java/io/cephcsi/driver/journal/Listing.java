@@ -4,7 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterExecutors;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.volume.ListPage;
@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * One call of a list: the directories of all pools of all clusters that the driver has credentials
- * for, clusters by id, pools by id, names in the order of {@link NameWalk}.
+ * for, clusters by id, pools by id, names in the order of {@link NameCursor}.
  *
  * <p>An entry that stays while pages are read is on exactly one of them, whatever else comes and
  * goes. A page costs two round trips to the monitors of each cluster, one for each pool without
@@ -36,7 +36,7 @@ public final class Listing<T> {
 
   private static final Logger LOG = LoggerFactory.getLogger(Listing.class);
 
-  private final DriverAccess access;
+  private final DriverConnections access;
   private final ClusterExecutors executors;
   private final JournalKind kind;
   private final String instanceId;
@@ -60,7 +60,7 @@ public final class Listing<T> {
    *     negative
    */
   public Listing(
-      DriverAccess access,
+      DriverConnections access,
       ClusterExecutors executors,
       JournalKind kind,
       String instanceId,
@@ -137,8 +137,8 @@ public final class Listing<T> {
 
   private void readPool(ClusterView cluster, IoContext io) {
     try {
-      NameWalk walk =
-          new NameWalk(
+      NameCursor walk =
+          new NameCursor(
               new JournalDirectory(kind, instanceId, io),
               from.filter(position -> position.poolId() == io.poolId()));
       List<Name> names = walk.next(missing());

@@ -3,7 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
-import io.cephcsi.driver.cephfs.VolumePlace;
+import io.cephcsi.driver.cephfs.VolumeLocation;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.VolumeException;
@@ -75,7 +75,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
     CephFsOptions.of(mounter).require(request.context());
     CephFsOptions.of(mounter).require(request.use());
-    VolumePlace place = place(request);
+    VolumeLocation place = place(request);
     if (place.snapshot().isPresent() && !request.use().readOnly()) {
       throw VolumeException.invalid(
           "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
@@ -114,7 +114,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
             });
   }
 
-  private VolumePlace place(StageRequest request) {
+  private VolumeLocation place(StageRequest request) {
     if (request.byHand().isPresent()) {
       return volumes.place(request.byHand().get(), request.credentials());
     }
@@ -135,7 +135,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
   }
 
   /** Whether it is ready already; dead mounts are taken out of the way. */
-  private boolean isStaged(StageRequest request, VolumePlace place) {
+  private boolean isStaged(StageRequest request, VolumeLocation place) {
     Path staging = request.stagingPath();
     for (int i = 0; i < DEAD_MOUNTS; i++) {
       Optional<Mount> there = MountTable.read().at(staging);
@@ -168,7 +168,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
   }
 
   private static void requireSame(
-      StageRequest request, VolumePlace place, Mount mount, CephFsMounter mounter) {
+      StageRequest request, VolumeLocation place, Mount mount, CephFsMounter mounter) {
     String shown = "/" + place.snapshot().orElse("");
     if (!mount.root().equals(shown) || !mounter.shows(mount, place.fileSystem(), place.root())) {
       throw Publications.foreign(mount);
@@ -182,7 +182,7 @@ public final class CephFsNode implements NodeVolumes, MountOwner {
     }
   }
 
-  private void mount(StageRequest request, VolumePlace place, CephFsMounter mounter) {
+  private void mount(StageRequest request, VolumeLocation place, CephFsMounter mounter) {
     CephFsMounter.Request what =
         new CephFsMounter.Request(
             place.cluster(),

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.node;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.linux.FileFacts;
-import io.cephcsi.bindings.linux.HeldFile;
+import io.cephcsi.bindings.linux.FileStat;
+import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -38,7 +38,7 @@ final class GroupOwnership implements AutoCloseable {
 
   private GroupOwnership(Path top, int group) {
     this.group = group;
-    HeldFile folder = HeldFile.folder(top);
+    OpenFile folder = OpenFile.folder(top);
     levels.add(new Level("", folder, folder.facts()));
   }
 
@@ -85,14 +85,14 @@ final class GroupOwnership implements AutoCloseable {
   }
 
   private boolean isDone() {
-    FileFacts facts = levels.get(0).facts;
+    FileStat facts = levels.get(0).facts;
     return facts.gid() == group && (facts.permissions() & FOLDER) == FOLDER;
   }
 
   private void walk() {
     while (!levels.isEmpty()) {
       Level level = levels.get(levels.size() - 1);
-      HeldFile folder = level.folder != null ? level.folder : reopen();
+      OpenFile folder = level.folder != null ? level.folder : reopen();
       if (folder == null) {
         levels.remove(levels.size() - 1); // somebody deleted or moved it meanwhile
       } else if (!level.waiting.isEmpty()) {
@@ -106,9 +106,9 @@ final class GroupOwnership implements AutoCloseable {
   }
 
   /** Does some entries of a folder; its folders wait. */
-  private boolean look(Level level, HeldFile folder) {
-    List<HeldFile.Entry> entries = folder.nextEntries();
-    for (HeldFile.Entry entry : entries) {
+  private boolean look(Level level, OpenFile folder) {
+    List<OpenFile.Entry> entries = folder.nextEntries();
+    for (OpenFile.Entry entry : entries) {
       if (entry.folder() || isFolder(level, folder, entry.name())) {
         level.waiting.add(entry.name());
       }
@@ -117,9 +117,9 @@ final class GroupOwnership implements AutoCloseable {
   }
 
   /** Changes an entry, unless it is a folder. */
-  private boolean isFolder(Level level, HeldFile folder, String name) {
-    try (HeldFile file = folder.child(name)) {
-      FileFacts facts = file.facts();
+  private boolean isFolder(Level level, OpenFile folder, String name) {
+    try (OpenFile file = folder.child(name)) {
+      FileStat facts = file.facts();
       if (facts.isFolder()) {
         return true;
       }
@@ -132,8 +132,8 @@ final class GroupOwnership implements AutoCloseable {
     return false;
   }
 
-  private void enter(Level level, HeldFile folder, String name) {
-    HeldFile child;
+  private void enter(Level level, OpenFile folder, String name) {
+    OpenFile child;
     try {
       child = folder.childFolder(name);
     } catch (CephException e) {
@@ -144,7 +144,7 @@ final class GroupOwnership implements AutoCloseable {
       }
       return;
     }
-    FileFacts facts = child.facts();
+    FileStat facts = child.facts();
     if (!facts.isBeside(level.facts)) {
       child.close();
       return;
@@ -165,11 +165,11 @@ final class GroupOwnership implements AutoCloseable {
   }
 
   /** Opens the last folders anew, by their names from the top; null when they are not there. */
-  private @Nullable HeldFile reopen() {
-    HeldFile above = levels.get(0).folder;
+  private @Nullable OpenFile reopen() {
+    OpenFile above = levels.get(0).folder;
     for (int i = 1; above != null && i < levels.size(); i++) {
       Level level = levels.get(i);
-      HeldFile next = level.folder != null ? level.folder : level.reopen(above);
+      OpenFile next = level.folder != null ? level.folder : level.reopen(above);
       if (i > 1 && i <= levels.size() - MOST_OPEN / 2) {
         levels.get(i - 1).close();
       }
@@ -178,7 +178,7 @@ final class GroupOwnership implements AutoCloseable {
     return above;
   }
 
-  private void change(HeldFile file, int more) {
+  private void change(OpenFile file, int more) {
     try {
       file.setGroup(group);
       if (more != 0) {
@@ -197,21 +197,21 @@ final class GroupOwnership implements AutoCloseable {
   /** A folder on the way down. */
   private static final class Level {
     private final String name;
-    private final FileFacts facts;
+    private final FileStat facts;
     private final Deque<String> waiting = new ArrayDeque<>();
-    private @Nullable HeldFile folder;
+    private @Nullable OpenFile folder;
     private long position;
 
-    Level(String name, HeldFile folder, FileFacts facts) {
+    Level(String name, OpenFile folder, FileStat facts) {
       this.name = name;
       this.folder = folder;
       this.facts = facts;
     }
 
     /** Opens it where it was left; null when it is not there any more. */
-    @Nullable HeldFile reopen(HeldFile above) {
+    @Nullable OpenFile reopen(OpenFile above) {
       try {
-        HeldFile found = above.childFolder(name);
+        OpenFile found = above.childFolder(name);
         if (!found.facts().isSame(facts)) {
           found.close();
           return null;

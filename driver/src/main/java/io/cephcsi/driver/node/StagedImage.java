@@ -5,8 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.linux.FileFacts;
-import io.cephcsi.bindings.linux.HeldFile;
+import io.cephcsi.bindings.linux.FileStat;
+import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -58,8 +58,8 @@ public record StagedImage(
    */
   public static Optional<StagedImage> read(Path stagingPath) {
     Path file = stagingPath.resolve(FILE);
-    try (HeldFile held = HeldFile.of(file)) {
-      FileFacts facts = held.facts();
+    try (OpenFile held = OpenFile.of(file)) {
+      FileStat facts = held.facts();
       if (!facts.isRegular() || !facts.isOwn() || facts.size() > MOST_BYTES) {
         throw foreign(file, "it is no small file of this user's", null);
       }

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Bounds how many images of a cluster are reclaimed at once by all drivers and command lines
- * together: a reclaim holds one of a number of places on the cluster's {@link PlaceBoard}. The
+ * together: a reclaim holds one of a number of places on the cluster's {@link ReclaimSlots}. The
  * cluster drops the lock of a driver that died. Safe for several threads.
  */
 public final class Admission {
@@ -49,7 +49,7 @@ public final class Admission {
     if (operation.isCancelled()) {
       return Optional.empty();
     }
-    Optional<PlaceBoard> board = places == 0 ? Optional.empty() : PlaceBoard.find(image);
+    Optional<ReclaimSlots> board = places == 0 ? Optional.empty() : ReclaimSlots.find(image);
     if (board.isEmpty()) {
       if (places > 0) {
         LOG.warn("every RBD pool is full: {} is reclaimed without a place", what);
@@ -67,7 +67,7 @@ public final class Admission {
     }
   }
 
-  private Optional<Place> enter(PlaceBoard board, String what, Operation operation) {
+  private Optional<Place> enter(ReclaimSlots board, String what, Operation operation) {
     String cookie = UUID.randomUUID().toString();
     boolean waited = false;
     while (!operation.isCancelled()) {
@@ -84,7 +84,7 @@ public final class Admission {
     return Optional.empty();
   }
 
-  private Optional<ObjectLock> anyFree(PlaceBoard board, String cookie, String what) {
+  private Optional<ObjectLock> anyFree(ReclaimSlots board, String cookie, String what) {
     int first = ThreadLocalRandom.current().nextInt(places);
     for (int i = 0; i < places; i++) {
       Optional<ObjectLock> lock = board.tryTake((first + i) % places, cookie, what, holds);
@@ -97,7 +97,7 @@ public final class Admission {
 
   /** A place, held until it is closed or lost; without a bound, a place that is never lost. */
   static final class Place implements AutoCloseable {
-    private final @Nullable PlaceBoard board;
+    private final @Nullable ReclaimSlots board;
     private final @Nullable RenewedLock lock;
 
     private Place() {
@@ -105,7 +105,7 @@ public final class Admission {
       lock = null;
     }
 
-    private Place(PlaceBoard board, RenewedLock lock) {
+    private Place(ReclaimSlots board, RenewedLock lock) {
       this.board = board;
       this.lock = lock;
     }
@@ -117,7 +117,7 @@ public final class Admission {
 
     @Override
     public void close() {
-      try (PlaceBoard closed = board) {
+      try (ReclaimSlots closed = board) {
         if (lock != null) {
           lock.close();
         }

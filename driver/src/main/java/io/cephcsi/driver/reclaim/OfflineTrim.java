@@ -96,7 +96,7 @@ final class OfflineTrim {
       RbdImage image,
       TrimPlan plan,
       int concurrency,
-      Pace pace,
+      Throttle pace,
       Operation operation,
       BooleanSupplier stop) {
     long total = plan.bytes();

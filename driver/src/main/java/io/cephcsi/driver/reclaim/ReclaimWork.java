@@ -79,11 +79,11 @@ final class ReclaimWork {
     boolean locked = false;
     try {
       // The lock would be taken away from somebody who came since the image was found unused.
-      if (!UseWatch.others(image, ourClientId).isEmpty()) {
+      if (!WatcherPoll.others(image, ourClientId).isEmpty()) {
         stopped = "somebody opened the image";
         return;
       }
-      Optional<Hindrance> held = Hindrance.ofLock(image);
+      Optional<SkipReason> held = SkipReason.ofLock(image);
       if (held.isPresent()) {
         stopped = held.get().detail();
         return;
@@ -95,7 +95,7 @@ final class ReclaimWork {
         return;
       }
       locked = lock();
-      try (UseWatch watch = UseWatch.start(image, ourClientId, locked)) {
+      try (WatcherPoll watch = WatcherPoll.start(image, ourClientId, locked)) {
         run(locked, watch);
       }
     } catch (CephException.Blocklisted e) {
@@ -114,8 +114,8 @@ final class ReclaimWork {
     }
   }
 
-  private void run(boolean locked, UseWatch watch) {
-    Pace pace = new Pace(plan.maxBytesPerSecond(), load);
+  private void run(boolean locked, WatcherPoll watch) {
+    Throttle pace = new Throttle(plan.maxBytesPerSecond(), load);
     BooleanSupplier stop = () -> stopNow(watch);
     if (plan.method().trims() && !stop.getAsBoolean()) {
       trim(locked, pace, stop);
@@ -125,7 +125,7 @@ final class ReclaimWork {
     }
   }
 
-  private boolean stopNow(UseWatch watch) {
+  private boolean stopNow(WatcherPoll watch) {
     if (watch.lockIsLost()) {
       stopped = "the image's lock was taken away";
     } else if (watch.somebodyCame()) {
@@ -152,7 +152,7 @@ final class ReclaimWork {
     return able;
   }
 
-  private void trim(boolean locked, Pace pace, BooleanSupplier stop) {
+  private void trim(boolean locked, Throttle pace, BooleanSupplier stop) {
     operation.phase("trim");
     if (!canFence) {
       trim = TrimReport.skipped("may_not_blocklist", NOT_ALLOWED, "");
@@ -188,10 +188,10 @@ final class ReclaimWork {
     trim = TrimReport.done(trim.fileSystem(), bytes);
   }
 
-  private void sparsify(Pace pace, BooleanSupplier stop) {
+  private void sparsify(Throttle pace, BooleanSupplier stop) {
     operation.phase("sparsify");
     writing = true;
-    WorkedObjects worked = WorkedObjects.of(image, pace);
+    PacedProgress worked = PacedProgress.of(image, pace);
     image.sparsify(
         SparseSize.of(plan, image),
         (done, total) -> {

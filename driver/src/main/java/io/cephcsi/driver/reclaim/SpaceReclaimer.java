@@ -1,6 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
@@ -91,7 +91,7 @@ public final class SpaceReclaimer {
     } catch (CephException.NotFound | VolumeException e) {
       return target
           .inTrash()
-          .map(entry -> skipped(Hindrance.inTrash(entry), OptionalLong.empty()))
+          .map(entry -> skipped(SkipReason.inTrash(entry), OptionalLong.empty()))
           .orElseThrow(() -> e);
     }
     try (image) {
@@ -101,7 +101,7 @@ public final class SpaceReclaimer {
 
   private ReclaimResult reclaimUnlessUsed(
       ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation) {
-    Optional<Hindrance> hindrance = Hindrance.of(image);
+    Optional<SkipReason> hindrance = SkipReason.of(image);
     if (hindrance.isPresent() && hindrance.get().isUse() && plan.failInUse()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -111,7 +111,7 @@ public final class SpaceReclaimer {
       return skipped(hindrance.get(), usage(image, plan));
     }
     // What is read, or copied up, may be a parent's.
-    Ancestry.require(image.pool().io(), image.id());
+    AncestryCheck.require(image.pool().io(), image.id());
     if (plan.dryRun()) {
       return dryRun(image, plan, operation);
     }
@@ -120,7 +120,7 @@ public final class SpaceReclaimer {
       load.hold(operation::isCancelled);
       Optional<Admission.Place> place = admission.enter(io, target.name(), operation);
       if (place.isEmpty()) {
-        return skipped(new Hindrance("cancelled", operation.whyCancelled()), usage(image, plan));
+        return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
       }
       try (Admission.Place held = place.get()) {
         return reclaim(target, plan, operation, load, held, io.cluster());
@@ -128,7 +128,7 @@ public final class SpaceReclaimer {
     }
   }
 
-  private static ReclaimResult skipped(Hindrance hindrance, OptionalLong usage) {
+  private static ReclaimResult skipped(SkipReason hindrance, OptionalLong usage) {
     TrimReport trim = TrimReport.skipped(hindrance.reason(), hindrance.detail(), "");
     return new ReclaimResult(Outcome.SKIPPED, hindrance.detail(), usage, usage, trim);
   }
@@ -160,7 +160,7 @@ public final class SpaceReclaimer {
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
       before = usage(open.image(), plan);
       // It may have waited long: for the cluster, and for a place.
-      Optional<Hindrance> hindrance = Hindrance.ofState(open.image());
+      Optional<SkipReason> hindrance = SkipReason.ofState(open.image());
       if (hindrance.isPresent()) {
         return skipped(hindrance.get(), before);
       }

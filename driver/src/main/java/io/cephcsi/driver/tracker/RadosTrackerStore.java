@@ -55,7 +55,7 @@ public final class RadosTrackerStore implements TrackerStore {
         // It was written between two pages: once more.
       }
     }
-    throw TrackerLane.tooMany(name);
+    throw TrackerQueue.tooMany(name);
   }
 
   private TrackerState readPages(String name) {

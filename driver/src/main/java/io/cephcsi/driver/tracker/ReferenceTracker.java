@@ -33,7 +33,7 @@ public final class ReferenceTracker {
 
   private final TrackerStore store;
   private final IntConsumer pause;
-  private final Cache<String, TrackerLane> lanes =
+  private final Cache<String, TrackerQueue> lanes =
       Caffeine.newBuilder()
           .maximumSize(MAX_TRACKERS)
           .expireAfterAccess(KEEP_UNUSED)
@@ -68,7 +68,7 @@ public final class ReferenceTracker {
    * @throws TrackerFormatException when the tracker is of another version or damaged
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when too many processes write at once
    */
-  public Addition add(String snapshotId, Collection<String> keys) {
+  public AddResult add(String snapshotId, Collection<String> keys) {
     Set<String> added = Set.copyOf(keys);
     if (added.isEmpty()) {
       throw new IllegalArgumentException("no reference to add to " + snapshotId);
@@ -84,7 +84,7 @@ public final class ReferenceTracker {
    * @throws TrackerFormatException when the tracker is of another version or damaged
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when too many processes write at once
    */
-  public Removal remove(String snapshotId, String key) {
+  public RemoveResult remove(String snapshotId, String key) {
     return remove(snapshotId, key, () -> {});
   }
 
@@ -92,11 +92,11 @@ public final class ReferenceTracker {
    * As {@link #remove(String, String)}, for who has to remember what the masked reference said: it
    * goes with the tracker.
    *
-   * @param beforeLast what to do before the write that comes to {@link Removal#LAST}; more than
-   *     once when others write meanwhile, who may then keep the snapshot. What it throws is thrown,
-   *     and nothing is changed then
+   * @param beforeLast what to do before the write that comes to {@link RemoveResult#LAST}; more
+   *     than once when others write meanwhile, who may then keep the snapshot. What it throws is
+   *     thrown, and nothing is changed then
    */
-  public Removal remove(String snapshotId, String key, Runnable beforeLast) {
+  public RemoveResult remove(String snapshotId, String key, Runnable beforeLast) {
     requireKey(key);
     return lane(snapshotId)
         .apply(new TrackerChange.Remove(snapshotId, key, ReferenceState.ABSENT, beforeLast));
@@ -109,7 +109,7 @@ public final class ReferenceTracker {
    * @throws TrackerFormatException when the tracker is of another version or damaged
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when too many processes write at once
    */
-  public Removal mask(String snapshotId, String key) {
+  public RemoveResult mask(String snapshotId, String key) {
     requireKey(key);
     return lane(snapshotId)
         .apply(new TrackerChange.Remove(snapshotId, key, ReferenceState.MASK, () -> {}));
@@ -145,9 +145,9 @@ public final class ReferenceTracker {
         .toList();
   }
 
-  private TrackerLane lane(String snapshotId) {
+  private TrackerQueue lane(String snapshotId) {
     requireKey(snapshotId);
-    return lanes.get(snapshotId, id -> new TrackerLane(store, id, pause));
+    return lanes.get(snapshotId, id -> new TrackerQueue(store, id, pause));
   }
 
   private static void requireKey(String key) {

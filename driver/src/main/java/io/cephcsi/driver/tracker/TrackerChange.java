@@ -23,9 +23,9 @@ sealed interface TrackerChange<R> {
   boolean empties(TrackerModel model);
 
   /** Adds those of the keys that are absent. */
-  record Add(Set<String> keys) implements TrackerChange<Addition> {
+  record Add(Set<String> keys) implements TrackerChange<AddResult> {
     @Override
-    public Addition apply(TrackerModel model) {
+    public AddResult apply(TrackerModel model) {
       Set<String> added = new HashSet<>();
       Set<String> masked = new HashSet<>();
       for (String key : keys) {
@@ -38,7 +38,7 @@ sealed interface TrackerChange<R> {
           case NORMAL -> {} // as it shall be
         }
       }
-      return new Addition(added, masked);
+      return new AddResult(added, masked);
     }
 
     @Override
@@ -55,30 +55,30 @@ sealed interface TrackerChange<R> {
    * @param beforeLast what to do before the write that comes to LAST
    */
   record Remove(String ownKey, String key, ReferenceState to, Runnable beforeLast)
-      implements TrackerChange<Removal> {
+      implements TrackerChange<RemoveResult> {
     @Override
     public Set<String> keys() {
       return Set.of(key);
     }
 
     @Override
-    public Removal apply(TrackerModel model) {
+    public RemoveResult apply(TrackerModel model) {
       if (!model.exists()) {
-        return Removal.MISSING;
+        return RemoveResult.MISSING;
       }
       ReferenceState from = model.state(key, NORMAL);
       if (from != to) {
         model.set(key, from, to);
       }
       if (model.exists()) {
-        return Removal.REMAINING;
+        return RemoveResult.REMAINING;
       }
       // All keys are known here: the last reference is only taken of a tracker that was read whole.
       if (model.state(ownKey, ABSENT) != MASK) {
-        return Removal.LAST_UNMASKED;
+        return RemoveResult.LAST_UNMASKED;
       }
       beforeLast.run();
-      return Removal.LAST;
+      return RemoveResult.LAST;
     }
 
     @Override

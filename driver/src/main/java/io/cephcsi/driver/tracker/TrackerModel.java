@@ -44,7 +44,7 @@ final class TrackerModel {
    *
    * @param memory what was last seen; null: that there is probably none
    */
-  static TrackerModel guess(String name, @Nullable TrackerMemory memory) {
+  static TrackerModel guess(String name, @Nullable CachedTracker memory) {
     return memory == null
         ? new TrackerModel(name, null, true, true)
         : new TrackerModel(name, memory.state(), true, memory.whole());
@@ -126,14 +126,14 @@ final class TrackerModel {
    * @param ownKey the key that is always remembered
    * @return null when there is no tracker
    */
-  @Nullable TrackerMemory after(long version, String ownKey) {
+  @Nullable CachedTracker after(long version, String ownKey) {
     if (!exists()) {
       return null;
     }
     Map<String, ReferenceState> known = new HashMap<>();
     known.put(ownKey, state(ownKey, ABSENT));
     boolean all = whole;
-    if (before != null && before.references().size() <= TrackerMemory.MOST_KEYS) {
+    if (before != null && before.references().size() <= CachedTracker.MOST_KEYS) {
       known.putAll(before.references());
     } else if (before != null) {
       all = false;
@@ -143,10 +143,10 @@ final class TrackerModel {
     if (all) {
       known.values().removeIf(ABSENT::equals);
     }
-    if (known.size() > TrackerMemory.MOST_KEYS) {
+    if (known.size() > CachedTracker.MOST_KEYS) {
       known = Map.of(ownKey, state(ownKey, ABSENT));
       all = false;
     }
-    return new TrackerMemory(new TrackerState(version, count, known), all);
+    return new CachedTracker(new TrackerState(version, count, known), all);
   }
 }

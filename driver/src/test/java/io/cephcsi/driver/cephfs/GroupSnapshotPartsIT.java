@@ -66,8 +66,8 @@ class GroupSnapshotPartsIT extends ManagerCase {
     return record(Map.of(id(source.getVolumeId()), part.getSnapshotId()));
   }
 
-  private GroupSnapshotTaking taking(GroupEntry entry) {
-    return new GroupSnapshotTaking(files, trackers, entry, "csi-snap-");
+  private GroupSnapshotCreation taking(GroupEntry entry) {
+    return new GroupSnapshotCreation(files, trackers, entry, "csi-snap-");
   }
 
   private SnapshotAttempts attempts(GroupEntry entry) {

@@ -88,7 +88,7 @@ class PeerDefectsIT extends ManagerCase {
                   new ContentSource.OfSnapshot(
                       VolumeId.parse(snapshot.getSnapshotId()).orElseThrow())),
               onlyRead);
-      return new CephFsVolumeMaker(weak, request, paths, new Trackers(), operations).make();
+      return new CephFsVolumeCreation(weak, request, paths, new Trackers(), operations).make();
     }
   }
 
@@ -161,7 +161,7 @@ class PeerDefectsIT extends ManagerCase {
               false);
       assertReason(
           VolumeException.Reason.UNAVAILABLE,
-          () -> new CephFsVolumeMaker(weak, request, paths, new Trackers(), operations).make());
+          () -> new CephFsVolumeCreation(weak, request, paths, new Trackers(), operations).make());
     }
     assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
     assertThat(STATE.subvolumes()).hasSize(2);

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.testing.Golden;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.tracker.Removal;
+import io.cephcsi.driver.tracker.RemoveResult;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -332,7 +332,7 @@ class ShallowVolumesIT {
   void theLastVolumeLeavesASnapshotWhoseOwnReferenceAnotherProgramTookAway() {
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     assertThat(STATE.tracker().remove(snapshot.getSnapshotId(), snapshot.getSnapshotId()))
-        .isEqualTo(Removal.REMAINING);
+        .isEqualTo(RemoveResult.REMAINING);
     driver.delete(shallow.getVolumeId());
     assertThat(STATE.snapshots(subvolume(source))).containsExactly(backing());
   }
@@ -380,7 +380,7 @@ class ShallowVolumesIT {
     String id = first.getSnapshotId();
     String shown = newName();
     Volume shallow = driver.show(shown, id);
-    assertThat(STATE.tracker().mask(id, id)).isEqualTo(Removal.REMAINING);
+    assertThat(STATE.tracker().mask(id, id)).isEqualTo(RemoveResult.REMAINING);
     assertThat(driver.show(shown, id)).isEqualTo(shallow);
     assertStatus(Code.NOT_FOUND, () -> driver.show(newName(), id));
     assertStatus(Code.NOT_FOUND, () -> driver.restore(newName(), 0, id));

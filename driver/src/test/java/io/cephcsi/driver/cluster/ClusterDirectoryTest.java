@@ -50,9 +50,9 @@ class ClusterDirectoryTest {
     assertThat(c1.cephFsNamespace()).isEqualTo("fsns");
     assertThat(c1.subvolumeGroup()).isEqualTo("group");
     assertThat(c1.node())
-        .isEqualTo(new NodeSide("ms_mode=crc", "debug", "/r", "/c", List.of("rack", "host")));
+        .isEqualTo(new NodeConfig("ms_mode=crc", "debug", "/r", "/c", List.of("rack", "host")));
     ClusterConfig c2 = directory.require("c2");
-    assertThat(c2.node()).isEqualTo(NodeSide.NOTHING);
+    assertThat(c2.node()).isEqualTo(NodeConfig.NOTHING);
     assertThat(c2.rbdNamespace()).isEmpty();
     assertThat(c2.cephFsNamespace()).isEqualTo("csi");
     assertThat(c2.subvolumeGroup()).isEqualTo("csi");

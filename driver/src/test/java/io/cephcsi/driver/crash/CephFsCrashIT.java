@@ -4,7 +4,7 @@ import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.tracker.Removal;
+import io.cephcsi.driver.tracker.RemoveResult;
 import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
@@ -219,7 +219,7 @@ class CephFsCrashIT extends CephFsCrashCase {
         0,
         (scene, controller) -> {
           String snapshot = scene.snapshot().getSnapshotId();
-          assertThat(STATE.tracker().mask(snapshot, snapshot)).isEqualTo(Removal.REMAINING);
+          assertThat(STATE.tracker().mask(snapshot, snapshot)).isEqualTo(RemoveResult.REMAINING);
           deleteVolume(controller, scene.shallow());
         },
         scene -> {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.cluster.NodeSide;
+import io.cephcsi.driver.cluster.NodeConfig;
 import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
@@ -28,7 +28,7 @@ class CephFsMountersTest {
           "",
           "csi",
           "csi",
-          new NodeSide("noatime,ms_mode=crc,ro", "nonempty", "", "", List.of()));
+          new NodeConfig("noatime,ms_mode=crc,ro", "nonempty", "", "", List.of()));
 
   private static Mount mount(String line) {
     return MountTable.parse(line + "\n").all().get(0);

@@ -3,7 +3,7 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.cluster.ClusterConfig;
-import io.cephcsi.driver.cluster.NodeSide;
+import io.cephcsi.driver.cluster.NodeConfig;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -18,7 +18,7 @@ class CrushLocationTest {
 
   private static ClusterConfig cluster(String... labels) {
     return new ClusterConfig(
-        "c", List.of("mon"), "", "csi", "csi", new NodeSide("", "", "", "", List.of(labels)));
+        "c", List.of("mon"), "", "csi", "csi", new NodeConfig("", "", "", "", List.of(labels)));
   }
 
   @Test

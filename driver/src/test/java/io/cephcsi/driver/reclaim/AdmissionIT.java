@@ -26,10 +26,10 @@ class AdmissionIT extends ReclaimCase {
 
   @BeforeEach
   void freeAllPlaces() {
-    try (PlaceBoard board = PlaceBoard.find(io).orElseThrow()) {
+    try (ReclaimSlots board = ReclaimSlots.find(io).orElseThrow()) {
       board
           .io()
-          .remove(PlaceBoard.OBJECT); // a process that was killed by another test may hold one
+          .remove(ReclaimSlots.OBJECT); // a process that was killed by another test may hold one
     }
   }
 
@@ -109,7 +109,7 @@ class AdmissionIT extends ReclaimCase {
         Admission.Place theirs = enter(one, firstIo)) {
       assertWaits(one, secondIo);
       assertThat(everybodys.isLost() || theirs.isLost()).isFalse();
-      assertThat(firstIo.objects()).contains(PlaceBoard.OBJECT);
+      assertThat(firstIo.objects()).contains(ReclaimSlots.OBJECT);
     }
   }
 
@@ -123,7 +123,7 @@ class AdmissionIT extends ReclaimCase {
         Admission.Place held = enter(one, there)) {
       assertWaits(one, there);
       assertThat(held.isLost()).isFalse();
-      assertThat(there.objects()).contains(PlaceBoard.OBJECT);
+      assertThat(there.objects()).contains(ReclaimSlots.OBJECT);
     }
   }
 
@@ -131,13 +131,13 @@ class AdmissionIT extends ReclaimCase {
   void whoMayWriteNowhereIsRefused() {
     try (RadosCluster client = restricted("allow r");
         IoContext there = client.openPool(ceph.otherPool())) {
-      assertThatThrownBy(() -> PlaceBoard.find(there)).isInstanceOf(CephException.Denied.class);
+      assertThatThrownBy(() -> ReclaimSlots.find(there)).isInstanceOf(CephException.Denied.class);
     }
   }
 
   @Test
   void thePlaceOfADriverThatDiedIsFreeWhenItRunsOut() throws Exception {
-    try (PlaceBoard board = PlaceBoard.find(io).orElseThrow()) {
+    try (ReclaimSlots board = ReclaimSlots.find(io).orElseThrow()) {
       // Nobody renews this one, as nobody does for a process that is gone.
       assertThat(board.tryTake(0, "dead", "test", Duration.ofSeconds(3))).isPresent();
     }

@@ -113,7 +113,7 @@ class FullPoolIT extends ReclaimCase {
                     .operationTimeout(Duration.ofSeconds(10))
                     .build());
         IoContext there = client.openPool(full)) {
-      assertThat(PlaceBoard.find(there)).isEmpty();
+      assertThat(ReclaimSlots.find(there)).isEmpty();
       try (Admission.Place place =
           operate(operation -> new Admission(1).enter(there, "test", operation)).orElseThrow()) {
         assertThat(place.isLost()).isFalse();
@@ -123,11 +123,11 @@ class FullPoolIT extends ReclaimCase {
 
   @Test
   void aBoardThatExistsWorksInAPoolThatIsFull() {
-    try (PlaceBoard board = PlaceBoard.in(cluster, fullIo.poolId(), "").orElseThrow()) {
+    try (ReclaimSlots board = ReclaimSlots.in(cluster, fullIo.poolId(), "").orElseThrow()) {
       makeFull();
       assertThat(board.tryTake(0, "cookie", "test", Duration.ofSeconds(5))).isPresent();
     }
-    try (PlaceBoard again = PlaceBoard.in(cluster, fullIo.poolId(), "").orElseThrow()) {
+    try (ReclaimSlots again = ReclaimSlots.in(cluster, fullIo.poolId(), "").orElseThrow()) {
       assertThat(again.tryTake(0, "other", "test", Duration.ofSeconds(5))).isEmpty();
     }
   }

@@ -63,7 +63,7 @@ class ReferenceTrackerIT {
     assertBytes("CephFS DeleteSnapshot fsnap-1 while two shallow volumes refer to it");
     tracker.remove(SNAPSHOT, SHALLOW_1);
     assertBytes("CephFS DeleteVolume shallow-1");
-    assertThat(tracker.remove(SNAPSHOT, SHALLOW_2)).isEqualTo(Removal.LAST);
+    assertThat(tracker.remove(SNAPSHOT, SHALLOW_2)).isEqualTo(RemoveResult.LAST);
     assertThat(pool.objects()).isEmpty();
   }
 
@@ -81,9 +81,9 @@ class ReferenceTrackerIT {
     assertThat(tracker.snapshotIds()).containsExactly(SNAPSHOT);
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "csi-vol-3")).added())
         .containsExactly("csi-vol-3");
-    assertThat(tracker.remove(SNAPSHOT, SHALLOW_1)).isEqualTo(Removal.REMAINING);
-    assertThat(another().remove(SNAPSHOT, SHALLOW_2)).isEqualTo(Removal.REMAINING);
-    assertThat(tracker.remove(SNAPSHOT, "csi-vol-3")).isEqualTo(Removal.LAST);
+    assertThat(tracker.remove(SNAPSHOT, SHALLOW_1)).isEqualTo(RemoveResult.REMAINING);
+    assertThat(another().remove(SNAPSHOT, SHALLOW_2)).isEqualTo(RemoveResult.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "csi-vol-3")).isEqualTo(RemoveResult.LAST);
     assertThat(pool.objects()).isEmpty();
   }
 
@@ -119,7 +119,7 @@ class ReferenceTrackerIT {
 
   /** Each thread adds its key, all at once to a missing tracker, and then takes it away. */
   private void manyAllSucceed(IntFunction<ReferenceTracker> trackerOf) throws Exception {
-    List<Addition> added =
+    List<AddResult> added =
         atOnce(
             thread -> () -> trackerOf.apply(thread).add(SNAPSHOT, List.of(SNAPSHOT, "k" + thread)));
     assertThat(added).filteredOn(addition -> addition.added().contains(SNAPSHOT)).hasSize(1);
@@ -129,11 +129,11 @@ class ReferenceTrackerIT {
     TrackerState full = another().read(SNAPSHOT).orElseThrow();
     assertThat(full.count()).isEqualTo(THREADS + 1).isEqualTo(full.normalReferences());
 
-    assertThat(trackerOf.apply(0).mask(SNAPSHOT, SNAPSHOT)).isEqualTo(Removal.REMAINING);
-    List<Removal> removed =
+    assertThat(trackerOf.apply(0).mask(SNAPSHOT, SNAPSHOT)).isEqualTo(RemoveResult.REMAINING);
+    List<RemoveResult> removed =
         atOnce(thread -> () -> trackerOf.apply(thread).remove(SNAPSHOT, "k" + thread));
-    assertThat(removed).filteredOn(Removal.LAST::equals).hasSize(1);
-    assertThat(removed).filteredOn(Removal.REMAINING::equals).hasSize(THREADS - 1);
+    assertThat(removed).filteredOn(RemoveResult.LAST::equals).hasSize(1);
+    assertThat(removed).filteredOn(RemoveResult.REMAINING::equals).hasSize(THREADS - 1);
     assertThat(pool.objects()).isEmpty();
   }
 

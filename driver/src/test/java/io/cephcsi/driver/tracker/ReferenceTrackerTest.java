@@ -57,11 +57,11 @@ class ReferenceTrackerTest {
     assertBytes("CephFS shallow CreateVolume shallow-1 from fsnap-1");
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, SHALLOW_2));
     assertBytes("CephFS shallow CreateVolume shallow-2 from fsnap-1");
-    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(RemoveResult.REMAINING);
     assertBytes("CephFS DeleteSnapshot fsnap-1 while two shallow volumes refer to it");
-    assertThat(tracker.remove(SNAPSHOT, SHALLOW_1)).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, SHALLOW_1)).isEqualTo(RemoveResult.REMAINING);
     assertBytes("CephFS DeleteVolume shallow-1");
-    assertThat(tracker.remove(SNAPSHOT, SHALLOW_2)).isEqualTo(Removal.LAST);
+    assertThat(tracker.remove(SNAPSHOT, SHALLOW_2)).isEqualTo(RemoveResult.LAST);
     assertThat(Golden.trackers("CephFS DeleteVolume shallow-2: the last reference")).isEmpty();
     assertThat(memory.raw(OBJECT)).isEmpty();
   }
@@ -77,11 +77,11 @@ class ReferenceTrackerTest {
   @Test
   void addingMakesTheTrackerAndTellsWhatIsNew() {
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a")))
-        .isEqualTo(new Addition(Set.of(SNAPSHOT, "a"), Set.of()));
+        .isEqualTo(new AddResult(Set.of(SNAPSHOT, "a"), Set.of()));
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "b")))
-        .isEqualTo(new Addition(Set.of("b"), Set.of()));
+        .isEqualTo(new AddResult(Set.of("b"), Set.of()));
     assertThat(tracker.add(SNAPSHOT, List.of("a", "b")))
-        .isEqualTo(new Addition(Set.of(), Set.of()));
+        .isEqualTo(new AddResult(Set.of(), Set.of()));
     assertThat(state().count()).isEqualTo(3);
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL, "a", NORMAL, "b", NORMAL));
   }
@@ -91,7 +91,7 @@ class ReferenceTrackerTest {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
     tracker.mask(SNAPSHOT, SNAPSHOT);
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "b")))
-        .isEqualTo(new Addition(Set.of("b"), Set.of(SNAPSHOT)));
+        .isEqualTo(new AddResult(Set.of("b"), Set.of(SNAPSHOT)));
     assertThat(state().count()).isEqualTo(2);
     assertThat(state().reference(SNAPSHOT)).isEqualTo(MASK);
   }
@@ -99,12 +99,12 @@ class ReferenceTrackerTest {
   @Test
   void maskingAnAbsentKeyBlocksIt() {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT));
-    assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
-    assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(RemoveResult.REMAINING);
+    assertThat(tracker.mask(SNAPSHOT, "late")).isEqualTo(RemoveResult.REMAINING);
     assertThat(tracker.add(SNAPSHOT, List.of("late")))
-        .isEqualTo(new Addition(Set.of(), Set.of("late")));
+        .isEqualTo(new AddResult(Set.of(), Set.of("late")));
     assertThat(state().count()).isEqualTo(1);
-    assertThat(tracker.remove(SNAPSHOT, "late")).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "late")).isEqualTo(RemoveResult.REMAINING);
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL));
     assertThat(state().count()).isEqualTo(1);
   }
@@ -113,18 +113,18 @@ class ReferenceTrackerTest {
   void removingAnAbsentKeyChangesNothing() {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT));
     RawObject before = memory.raw(OBJECT).orElseThrow();
-    assertThat(tracker.remove(SNAPSHOT, "never")).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "never")).isEqualTo(RemoveResult.REMAINING);
     assertThat(memory.raw(OBJECT)).contains(before);
   }
 
   @Test
   void theLastReferenceTakesTheTrackerWithIt() {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.REMAINING);
-    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(Removal.LAST);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.REMAINING);
+    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(RemoveResult.LAST);
     assertThat(memory.raw(OBJECT)).isEmpty();
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.MISSING);
-    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(Removal.MISSING);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.MISSING);
+    assertThat(tracker.mask(SNAPSHOT, SNAPSHOT)).isEqualTo(RemoveResult.MISSING);
     assertThat(memory.raw(OBJECT)).isEmpty();
     assertThat(tracker.read(SNAPSHOT)).isEmpty();
   }
@@ -132,10 +132,10 @@ class ReferenceTrackerTest {
   @Test
   void theLastReferenceOfASnapshotWhoseOwnWasNeverMaskedIsToldApart() {
     tracker.add(SNAPSHOT, List.of("a"));
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.LAST_UNMASKED);
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
     tracker.remove(SNAPSHOT, SNAPSHOT); // as ceph-csi may, with that of a volume
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.LAST_UNMASKED);
     assertThat(memory.raw(OBJECT)).isEmpty();
   }
 
@@ -248,14 +248,14 @@ class ReferenceTrackerTest {
   @Test
   void moreKeysThanAreRememberedAreCompared() {
     tracker.add(SNAPSHOT, List.of(SNAPSHOT));
-    for (int i = 1; i <= TrackerMemory.MOST_KEYS; i++) {
+    for (int i = 1; i <= CachedTracker.MOST_KEYS; i++) {
       tracker.add(SNAPSHOT, List.of("csi-vol-" + i));
     }
     assertThat(memory.takeCompared()).isEmpty();
     tracker.add(SNAPSHOT, List.of("more"));
     tracker.remove(SNAPSHOT, "csi-vol-1");
     assertThat(memory.takeCompared()).containsExactlyInAnyOrder("more", "csi-vol-1");
-    assertThat(state().count()).isEqualTo(TrackerMemory.MOST_KEYS + 1);
+    assertThat(state().count()).isEqualTo(CachedTracker.MOST_KEYS + 1);
   }
 
   @Test
@@ -264,7 +264,7 @@ class ReferenceTrackerTest {
     other.mask(SNAPSHOT, SNAPSHOT);
     other.remove(SNAPSHOT, "a");
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT)))
-        .isEqualTo(new Addition(Set.of(SNAPSHOT), Set.of()));
+        .isEqualTo(new AddResult(Set.of(SNAPSHOT), Set.of()));
     assertThat(memory.raw(OBJECT)).isPresent();
   }
 
@@ -274,7 +274,7 @@ class ReferenceTrackerTest {
   void whoLosesTheRaceToMakeTheTrackerJoinsIt() {
     interfere(() -> {}, () -> other.add(SNAPSHOT, List.of(SNAPSHOT, "b")));
     assertThat(tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a")))
-        .isEqualTo(new Addition(Set.of("a"), Set.of()));
+        .isEqualTo(new AddResult(Set.of("a"), Set.of()));
     assertThat(state().references()).isEqualTo(Map.of(SNAPSHOT, NORMAL, "a", NORMAL, "b", NORMAL));
   }
 
@@ -312,7 +312,7 @@ class ReferenceTrackerTest {
   void aReferenceThatIsAddedBeforeTheLastIsTakenKeepsTheSnapshot() {
     tracker.add(SNAPSHOT, List.of("a"));
     interfere(() -> {}, () -> other.add(SNAPSHOT, List.of("b")));
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.REMAINING);
     assertThat(state().references()).isEqualTo(Map.of("b", NORMAL));
   }
 
@@ -320,8 +320,9 @@ class ReferenceTrackerTest {
   void onlyOneOfTwoTakesTheLastReference() {
     tracker.add(SNAPSHOT, List.of("a"));
     interfere(
-        () -> {}, () -> assertThat(other.remove(SNAPSHOT, "a")).isEqualTo(Removal.LAST_UNMASKED));
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.MISSING);
+        () -> {},
+        () -> assertThat(other.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.LAST_UNMASKED));
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.MISSING);
   }
 
   // Damage
@@ -389,13 +390,14 @@ class ReferenceTrackerTest {
     List<String> kept = new ArrayList<>();
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a", "b"));
     tracker.mask(SNAPSHOT, SNAPSHOT);
-    assertThat(tracker.remove(SNAPSHOT, "a", () -> kept.add("a"))).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "a", () -> kept.add("a")))
+        .isEqualTo(RemoveResult.REMAINING);
     assertThat(kept).isEmpty();
     store.atNextWrite(Fate.DIES_AFTER);
     assertThatThrownBy(() -> tracker.remove(SNAPSHOT, "b", () -> kept.add("b")))
         .isInstanceOf(Died.class);
     assertThat(kept).containsExactly("b");
-    assertThat(tracker.remove(SNAPSHOT, "b", () -> kept.add("b"))).isEqualTo(Removal.MISSING);
+    assertThat(tracker.remove(SNAPSHOT, "b", () -> kept.add("b"))).isEqualTo(RemoveResult.MISSING);
 
     tracker.add(SNAPSHOT, List.of(SNAPSHOT, "a"));
     tracker.mask(SNAPSHOT, SNAPSHOT);
@@ -417,7 +419,7 @@ class ReferenceTrackerTest {
     long version = state().version();
     store.atNextWrite(Fate.DIES_BEFORE); // the answer did not come in time
     assertThatThrownBy(() -> tracker.add(SNAPSHOT, List.of("a"))).isInstanceOf(Died.class);
-    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(Removal.REMAINING);
+    assertThat(tracker.remove(SNAPSHOT, "a")).isEqualTo(RemoveResult.REMAINING);
     Optional<RawObject> undone = memory.raw(OBJECT);
     assertThat(
             memory.write(
@@ -443,7 +445,7 @@ class ReferenceTrackerTest {
     try {
       Future<?> first = threads.submit(() -> tracker.add(SNAPSHOT, List.of("first")));
       await(firstIsWriting);
-      List<Future<Addition>> adding = new ArrayList<>();
+      List<Future<AddResult>> adding = new ArrayList<>();
       List<Thread> waiting = new ArrayList<>();
       for (int i = 0; i < 64; i++) {
         String key = "csi-vol-" + i;
@@ -516,13 +518,13 @@ class ReferenceTrackerTest {
       }
       awaitBlocked(waiting, 4);
       allWait.countDown();
-      assertThat(results.get(0).get()).isEqualTo(Removal.REMAINING);
-      assertThat(results.get(1).get()).isEqualTo(Removal.REMAINING);
+      assertThat(results.get(0).get()).isEqualTo(RemoveResult.REMAINING);
+      assertThat(results.get(1).get()).isEqualTo(RemoveResult.REMAINING);
       assertThatThrownBy(results.get(2)::get)
           .cause()
           .isInstanceOf(TrackerFormatException.class)
           .hasMessageContaining("0x07");
-      assertThat(results.get(3).get()).isEqualTo(Removal.REMAINING);
+      assertThat(results.get(3).get()).isEqualTo(RemoveResult.REMAINING);
     } finally {
       threads.shutdownNow();
     }

@@ -184,7 +184,8 @@ class TrackerProcessesIT {
   private void takeAllAway(ReferenceTracker tracker, String snapshot) {
     possible
         .keySet()
-        .forEach(key -> assertThat(tracker.remove(snapshot, key)).isEqualTo(Removal.REMAINING));
-    assertThat(tracker.mask(snapshot, snapshot)).isEqualTo(Removal.LAST);
+        .forEach(
+            key -> assertThat(tracker.remove(snapshot, key)).isEqualTo(RemoveResult.REMAINING));
+    assertThat(tracker.mask(snapshot, snapshot)).isEqualTo(RemoveResult.LAST);
   }
 }

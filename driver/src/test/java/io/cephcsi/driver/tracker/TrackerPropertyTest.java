@@ -131,10 +131,10 @@ class TrackerPropertyTest {
         Set<String> masked = new HashSet<>(call.keys());
         masked.removeIf(key -> model.get(key) != MASK);
         added.forEach(key -> model.put(key, NORMAL));
-        return new Addition(added, masked);
+        return new AddResult(added, masked);
       }
       if (model.isEmpty()) {
-        return Removal.MISSING;
+        return RemoveResult.MISSING;
       }
       if (call.kind() == Kind.MASK) {
         model.put(call.keys().get(0), MASK);
@@ -142,11 +142,11 @@ class TrackerPropertyTest {
         model.remove(call.keys().get(0));
       }
       if (model.containsValue(NORMAL)) {
-        return Removal.REMAINING;
+        return RemoveResult.REMAINING;
       }
       boolean masked = model.get(SNAPSHOT) == MASK;
       model.clear();
-      return masked ? Removal.LAST : Removal.LAST_UNMASKED;
+      return masked ? RemoveResult.LAST : RemoveResult.LAST_UNMASKED;
     }
 
     private void check(Call call) {

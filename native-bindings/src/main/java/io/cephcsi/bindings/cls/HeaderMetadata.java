@@ -17,9 +17,9 @@ import java.util.Map;
 /**
  * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
  * without opening it, and without its exclusive lock. Clients that have the image open notice
- * changes when they look at its header the next time, which {@link HeaderUpdate#tellWatchers} asks
- * of them. With the feature {@link ImageFeature#JOURNALING} changes do not get to mirrors: {@link
- * ImageMetadata} is for these.
+ * changes when they look at its header the next time, which {@link HeaderNotification#tellWatchers}
+ * asks of them. With the feature {@link ImageFeature#JOURNALING} changes do not get to mirrors:
+ * {@link ImageMetadata} is for these.
  *
  * <pre>
  *   rbd_header.ID    omap               metadata_KEY → value

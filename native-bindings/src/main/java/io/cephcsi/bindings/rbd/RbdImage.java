@@ -230,7 +230,7 @@ public final class RbdImage extends ImageProperties {
     return use(
         (image, arena) -> {
           long from = fromSnapshot.isPresent() ? arena.cString(fromSnapshot.get()) : 0;
-          return DiffWalk.run(
+          return DiffIteration.run(
               visitor,
               path(),
               id ->

@@ -195,14 +195,14 @@ class ClassBytesIT extends RbdCase {
     String id = createTwice(with(SIMPLE), OBJECT);
     long taken;
     try (RbdImage image = theirs.open(IMAGE);
-        FreshSnapshot snapshot = FreshSnapshot.prepare(ours)) {
+        InitialSnapshot snapshot = InitialSnapshot.prepare(ours)) {
       image.snapshots().create("one");
       assertThat(snapshot.take(id, "one")).isTrue();
       assertSameBytes();
       taken = ImageHeader.read(ourIo, id).orElseThrow().snapshotIds().get(0);
       image.snapshots().remove("one");
     }
-    assertThat(FreshSnapshot.remove(ours, id, taken)).isTrue();
+    assertThat(InitialSnapshot.remove(ours, id, taken)).isTrue();
     assertSameBytes();
   }
 

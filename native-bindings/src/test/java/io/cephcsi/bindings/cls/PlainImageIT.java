@@ -337,7 +337,7 @@ class PlainImageIT extends RbdCase {
 
     assertThatThrownBy(() -> TrashMove.move(pool, name, id))
         .isInstanceOf(CephException.NotFound.class);
-    assertThatThrownBy(() -> HeaderUpdate.isWatched(pool, id))
+    assertThatThrownBy(() -> HeaderNotification.isWatched(pool, id))
         .isInstanceOf(CephException.NotFound.class);
     NameRemoval.forget(pool, name, id);
     assertThat(io.objects()).doesNotContain("rbd_id." + name, "rbd_object_map." + id);
@@ -348,12 +348,12 @@ class PlainImageIT extends RbdCase {
   void anImageIsWatchedWhileItIsOpenForWriting() {
     pool.create(name, OBJECT, with(MAPPED));
     String id = ImageId.find(pool, name).orElseThrow();
-    assertThat(HeaderUpdate.isWatched(pool, id)).isFalse();
+    assertThat(HeaderNotification.isWatched(pool, id)).isFalse();
     try (RbdImage image = pool.open(name)) {
-      assertThat(HeaderUpdate.isWatched(pool, id)).isTrue();
+      assertThat(HeaderNotification.isWatched(pool, id)).isTrue();
       image.write(0, filled(512, 1)); // the other one bears with being asked
     }
-    assertThat(HeaderUpdate.isWatched(pool, id)).isFalse();
+    assertThat(HeaderNotification.isWatched(pool, id)).isFalse();
   }
 
   /** The header's keys, without the times and the name of the data objects. */

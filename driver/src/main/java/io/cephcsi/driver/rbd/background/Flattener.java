@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.background;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * Flattens images in the background: by a task of the manager, or here where the manager cannot.
  * Safe for several threads.
  *
- * <p>What {@link Ancestry} refuses is not flattened: that would copy what belongs to others.
+ * <p>What {@link AncestryCheck} refuses is not flattened: that would copy what belongs to others.
  */
 public final class Flattener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Flattener.class);
@@ -45,7 +45,7 @@ public final class Flattener implements AutoCloseable {
         leases,
         io,
         pool -> {
-          ImageId.find(new RbdPool(pool), image).ifPresent(id -> Ancestry.require(pool, id));
+          ImageId.find(new RbdPool(pool), image).ifPresent(id -> AncestryCheck.require(pool, id));
           flattenNow(pool, image);
         });
   }
@@ -56,7 +56,7 @@ public final class Flattener implements AutoCloseable {
         leases,
         io,
         pool -> {
-          Ancestry.require(pool, imageId);
+          AncestryCheck.require(pool, imageId);
           if (!tasks.flatten(pool, image)) {
             flattenHere(image, () -> new RbdPool(pool).openById(imageId));
           }
@@ -103,7 +103,7 @@ public final class Flattener implements AutoCloseable {
   private void flattenIfClone(IoContext io, String imageId, ImageLink parent) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.flatMap(ImageHeader::parent).filter(parent::equals).isPresent()) {
-      Ancestry.require(io, imageId, header.get());
+      AncestryCheck.require(io, imageId, header.get());
       ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
     } else if (header.isPresent()) {
       LOG.warn(

@@ -2,7 +2,7 @@ package io.cephcsi.driver.rbd.background;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Decides what in the trash can go, and has it removed: only {@link DeletedImages}, and those only
- * with {@link OwnSnapshots}.
+ * with {@link DriverSnapshots}.
  *
  * <p>An image that clones still need stays. When the last of its clones goes to the trash, it is
  * that clone's turn that takes its ancestors along: librbd removes a snapshot in the trash
@@ -47,7 +47,7 @@ public final class TrashRemoval {
 
   private final MgrTasks tasks;
   private final DeletedImages deleted;
-  private final OwnSnapshots ownSnapshots;
+  private final DriverSnapshots ownSnapshots;
   private final AtomicInteger reaped = new AtomicInteger();
   private final Cache<String, Boolean> requested =
       Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
@@ -55,7 +55,7 @@ public final class TrashRemoval {
   public TrashRemoval(MgrTasks tasks, String instanceId) {
     this.tasks = tasks;
     this.deleted = new DeletedImages(instanceId);
-    this.ownSnapshots = new OwnSnapshots(instanceId);
+    this.ownSnapshots = new DriverSnapshots(instanceId);
   }
 
   /**
@@ -86,12 +86,12 @@ public final class TrashRemoval {
       if (!isRemovable(io, entry, header.get())) {
         return;
       }
-      OwnSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
+      DriverSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
       if (snapshots.keepTheImage()) {
         tellWhy(entry, snapshots);
         return;
       }
-      OwnSnapshots.remove(io, imageId, snapshots.own());
+      DriverSnapshots.remove(io, imageId, snapshots.own());
       if (!childrenGo(io, imageId, header.get(), 0, clones)) {
         LOG.debug("image {} stays in the trash: clones need it", imageId);
         if (isTemporary(entry)) {
@@ -121,7 +121,7 @@ public final class TrashRemoval {
    */
   private static boolean isRemovable(IoContext io, TrashEntry entry, ImageHeader header) {
     try {
-      Ancestry.requireOpenable(io, entry.id(), header);
+      AncestryCheck.requireOpenable(io, entry.id(), header);
       return true;
     } catch (CephException e) {
       if (e.errno() != Errno.EBADMSG) {
@@ -132,7 +132,7 @@ public final class TrashRemoval {
     }
   }
 
-  private static void tellWhy(TrashEntry entry, OwnSnapshots.Found snapshots) {
+  private static void tellWhy(TrashEntry entry, DriverSnapshots.Found snapshots) {
     if (snapshots.foreign().isEmpty()) {
       LOG.debug("image {} stays in the trash: it has CSI snapshots", entry.id());
     } else {
@@ -217,9 +217,9 @@ public final class TrashRemoval {
     ImageHeader.read(io, clone.id())
         .ifPresent(
             header -> {
-              OwnSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
+              DriverSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
               if (!snapshots.keepTheImage() && isRemovable(io, clone, header)) {
-                OwnSnapshots.remove(io, clone.id(), snapshots.own());
+                DriverSnapshots.remove(io, clone.id(), snapshots.own());
                 removeWithClones(io, clone.id(), Optional.of(header), clones, later);
               }
             });

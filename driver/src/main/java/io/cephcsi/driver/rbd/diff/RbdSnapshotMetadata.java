@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.diff;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ChangedObjects;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -189,7 +189,8 @@ public final class RbdSnapshotMetadata {
 
   private static RbdImage open(OpenSnapshot snapshot) {
     JournalEntry entry = snapshot.entry();
-    Ancestry.require(snapshot.pool().io(), entry.nativeImage().or(entry::imageId).orElseThrow());
+    AncestryCheck.require(
+        snapshot.pool().io(), entry.nativeImage().or(entry::imageId).orElseThrow());
     try {
       return snapshot.staysOnImage()
           ? open(position(snapshot))

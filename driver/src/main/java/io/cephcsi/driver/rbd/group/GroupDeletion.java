@@ -108,7 +108,7 @@ record GroupDeletion(OpenGroup group) {
     Deque<VolumeDeletion> pending = new ArrayDeque<>();
     try {
       for (OpenVolume volume : ours) {
-        VolumeDeletion deletion = new VolumeDeletion(volume, new GroupsOfImages());
+        VolumeDeletion deletion = new VolumeDeletion(volume, new StaleGroupMembers());
         pending.add(deletion);
         if (!deletion.begin()) {
           pending.removeLast().close();

@@ -4,7 +4,7 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.Listing;
@@ -26,7 +26,7 @@ import java.util.Optional;
  * @param instanceId tells several drivers on one pool apart
  */
 public record GroupInventory(
-    Optional<DriverAccess> own,
+    Optional<DriverConnections> own,
     ClusterDirectory clusters,
     ConnectionPool connections,
     ClusterExecutors executors,
@@ -49,7 +49,7 @@ public record GroupInventory(
         .read();
   }
 
-  private DriverAccess access(Map<String, String> secrets) {
+  private DriverConnections access(Map<String, String> secrets) {
     if (secrets.isEmpty()) {
       return own.orElseThrow(
           () ->
@@ -58,6 +58,6 @@ public record GroupInventory(
     }
     Credentials caller = Storage.RBD.credentials(secrets);
     return own.map(access -> access.as(caller))
-        .orElseGet(() -> DriverAccess.byCaller(Storage.RBD, clusters, caller, connections));
+        .orElseGet(() -> DriverConnections.byCaller(Storage.RBD, clusters, caller, connections));
   }
 }

@@ -89,7 +89,8 @@ record GroupMembers(RbdSession session) {
                     .group()
                     .ifPresent(
                         link ->
-                            ImageGroup.of(candidate.volume(), link).requireFree(candidate.id()));
+                            GroupMembership.of(candidate.volume(), link)
+                                .requireFree(candidate.id()));
               }
               requireWritable(candidate);
               return true;
@@ -145,7 +146,7 @@ record GroupMembers(RbdSession session) {
       List<GroupedVolume> candidates,
       List<GroupedVolume> attached) {
     Set<String> halfAttached = halfAttached(group, groupId);
-    ImageGroups groups = new GroupsOfImages();
+    ImageGroups groups = new StaleGroupMembers();
     for (GroupedVolume candidate : candidates) {
       if (!candidate.isIn(groupId)) {
         candidate

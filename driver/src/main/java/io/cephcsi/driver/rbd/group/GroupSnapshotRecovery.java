@@ -66,7 +66,7 @@ record GroupSnapshotRecovery(RbdSession session) {
             session
                 .operations()
                 .hold(OperationRegistry.groupName(begun.entry().journal().requestName()), kind);
-        GroupWork work = GroupWork.begin(begun, kind)) {
+        GroupSnapshotLock work = GroupSnapshotLock.begin(begun, kind)) {
       Optional<OpenGroup> current = work.current();
       if (current.isPresent()) {
         settle(current.get(), work);
@@ -74,7 +74,7 @@ record GroupSnapshotRecovery(RbdSession session) {
     }
   }
 
-  private void settle(OpenGroup group, GroupWork work) {
+  private void settle(OpenGroup group, GroupSnapshotLock work) {
     GroupSnapshotRemoval removal = new GroupSnapshotRemoval(group, work);
     List<JournalEntry> parts = removal.parts();
     boolean promised = GroupSnapshotRemoval.maybePromised(parts);

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.group;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -34,12 +34,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Removes what belongs to a group's snapshot, or what is left of making one. The caller has the
- * {@link GroupWork}.
+ * {@link GroupSnapshotLock}.
  *
  * @param group the entry of the group's snapshot
  * @param work the right to work on it
  */
-record GroupSnapshotRemoval(OpenGroup group, GroupWork work) {
+record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
   private static final Logger LOG = LoggerFactory.getLogger(GroupSnapshotRemoval.class);
   private static final String KIND = "DeleteSnapshot";
 
@@ -181,7 +181,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupWork work) {
    */
   static List<GroupSnapshotRef> partsOf(RbdPool pool, String imageId) {
     List<GroupSnapshotRef> refs = new ArrayList<>();
-    Ancestry.requireOpenable(pool.io(), imageId);
+    AncestryCheck.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       for (ImageSnapshot snapshot : image.snapshots().list()) {
         if (snapshot.namespace() == SnapshotNamespace.GROUP) {

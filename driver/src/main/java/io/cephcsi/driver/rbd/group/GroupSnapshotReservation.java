@@ -4,7 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.rbd.group.GroupSnapshotMaker.Member;
+import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.group;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -14,12 +14,12 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.group.GroupSnapshotMaker.Member;
+import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
 import io.cephcsi.driver.rbd.image.Encryption;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.parameters.GroupParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
-import io.cephcsi.driver.rbd.session.CloneBounds;
+import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.rbd.snapshot.SnapshotImage;
@@ -47,8 +47,8 @@ import org.slf4j.LoggerFactory;
  * they are recorded before anything is taken, so that whatever dies is found by the retry, or by
  * the deletion of a volume ({@link GroupSnapshotRecovery}). All calls block on the cluster and may
  * be repeated after a crash at any point. Locks: the caller has that of the name (create) or the
- * id; then come those of volumes, in the order of their ids, and last the {@link GroupWork}, which
- * other drivers see.
+ * id; then come those of volumes, in the order of their ids, and last the {@link
+ * GroupSnapshotLock}, which other drivers see.
  */
 public final class RbdGroupSnapshots {
   private static final Logger LOG = LoggerFactory.getLogger(RbdGroupSnapshots.class);
@@ -121,7 +121,7 @@ public final class RbdGroupSnapshots {
     Journal.Reservation reservation = reserve(journal, taking);
     OpenGroup group = OpenGroup.of(session, io, io, new GroupEntry(reservation.entry()));
     try (OperationRegistry.Hold own = session.operations().hold(group.id().toString(), CREATE);
-        GroupWork work = GroupWork.begin(group, CREATE)) {
+        GroupSnapshotLock work = GroupSnapshotLock.begin(group, CREATE)) {
       OpenGroup current = work.current().orElseThrow(() -> deletedMeanwhile(group));
       GroupSnapshotRemoval removal = new GroupSnapshotRemoval(current, work);
       if (!reservation.isNew()) {
@@ -157,7 +157,7 @@ public final class RbdGroupSnapshots {
         all.stream()
             .filter(member -> SnapshotImage.finished(taking.io(), member.entry()).isEmpty())
             .toList();
-    new GroupSnapshotMaker(removal, taking.parameters().labels()).make(todo, all, !isNew);
+    new GroupSnapshotCreation(removal, taking.parameters().labels()).make(todo, all, !isNew);
     GroupSnapshot made =
         describe(group, all.stream().map(Member::entry).map(JournalEntry::uuid).toList())
             .orElseThrow(() -> deletedMeanwhile(group));
@@ -166,10 +166,10 @@ public final class RbdGroupSnapshots {
   }
 
   private static void requireRoom(Taking taking, GroupedVolume source) {
-    CloneBounds bounds = taking.session().bounds();
+    FlattenPolicy bounds = taking.session().bounds();
     IoContext io = taking.io();
     String image = source.volume().imageName();
-    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
+    int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, image, depth);
     bounds.requireRoomForSnapshot(io, image, source.imageId(), source.header());
   }
@@ -227,7 +227,7 @@ public final class RbdGroupSnapshots {
     }
   }
 
-  private void undo(OpenGroup group, GroupWork work) {
+  private void undo(OpenGroup group, GroupSnapshotLock work) {
     try {
       new GroupSnapshotRemoval(group.with(group.reread()), work).all();
     } catch (CephException | VolumeException e) {
@@ -255,7 +255,7 @@ public final class RbdGroupSnapshots {
     group.entry().requireSnapshots(group.id(), expected);
     String name = OperationRegistry.groupName(group.entry().journal().requestName());
     try (OperationRegistry.Hold hold = group.session().operations().hold(name, DELETE);
-        GroupWork work = GroupWork.begin(group, DELETE)) {
+        GroupSnapshotLock work = GroupSnapshotLock.begin(group, DELETE)) {
       work.current().ifPresent(current -> new GroupSnapshotRemoval(current, work).all());
     }
   }

@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd.image;
 
-import io.cephcsi.bindings.cls.Ancestry;
-import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
@@ -118,7 +118,7 @@ public final class CloneSteps {
 
   /** Takes a snapshot of an image that was made just now, and that nobody has open. */
   public static void takeSnapshot(
-      RbdPool pool, String image, String imageId, String name, FreshSnapshot prepared) {
+      RbdPool pool, String image, String imageId, String name, InitialSnapshot prepared) {
     if (!prepared.take(imageId, name)) {
       try (RbdImage open = pool.open(image)) {
         open.snapshots().create(name);
@@ -137,7 +137,7 @@ public final class CloneSteps {
 
   /** As {@link #removeSnapshot(RbdPool, String, String)}, of an image that was not looked at. */
   public static void removeLeftSnapshot(RbdPool pool, String imageName, String name) {
-    ImageId.find(pool, imageName).ifPresent(id -> Ancestry.requireOpenable(pool.io(), id));
+    ImageId.find(pool, imageName).ifPresent(id -> AncestryCheck.requireOpenable(pool.io(), id));
     removeSnapshot(pool, imageName, name);
   }
 

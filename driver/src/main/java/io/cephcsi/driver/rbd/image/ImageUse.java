@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd.image;
 
-import io.cephcsi.bindings.cls.Ancestry;
-import io.cephcsi.bindings.cls.HeaderUpdate;
+import io.cephcsi.bindings.cls.AncestryCheck;
+import io.cephcsi.bindings.cls.HeaderNotification;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -32,15 +32,15 @@ public final class ImageUse {
    * @throws CephException.NotFound if the image has no header
    */
   public static void requireUnused(RbdPool pool, String imageId, String whose) {
-    if (!HeaderUpdate.isWatched(pool, imageId)) {
+    if (!HeaderNotification.isWatched(pool, imageId)) {
       return;
     }
-    Ancestry.requireOpenable(pool.io(), imageId);
+    AncestryCheck.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       requireUnused(image, whose);
     } catch (CephException.NotFound e) {
       // librbd opens none that even the directory knows no name of
-      if (HeaderUpdate.isWatched(pool, imageId)) {
+      if (HeaderNotification.isWatched(pool, imageId)) {
         throw new VolumeException(Reason.FAILED_PRECONDITION, whose + " is in use", e);
       }
     }

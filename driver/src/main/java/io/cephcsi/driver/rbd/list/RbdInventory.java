@@ -6,7 +6,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.AttachmentJournal;
@@ -28,7 +28,7 @@ import java.util.Optional;
 
 /** What RBD volumes and snapshots there are, and how they are. */
 public final class RbdInventory implements Inventory {
-  private final DriverAccess access;
+  private final DriverConnections access;
   private final ClusterExecutors executors;
   private final RbdSessions sessions;
   private final String instanceId;
@@ -41,7 +41,10 @@ public final class RbdInventory implements Inventory {
    * @param instanceId tells several drivers on one pool apart
    */
   public RbdInventory(
-      DriverAccess access, ClusterExecutors executors, RbdSessions sessions, String instanceId) {
+      DriverConnections access,
+      ClusterExecutors executors,
+      RbdSessions sessions,
+      String instanceId) {
     this.access = access;
     this.executors = executors;
     this.sessions = sessions;

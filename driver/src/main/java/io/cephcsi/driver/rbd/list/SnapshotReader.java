@@ -14,8 +14,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.rbd.image.ImageLists;
+import io.cephcsi.driver.rbd.image.ImageLocation;
 import io.cephcsi.driver.rbd.image.ImageNames;
-import io.cephcsi.driver.rbd.image.ImagePlace;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.VolumeId;
@@ -55,8 +55,8 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
         ImageLists.find(cluster, names, (io, name) -> find(cluster.clusterId(), io, name.uuid()));
-    Set<ImagePlace> trash =
-        ImagePlace.inTrash(
+    Set<ImageLocation> trash =
+        ImageLocation.inTrash(
             found.stream()
                 .flatMap(Optional::stream)
                 .flatMap(snapshot -> snapshot.image.stream())
@@ -113,7 +113,7 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
                   .map(
                       snapshot ->
                           new Found(
-                              Optional.of(new ImagePlace(io, imageId.get())),
+                              Optional.of(new ImageLocation(io, imageId.get())),
                               listed(
                                   clusterId,
                                   io,
@@ -155,5 +155,5 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   /** A snapshot with its image, perhaps in the trash; a native one has no image of its own. */
-  private record Found(Optional<ImagePlace> image, ListedSnapshot snapshot) {}
+  private record Found(Optional<ImageLocation> image, ListedSnapshot snapshot) {}
 }

@@ -15,7 +15,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
 import io.cephcsi.driver.rbd.image.ImageLists;
-import io.cephcsi.driver.rbd.image.ImagePlace;
+import io.cephcsi.driver.rbd.image.ImageLocation;
 import io.cephcsi.driver.volume.ListedVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
@@ -45,8 +45,8 @@ final class VolumeReader implements ListReader<ListedVolume> {
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
         ImageLists.find(cluster, names, (io, name) -> find(io, journalPool, name));
-    Set<ImagePlace> trash =
-        ImagePlace.inTrash(found.stream().flatMap(Optional::stream).map(Found::place).toList());
+    Set<ImageLocation> trash =
+        ImageLocation.inTrash(found.stream().flatMap(Optional::stream).map(Found::place).toList());
     return found.stream()
         .map(
             volume ->
@@ -75,7 +75,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
   private static Optional<Found> find(
       IoContext io, String journalPool, JournalEntry entry, String id) {
     return ImageSummary.read(io, id)
-        .map(summary -> new Found(new ImagePlace(io, id), journalPool, entry, summary));
+        .map(summary -> new Found(new ImageLocation(io, id), journalPool, entry, summary));
   }
 
   /** What is wrong with an image that is there; empty when nothing is. */
@@ -94,7 +94,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
 
   /** A volume with an image, perhaps in the trash. */
   private record Found(
-      ImagePlace place, String journalPool, JournalEntry entry, ImageSummary image) {
+      ImageLocation place, String journalPool, JournalEntry entry, ImageSummary image) {
     ListedVolume listed(ClusterView cluster) {
       IoContext io = place.io();
       return new ListedVolume(

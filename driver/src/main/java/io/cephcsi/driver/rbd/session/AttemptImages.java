@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.session;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.error.CephException;
@@ -140,7 +140,7 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
     if (!header.snapshotIds().isEmpty()) {
       return false;
     }
-    Ancestry.requireOpenable(pool.io(), id, header);
+    AncestryCheck.requireOpenable(pool.io(), id, header);
     try (RbdImage image = pool.openByIdReadOnly(id)) {
       return image.diff(
           Optional.empty(), 0, header.size(), false, true, (offset, length, exists) -> false);

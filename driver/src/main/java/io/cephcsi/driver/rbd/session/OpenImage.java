@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.session;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
@@ -26,10 +26,10 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * librbd needs, and one for each ancestor.
    *
    * @throws VolumeException NOT_FOUND if there is no image
-   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
+   * @throws CephException EBADMSG as of {@link AncestryCheck#requireOpenable(IoContext, String)}
    */
   public RbdImage openReadOnly() {
-    Ancestry.requireOpenable(pool.io(), imageId());
+    AncestryCheck.requireOpenable(pool.io(), imageId());
     try {
       return pool.openReadOnly(name);
     } catch (CephException.NotFound e) {
@@ -41,10 +41,10 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * Opens the image for writing, as {@link #openReadOnly}.
    *
    * @throws VolumeException NOT_FOUND if there is no image
-   * @throws CephException EBADMSG as of {@link Ancestry#requireOpenable(IoContext, String)}
+   * @throws CephException EBADMSG as of {@link AncestryCheck#requireOpenable(IoContext, String)}
    */
   public RbdImage open() {
-    Ancestry.requireOpenable(pool.io(), imageId());
+    AncestryCheck.requireOpenable(pool.io(), imageId());
     try {
       return pool.open(name);
     } catch (CephException.NotFound e) {
@@ -72,13 +72,13 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
 
   /**
    * Requires that the image shows nothing of others; a round trip, and those of {@link
-   * Ancestry#require(IoContext, String)}.
+   * AncestryCheck#require(IoContext, String)}.
    *
    * @throws VolumeException NOT_FOUND if there is no image
    * @throws CephException EBADMSG if it may show what belongs to others
    */
   public void requireAncestry() {
-    Ancestry.require(pool.io(), imageId());
+    AncestryCheck.require(pool.io(), imageId());
   }
 
   /**

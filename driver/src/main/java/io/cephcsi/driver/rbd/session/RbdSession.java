@@ -60,8 +60,8 @@ public final class RbdSession {
   }
 
   /** Keeps chains of clones short, and snapshots few. */
-  public CloneBounds bounds() {
-    return new CloneBounds(
+  public FlattenPolicy bounds() {
+    return new FlattenPolicy(
         settings().limits(),
         sessions.flattener(),
         () -> sessions.connections().lease(lease.config(), user));

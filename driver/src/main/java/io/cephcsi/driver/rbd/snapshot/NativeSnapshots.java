@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.snapshot;
 
-import io.cephcsi.bindings.cls.Ancestry;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -14,7 +14,7 @@ import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.journal.OutOfTrash;
+import io.cephcsi.driver.journal.TrashRestoreState;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageUse;
 import io.cephcsi.driver.rbd.session.OpenVolume;
@@ -84,7 +84,7 @@ public final class NativeSnapshots {
     ImageId.find(pool, image(attempt.entry())).ifPresent(images::add);
     attempt.entry().nativeImage().ifPresent(images::add);
     for (String id : images) {
-      Ancestry.requireOpenable(pool.io(), id);
+      AncestryCheck.requireOpenable(pool.io(), id);
       try (RbdImage image = pool.openById(id)) {
         discard(image, attempt);
       } catch (CephException.NotFound e) {
@@ -120,7 +120,7 @@ public final class NativeSnapshots {
   /** Removes the snapshot of an entry; clones of it live on. */
   static void remove(RbdPool pool, JournalEntry entry) {
     String id = entry.nativeImage().orElseThrow();
-    Ancestry.requireOpenable(pool.io(), id);
+    AncestryCheck.requireOpenable(pool.io(), id);
     try (RbdImage image = pool.openById(id)) {
       CloneSteps.removeSnapshot(image, entry.name());
     } catch (CephException.NotFound e) {
@@ -135,7 +135,7 @@ public final class NativeSnapshots {
    * @throws VolumeException FAILED_PRECONDITION if it cannot be taken out as it is
    */
   public static void outOfTrash(RbdPool pool, JournalEntry entry, Runnable work) {
-    OutOfTrash state = new OutOfTrash(pool.io(), entry.uuid());
+    TrashRestoreState state = new TrashRestoreState(pool.io(), entry.uuid());
     boolean restored = takeOut(pool, entry, state);
     try {
       if (restored) {
@@ -152,7 +152,7 @@ public final class NativeSnapshots {
   private static void endOutOfTrash(RbdPool pool, JournalEntry entry, boolean restored) {
     try {
       if (backToTrash(pool, entry, restored)) {
-        new OutOfTrash(pool.io(), entry.uuid()).end();
+        new TrashRestoreState(pool.io(), entry.uuid()).end();
       }
     } catch (VolumeException e) {
       LOG.warn("{}; it stays out of the trash for now", e.getMessage());
@@ -160,7 +160,7 @@ public final class NativeSnapshots {
   }
 
   /** Whether it was there. */
-  private static boolean takeOut(RbdPool pool, JournalEntry entry, OutOfTrash state) {
+  private static boolean takeOut(RbdPool pool, JournalEntry entry, TrashRestoreState state) {
     String imageId = entry.nativeImage().orElseThrow();
     Optional<TrashEntry> trashed = pool.trashEntry(imageId);
     if (trashed.isEmpty()) {
@@ -220,7 +220,7 @@ public final class NativeSnapshots {
     if (restored) {
       ImageUse.requireUnused(pool, imageId, "image " + name + " of snapshot " + entry.name());
     }
-    if (!restored || !new OutOfTrash(pool.io(), entry.uuid()).claim()) {
+    if (!restored || !new TrashRestoreState(pool.io(), entry.uuid()).claim()) {
       LOG.warn(
           "image {} (id {}) of snapshot {} stays out of the trash: nothing proves that a driver"
               + " took it out; if nobody needs it, remove it by hand",

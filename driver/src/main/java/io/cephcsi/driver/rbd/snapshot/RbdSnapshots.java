@@ -63,7 +63,9 @@ public final class RbdSnapshots {
                 .find(source)
                 .map(volume -> new SnapshotCreation(volume, requestName, parameters).run())
                 .orElseGet(
-                    () -> new SnapshotOfDeleted(session, source, requestName, parameters).find());
+                    () ->
+                        new SnapshotOfDeletedVolume(session, source, requestName, parameters)
+                            .find());
           }
         });
   }

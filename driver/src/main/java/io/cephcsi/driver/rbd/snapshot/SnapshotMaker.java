@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd.snapshot;
 
-import io.cephcsi.bindings.cls.Ancestry;
-import io.cephcsi.bindings.cls.FreshSnapshot;
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -12,7 +12,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.AttemptImages;
-import io.cephcsi.driver.rbd.session.CloneBounds;
+import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -45,7 +45,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     return made.snapshot();
   }
 
-  private CloneBounds bounds() {
+  private FlattenPolicy bounds() {
     return source.session().bounds();
   }
 
@@ -72,7 +72,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   /** Takes the snapshot on the volume's image, where it stays. */
   private HeaderSnapshot makeNative() {
     FoundImage image = image();
-    Ancestry.require(source.pool().io(), image.id(), image.header());
+    AncestryCheck.require(source.pool().io(), image.id(), image.header());
     bounds()
         .requireRoomForSnapshot(source.pool().io(), source.imageName(), image.id(), image.header());
     return NativeSnapshots.take(source, images.attempt());
@@ -127,7 +127,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   private int requireRoom() {
     IoContext io = source.pool().io();
     FoundImage image = image();
-    int depth = Ancestry.require(io, image.id(), image.header()) + 1;
+    int depth = AncestryCheck.require(io, image.id(), image.header()) + 1;
     bounds().requireDepth(io, source.imageName(), depth);
     bounds().requireRoomForSnapshot(io, source.imageName(), image.id(), image.header());
     return depth;
@@ -141,7 +141,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     String name = entry().name();
     RbdPool pool = pool();
     try (RbdImage image = source.pool().open(source.imageName());
-        FreshSnapshot own = FreshSnapshot.prepare(pool)) {
+        InitialSnapshot own = InitialSnapshot.prepare(pool)) {
       CloneSteps.withSnapshot(
           image,
           name,

@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd.volume;
 
-import io.cephcsi.bindings.cls.Ancestry;
-import io.cephcsi.bindings.cls.FreshSnapshot;
-import io.cephcsi.bindings.cls.HeaderNote;
+import io.cephcsi.bindings.cls.AncestryCheck;
+import io.cephcsi.bindings.cls.HeaderAttribute;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageOptions;
@@ -13,7 +13,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.session.AttemptImages;
-import io.cephcsi.driver.rbd.session.CloneBounds;
+import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
@@ -32,10 +32,10 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
  * @param making the volume
  * @param from where its content comes from
  */
-record Cloner(VolumeMaking making, ContentSource from) {
+record Cloner(PendingVolume making, ContentSource from) {
   private static final String KIND = "CreateVolume";
 
-  MadeImage make() {
+  CreatedImage make() {
     requireSameCluster();
     try (OperationRegistry.Hold hold = operations().share(from.id().toString(), KIND)) {
       CloneSource source = CloneSource.require(making.session(), from);
@@ -69,13 +69,13 @@ record Cloner(VolumeMaking making, ContentSource from) {
     return making.session().operations();
   }
 
-  private MadeImage grown(String imageId, long content, long size) {
+  private CreatedImage grown(String imageId, long content, long size) {
     if (size > content) {
       try (RbdImage image = making.pool().openById(imageId)) {
         image.resize(size, false, Progress.NONE);
       }
     }
-    return new MadeImage(imageId, size, false);
+    return new CreatedImage(imageId, size, false);
   }
 
   /**
@@ -118,8 +118,8 @@ record Cloner(VolumeMaking making, ContentSource from) {
   /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
   private void cloneNative(CloneSource source) {
     IoContext io = source.pool().io();
-    CloneBounds bounds = making.session().bounds();
-    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
+    FlattenPolicy bounds = making.session().bounds();
+    int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, source.image(), source.imageId(), depth);
     Runnable makeClone = () -> makeClone(source, source.entry().name());
     String lock = "image " + source.imageId();
@@ -150,8 +150,8 @@ record Cloner(VolumeMaking making, ContentSource from) {
 
   private void cloneSnapshot(CloneSource source) {
     IoContext io = source.pool().io();
-    CloneBounds bounds = making.session().bounds();
-    int depth = Ancestry.require(io, source.imageId(), source.header()) + 1;
+    FlattenPolicy bounds = making.session().bounds();
+    int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, source.image(), depth);
     makeClone(source, source.image());
     if (bounds.isDeep(depth)) {
@@ -161,14 +161,14 @@ record Cloner(VolumeMaking making, ContentSource from) {
 
   private void cloneVolume(CloneSource source) {
     IoContext io = source.pool().io();
-    CloneBounds bounds = making.session().bounds();
-    int depth = Ancestry.require(io, source.imageId(), source.header()) + 2;
+    FlattenPolicy bounds = making.session().bounds();
+    int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 2;
     bounds.requireDepth(io, source.image(), depth);
     bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
     String temporary = making.temporary();
     AttemptImages images = making.images();
     try (RbdImage image = source.pool().open(source.image());
-        FreshSnapshot second = FreshSnapshot.prepare(making.pool())) { // as for a CSI snapshot
+        InitialSnapshot second = InitialSnapshot.prepare(making.pool())) { // as for a CSI snapshot
       CloneSteps.withSnapshot(
           image,
           temporary,
@@ -183,12 +183,12 @@ record Cloner(VolumeMaking making, ContentSource from) {
     }
   }
 
-  private void cloneTemporary(FreshSnapshot snapshot) {
+  private void cloneTemporary(InitialSnapshot snapshot) {
     RbdPool pool = making.pool();
     String temporary = making.temporary();
     String name = making.image();
     String id = CloneSteps.requireId(pool, temporary);
-    HeaderNote note = BetweenImage.note(name);
+    HeaderAttribute note = IntermediateImage.note(name);
     if (!snapshot.take(id, name, note)) {
       note.write(pool.io(), id);
       try (RbdImage open = pool.open(temporary)) {

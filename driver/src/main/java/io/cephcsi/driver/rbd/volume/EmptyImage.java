@@ -12,13 +12,13 @@ import java.util.Optional;
  *
  * @param making the volume
  */
-record EmptyImage(VolumeMaking making) {
-  MadeImage make() {
+record EmptyImage(PendingVolume making) {
+  CreatedImage make() {
     long size = making.request().capacity().sizeToCreate();
     try {
       return create(size);
     } catch (CephException.AlreadyExists e) {
-      Optional<MadeImage> others = madeByOthers();
+      Optional<CreatedImage> others = madeByOthers();
       if (others.isPresent()) {
         return others.get();
       }
@@ -27,16 +27,16 @@ record EmptyImage(VolumeMaking making) {
     }
   }
 
-  private MadeImage create(long size) {
+  private CreatedImage create(long size) {
     PreparedCreation.Created created = making.empty().orElseThrow().create(making.image(), size);
-    return new MadeImage(created.id(), size, created.certain());
+    return new CreatedImage(created.id(), size, created.certain());
   }
 
   /**
    * An image without a parent that another program made, and did not record: old ones did not. It
    * may be in use for long.
    */
-  private Optional<MadeImage> madeByOthers() {
+  private Optional<CreatedImage> madeByOthers() {
     if (!making.attempt().isTakenFromOthers()) {
       return Optional.empty();
     }
@@ -47,7 +47,7 @@ record EmptyImage(VolumeMaking making) {
         .map(
             header -> {
               making.requireSize(header.size());
-              return new MadeImage(id.orElseThrow(), header.size(), false);
+              return new CreatedImage(id.orElseThrow(), header.size(), false);
             });
   }
 }

@@ -68,7 +68,7 @@ final class MoveToTrash {
           .filter(id -> pool.trashEntry(id).isPresent())
           .ifPresent(inTrash::add);
     }
-    BetweenImage between = new BetweenImage(pool, image);
+    IntermediateImage between = new IntermediateImage(pool, image);
     between
         .find(imageId.or(() -> volume.entry().imageId()))
         .ifPresent(id -> moveToTrash(between.name(), id));
@@ -109,7 +109,7 @@ final class MoveToTrash {
    *
    * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user with a
    * name as drivers give it may be a CSI snapshot, or left by a process that died over it: {@link
-   * OwnSnapshots} decides before the image is removed. Any other was made by hand.
+   * DriverSnapshots} decides before the image is removed. Any other was made by hand.
    */
   private void requireFree(String imageId, Optional<String> groupId) {
     try {

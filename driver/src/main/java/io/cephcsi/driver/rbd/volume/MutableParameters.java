@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd.volume;
 
 import io.cephcsi.bindings.cls.HeaderMetadata;
-import io.cephcsi.bindings.cls.HeaderUpdate;
+import io.cephcsi.bindings.cls.HeaderNotification;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.SidecarKeys;
@@ -105,6 +105,6 @@ public record MutableParameters(Map<String, String> metadata) {
     if (!set.isEmpty() || !removed.isEmpty()) {
       volume.changeMetadata(imageId, set, removed);
     }
-    HeaderUpdate.tellWatchers(pool, imageId);
+    HeaderNotification.tellWatchers(pool, imageId);
   }
 }

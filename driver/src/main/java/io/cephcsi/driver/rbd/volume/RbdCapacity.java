@@ -1,6 +1,6 @@
 package io.cephcsi.driver.rbd.volume;
 
-import io.cephcsi.driver.cluster.DriverAccess;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.MonitorQueries.PoolSpace;
@@ -15,12 +15,12 @@ import java.util.OptionalLong;
 
 /** How much room there is for volumes. Blocks on the cluster. Safe for several threads. */
 public final class RbdCapacity implements Capacity.Source {
-  private final DriverAccess access;
+  private final DriverConnections access;
 
   /**
    * @param access the clusters
    */
-  public RbdCapacity(DriverAccess access) {
+  public RbdCapacity(DriverConnections access) {
     this.access = access;
   }
 

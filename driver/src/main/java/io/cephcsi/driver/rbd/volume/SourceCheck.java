@@ -17,7 +17,7 @@ import java.util.Optional;
  *
  * @param making the volume
  */
-record SourceCheck(VolumeMaking making) {
+record SourceCheck(PendingVolume making) {
   /**
    * Requires that an existing volume was made from the source that is asked for. The journal tells;
    * of a volume that another driver made its parents tell, unless it has been flattened since.

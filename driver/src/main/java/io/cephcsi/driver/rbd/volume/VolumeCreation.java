@@ -69,7 +69,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   private CreatedVolume create(RbdPool pool, Optional<PreparedCreation> empty) {
-    VolumeMaking making = reserve(pool, empty);
+    PendingVolume making = reserve(pool, empty);
     OptionalLong size = findOrMake(making);
     if (size.isEmpty()) {
       endDeletion(making);
@@ -85,7 +85,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   /** Reserves the name, or finds its reservation. */
-  private VolumeMaking reserve(RbdPool pool, Optional<PreparedCreation> empty) {
+  private PendingVolume reserve(RbdPool pool, Optional<PreparedCreation> empty) {
     try {
       return begin(pool, empty);
     } catch (PoolMismatchException e) {
@@ -98,14 +98,14 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     }
   }
 
-  private VolumeMaking begin(RbdPool pool, Optional<PreparedCreation> empty) {
+  private PendingVolume begin(RbdPool pool, Optional<PreparedCreation> empty) {
     RbdParameters parameters = request.parameters();
     Map<String, String> attributes = new LinkedHashMap<>();
     parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
     request.sourceId().ifPresent(from -> attributes.put(JournalEntry.CONTENT_SOURCE, from));
     ImageNames names = new ImageNames(pool, parameters.namePrefix());
     Attempt attempt = journal(pool).begin(request.name(), names, attributes);
-    return new VolumeMaking(session, request, pool, attempt, empty);
+    return new PendingVolume(session, request, pool, attempt, empty);
   }
 
   private Journal journal(RbdPool pool) {
@@ -132,7 +132,8 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     if (attempt.isEmpty()) {
       return; // a process died between the name and its entry
     }
-    VolumeMaking making = new VolumeMaking(session, request, pool, attempt.get(), Optional.empty());
+    PendingVolume making =
+        new PendingVolume(session, request, pool, attempt.get(), Optional.empty());
     if (making.entry().isMade()) {
       throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), mismatch);
     }
@@ -150,7 +151,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * @return the size of the image; empty if the entry is that of a volume whose deletion has begun,
    *     or whose image is gone: it is to be deleted, and the name to be reserved anew
    */
-  private OptionalLong findOrMake(VolumeMaking making) {
+  private OptionalLong findOrMake(PendingVolume making) {
     if (AttachmentJournal.isBeingDeleted(making.entry())) {
       return OptionalLong.empty();
     }
@@ -158,7 +159,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
       return find(making);
     }
     try {
-      MadeImage made = make(making);
+      CreatedImage made = make(making);
       record(making, made);
       return OptionalLong.of(made.size());
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
@@ -169,7 +170,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     }
   }
 
-  private static OptionalLong find(VolumeMaking making) {
+  private static OptionalLong find(PendingVolume making) {
     return RecordedImage.find(making.pool(), making.attempt().journal(), making.entry())
         .flatMap(id -> ImageHeader.read(making.pool().io(), id))
         .map(
@@ -181,7 +182,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
         .orElseGet(OptionalLong::empty);
   }
 
-  private static MadeImage make(VolumeMaking making) {
+  private static CreatedImage make(PendingVolume making) {
     making.recordSource();
     return making
         .request()
@@ -190,7 +191,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
         .orElseGet(() -> new EmptyImage(making).make());
   }
 
-  private void record(VolumeMaking making, MadeImage made) {
+  private void record(PendingVolume making, CreatedImage made) {
     try {
       session.settings().labels().write(making.pool(), made.id(), request.parameters().labels());
       making.attempt().completeImage(made.id());
@@ -203,7 +204,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
-  private void undo(VolumeMaking making, RuntimeException because) {
+  private void undo(PendingVolume making, RuntimeException because) {
     try {
       if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
         making.removeTemporary(request.sourceId()); // what has the name is not this call's
@@ -240,7 +241,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * Ends a deletion that a driver died over, or that another driver is at, so that the name gets a
    * new volume: the CO still has the old one's identifier, and deletes that.
    */
-  private void endDeletion(VolumeMaking making) {
+  private void endDeletion(PendingVolume making) {
     OpenVolume volume = making.volume();
     try (VolumeDeletion deletion = VolumeDeletion.withNameLocked(volume, groups)) {
       deletion.run();
@@ -255,7 +256,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     }
   }
 
-  private CreatedVolume created(VolumeMaking making, long size) {
+  private CreatedVolume created(PendingVolume making, long size) {
     RbdParameters parameters = request.parameters();
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
     context.put("imageName", making.image());

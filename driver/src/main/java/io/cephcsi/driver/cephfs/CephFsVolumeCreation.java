@@ -1,0 +1,361 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.Journal.Reservation;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Makes one volume, or finds it made: reserves the name, makes what it stands for, answers. */
+final class CephFsVolumeCreation {
+  private static final Logger LOG = LoggerFactory.getLogger(CephFsVolumeCreation.class);
+
+  /** Why a volume is not given that is there, or may be: the retry finds out. */
+  private static final Set<Reason> EXISTS =
+      Set.of(Reason.ALREADY_EXISTS, Reason.ABORTED, Reason.UNAVAILABLE);
+
+  private final OpenFileSystem files;
+  private final CephFsRequest request;
+  private final SnapshotPaths paths;
+  private final Trackers trackers;
+  private final OperationRegistry operations;
+
+  CephFsVolumeCreation(
+      OpenFileSystem files,
+      CephFsRequest request,
+      SnapshotPaths paths,
+      Trackers trackers,
+      OperationRegistry operations) {
+    this.files = files;
+    this.request = request;
+    this.paths = paths;
+    this.trackers = trackers;
+    this.operations = operations;
+  }
+
+  /** Makes the volume. */
+  CreatedVolume make() {
+    if (request.source().isEmpty()) {
+      return make(new VolumeContent.Empty());
+    }
+    ContentSource source = request.source().get();
+    try (OperationRegistry.Hold hold = operations.share(source.id().toString(), "CreateVolume")) {
+      VolumeContent content;
+      try {
+        content = new VolumeSources(files, request, paths, trackers).find(source);
+      } catch (VolumeException e) {
+        if (e.reason() == Reason.NOT_FOUND || e.reason() == Reason.OUT_OF_RANGE) {
+          return begunBefore(source).orElseThrow(() -> e);
+        }
+        throw e;
+      }
+      return make(content);
+    }
+  }
+
+  /**
+   * The volume that an earlier call made, or had copied, from a source that is gone or has grown by
+   * now.
+   *
+   * @return empty if there is none; what is left of an attempt is removed
+   */
+  private Optional<CreatedVolume> begunBefore(ContentSource source) {
+    Optional<JournalEntry> found = files.volumes().byName(request.name());
+    if (found.isEmpty()) {
+      return Optional.empty();
+    }
+    JournalEntry entry = found.get();
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      endDeletion(entry);
+      return Optional.empty();
+    }
+    if (entry.backingSnapshot().isPresent()) {
+      return request.wantsShallow() && mayShow(entry, source)
+          ? shownBefore(entry)
+          : Optional.empty();
+    }
+    return entry.contentSource().equals(Optional.of(source.id().toString()))
+        ? copiedBefore(entry)
+        : Optional.empty();
+  }
+
+  /** Which shallow volume it was made from is not recorded. */
+  private static boolean mayShow(JournalEntry entry, ContentSource source) {
+    return source instanceof ContentSource.OfVolume
+        || entry.backingSnapshot().equals(Optional.of(source.id().toString()));
+  }
+
+  private Optional<CreatedVolume> copiedBefore(JournalEntry entry) {
+    Optional<CloneStatus> status = files.admin().cloneStatus(entry.name());
+    if (status.isEmpty() || status.get().state() == CloneStatus.State.FAILED) {
+      if (status.isPresent()) {
+        endDeletion(entry);
+      } else {
+        CephFsCloner.removeSource(files, entry);
+        files.volumes().undo(entry);
+      }
+      return Optional.empty();
+    }
+    return advance(entry, "", Optional.empty());
+  }
+
+  private Optional<CreatedVolume> shownBefore(JournalEntry entry) {
+    BackingSnapshot backing =
+        BackingSnapshot.of(files, trackers, entry.backingSnapshot().orElseThrow());
+    Optional<JournalEntry> snapshot = backing.entry();
+    Optional<ResolvedSnapshot> resolved =
+        snapshot.filter(seen -> backing.holds(entry.name())).flatMap(s -> paths.find(files, s));
+    if (resolved.isPresent()) {
+      return Optional.of(shown(entry, resolved.get()));
+    }
+    if (snapshot.isPresent()) {
+      backing.release(entry.name());
+    } else {
+      backing.forget(entry.name());
+    }
+    files.volumes().undo(entry);
+    return Optional.empty();
+  }
+
+  private CreatedVolume make(VolumeContent content) {
+    Reservation reserved = reserve(content);
+    if (!reserved.isNew()) {
+      requireSameContent(reserved.entry(), content);
+    }
+    try {
+      return make(reserved, content);
+    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      throw e; // it may have been made all the same: the retry finds out
+    } catch (CephException | VolumeException e) {
+      undo(reserved, e);
+      throw e;
+    }
+  }
+
+  private Reservation reserve(VolumeContent content) {
+    Journal journal = files.volumes();
+    Reservation reserved = reserve(journal, content);
+    if (!reserved.isNew() && isHalfDeleted(reserved.entry())) {
+      endDeletion(reserved.entry());
+      reserved = reserve(journal, content);
+    }
+    return reserved;
+  }
+
+  private Reservation reserve(Journal journal, VolumeContent content) {
+    return journal.reserveOrFind(
+        request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
+  }
+
+  /** DeleteVolume died over it, or its copy failed: its id is not used again. */
+  private void endDeletion(JournalEntry entry) {
+    new CephFsVolumeDeletion(files, trackers, entry).carryOut();
+  }
+
+  private boolean isHalfDeleted(JournalEntry entry) {
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      return true;
+    }
+    if (entry.backingSnapshot().isPresent()) {
+      return false;
+    }
+    try {
+      return files.admin().info(entry.name()).filter(SubvolumeInfo::isRetained).isPresent();
+    } catch (CephException e) {
+      if (e.errno() == Errno.EAGAIN) {
+        return false; // being copied
+      }
+      throw e;
+    }
+  }
+
+  private void requireSameContent(JournalEntry entry, VolumeContent content) {
+    Map<String, String> wanted = content.attributes();
+    boolean same =
+        entry
+                .backingSnapshot()
+                .equals(Optional.ofNullable(wanted.get(JournalEntry.BACKING_SNAPSHOT)))
+            && (entry.contentSource().isEmpty() // as those that ceph-csi made
+                || entry
+                    .contentSource()
+                    .equals(Optional.ofNullable(wanted.get(JournalEntry.CONTENT_SOURCE))));
+    if (!same) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume " + request.name() + " exists with other content than is asked for");
+    }
+  }
+
+  private CreatedVolume make(Reservation reserved, VolumeContent content) {
+    JournalEntry entry = reserved.entry();
+    if (content instanceof VolumeContent.Shown shown) {
+      return show(entry, shown);
+    }
+    if (content instanceof VolumeContent.Copied copied) {
+      return advance(entry, copied.subvolume(), copied.snapshot())
+          .orElseThrow(
+              () ->
+                  new VolumeException(
+                      Reason.ABORTED,
+                      "the copy for volume "
+                          + request.name()
+                          + " failed; ask again for a new one"));
+    }
+    Optional<SubvolumeInfo> present =
+        reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
+    if (present.isEmpty()) {
+      long size = request.capacity().sizeToCreate();
+      files.admin().create(entry.name(), size, request.parameters().pool());
+      CephFsCloner.requireReserved(files, entry);
+      present = files.admin().info(entry.name());
+    }
+    return answer(entry, requireFitting(entry, present));
+  }
+
+  /** Takes the copy one step on; empty when it failed, and is removed with the entry. */
+  private Optional<CreatedVolume> advance(
+      JournalEntry entry, String subvolume, Optional<String> snapshot) {
+    CephFsCloner cloner = new CephFsCloner(files, entry, request.parameters().pool());
+    if (cloner.advance(subvolume, snapshot)) {
+      return Optional.of(answer(entry, grown(entry)));
+    }
+    endDeletion(entry);
+    return Optional.empty();
+  }
+
+  private SubvolumeInfo requireFitting(JournalEntry entry, Optional<SubvolumeInfo> found) {
+    SubvolumeInfo info = found.orElseThrow(() -> vanished(entry));
+    CapacityRange capacity = request.capacity();
+    if (!capacity.contains(info.quota())) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume "
+              + entry.requestName()
+              + " exists with "
+              + info.quota()
+              + " bytes, which is not between "
+              + capacity.required()
+              + " and "
+              + (capacity.limit() == 0 ? "unlimited" : capacity.limit()));
+    }
+    return info;
+  }
+
+  private static VolumeException vanished(JournalEntry entry) {
+    return new VolumeException(
+        Reason.ABORTED, "subvolume " + entry.name() + " was deleted meanwhile");
+  }
+
+  /** A copy has the quota that its source had when it was copied. */
+  private SubvolumeInfo grown(JournalEntry entry) {
+    Optional<SubvolumeInfo> info = files.admin().info(entry.name());
+    if (isTooSmall(info)) {
+      // Whoever knows its id may let it grow, too.
+      try (OperationRegistry.Hold hold =
+          operations.hold(files.id(entry.uuid()).toString(), "CreateVolume")) {
+        info = files.admin().info(entry.name());
+        if (isTooSmall(info)) {
+          info = files.admin().grow(entry.name(), request.capacity().sizeToCreate());
+        }
+      }
+    }
+    return requireFitting(entry, info);
+  }
+
+  private boolean isTooSmall(Optional<SubvolumeInfo> found) {
+    return found.filter(info -> info.quota() < request.capacity().required()).isPresent();
+  }
+
+  private CreatedVolume answer(JournalEntry entry, SubvolumeInfo info) {
+    String path = info.path().orElseThrow(() -> vanished(entry));
+    return new CreatedVolume(
+        files.id(entry.uuid()),
+        info.quota(),
+        request.parameters().contextOf(entry, path),
+        Map.of());
+  }
+
+  /** The reference comes first; that the snapshot still exists is looked at behind it. */
+  private CreatedVolume show(JournalEntry entry, VolumeContent.Shown shown) {
+    BackingSnapshot backing = BackingSnapshot.of(files, trackers, shown.snapshotId());
+    boolean added =
+        shown.from().isPresent()
+            ? backing.referTo(entry.name(), shown.from().get(), shown.snapshot())
+            : backing.referTo(entry.name());
+    if (files.admin().snapshotInfo(shown.subvolume(), shown.snapshot().name()).isEmpty()) {
+      if (added) {
+        backing.release(entry.name()); // else it may be the reference of a volume in use
+      }
+      throw VolumeException.notFound(
+          "snapshot " + shown.snapshotId() + " is not in the file system any more");
+    }
+    return shown(entry, shown.resolved());
+  }
+
+  private CreatedVolume shown(JournalEntry entry, ResolvedSnapshot resolved) {
+    return new CreatedVolume(
+        files.id(entry.uuid()),
+        size(resolved),
+        request.parameters().contextOf(entry, resolved.root() + "/"),
+        Map.of());
+  }
+
+  /** That of the snapshot, or what the CO asked for: none of it is used. */
+  private long size(ResolvedSnapshot snapshot) {
+    CapacityRange capacity = request.capacity();
+    long size = Math.max(capacity.required(), snapshot.size());
+    return capacity.limit() > 0 ? Math.min(size, capacity.limit()) : size;
+  }
+
+  private boolean holdsReference(JournalEntry entry) {
+    return BackingSnapshot.of(files, trackers, entry.backingSnapshot().orElseThrow())
+        .holds(entry.name());
+  }
+
+  /**
+   * Takes a reservation back when nothing was made; what hinders that is only noted. A subvolume
+   * that is there, even of a new reservation, stays for the retry: while this call waited for the
+   * manager, another driver may have made it and given it to somebody. Without a source nobody can
+   * begin a copy any more, so what is not there then never will be.
+   */
+  private void undo(Reservation reserved, RuntimeException because) {
+    if (because instanceof VolumeException e && EXISTS.contains(e.reason())) {
+      return;
+    }
+    boolean gone =
+        because instanceof CephException.NotFound
+            || (because instanceof VolumeException e && e.reason() == Reason.NOT_FOUND);
+    if (!reserved.isNew() && !gone) {
+      return; // it may have been given to somebody
+    }
+    try {
+      if (reserved.entry().backingSnapshot().isEmpty()) {
+        if (files.admin().cloneStatus(reserved.entry().name()).isPresent()) {
+          return;
+        }
+        CephFsCloner.removeSource(files, reserved.entry());
+      } else if (!gone || holdsReference(reserved.entry())) {
+        return; // the retry goes on, or it was given to somebody before
+      }
+      files.volumes().undo(reserved.entry());
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "the reservation of {} stays until the retry: {}",
+          reserved.entry().requestName(),
+          e.toString());
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package io.cephcsi.driver.cephfs;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.cephfs.CephFsFile;
+import io.cephcsi.bindings.cephfs.CephFsMount;
+import io.cephcsi.bindings.error.CephException;
+import java.util.Optional;
+
+/**
+ * A subvolume as it is in the file system: what the manager wrote of it into its file {@code
+ * .meta}, without asking the manager, which answers one question after the other.
+ *
+ * @param path of its data
+ * @param quota in bytes; 0 without a quota
+ */
+record SubvolumeMetadata(String path, long quota) {
+  private static final int MOST_BYTES = 64 << 10;
+
+  /**
+   * Looks at a subvolume; four to six round trips.
+   *
+   * @param mount of the directory of the subvolumes
+   * @return empty if there is none that is ready for use
+   */
+  static Optional<SubvolumeMetadata> at(OpenFileSystem files, CephFsMount mount, String name) {
+    String text;
+    try (CephFsFile meta = mount.openFile("/" + name + "/.meta")) {
+      text = new String(meta.read(0, MOST_BYTES), UTF_8);
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+    String path = value(text, "path");
+    if (!value(text, "state").equals("complete") || !path.startsWith(files.groupPath() + "/")) {
+      return Optional.empty();
+    }
+    try {
+      String relative = path.substring(files.groupPath().length());
+      return Optional.of(new SubvolumeMetadata(path, mount.usage(relative).quotaBytes().orElse(0)));
+    } catch (CephException.NotFound e) {
+      return Optional.empty(); // removed meanwhile
+    }
+  }
+
+  /** A value of the first section that has it: {@code key = value}. */
+  private static String value(String text, String key) {
+    return text.lines()
+        .filter(line -> line.startsWith(key + " ") || line.startsWith(key + "="))
+        .map(line -> line.substring(line.indexOf('=') + 1).strip())
+        .findFirst()
+        .orElse("");
+  }
+}

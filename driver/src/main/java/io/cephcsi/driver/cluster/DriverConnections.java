@@ -1,0 +1,152 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * Clusters as the driver itself may use them, for calls that carry no secrets and for its own
+ * bookkeeping. Safe for several threads.
+ */
+public final class DriverConnections {
+  private final ClusterDirectory clusters;
+  private final Source credentials;
+  private final ConnectionPool connections;
+  private final Storage storage;
+
+  /**
+   * @param storage which storage is served
+   * @param clusters the configured clusters
+   * @param credentials the driver's own credentials
+   * @param connections connections to the clusters
+   */
+  public DriverConnections(
+      Storage storage,
+      ClusterDirectory clusters,
+      CredentialsDirectory credentials,
+      ConnectionPool connections) {
+    this(storage, clusters, new Source(credentials::clusterIds, credentials::find), connections);
+  }
+
+  private DriverConnections(
+      Storage storage, ClusterDirectory clusters, Source credentials, ConnectionPool connections) {
+    this.storage = storage;
+    this.clusters = clusters;
+    this.credentials = credentials;
+    this.connections = connections;
+  }
+
+  /** Access to all configured clusters by the credentials of a caller alone. */
+  public static DriverConnections byCaller(
+      Storage storage, ClusterDirectory clusters, Credentials caller, ConnectionPool connections) {
+    return new DriverConnections(
+        storage,
+        clusters,
+        new Source(
+            () -> clusters.clusters().keySet().stream().sorted().toList(),
+            id -> Optional.of(caller)),
+        connections);
+  }
+
+  /** Access to the same clusters by the credentials of a caller. */
+  public DriverConnections as(Credentials caller) {
+    return new DriverConnections(
+        storage, clusters, new Source(credentials.ids(), id -> Optional.of(caller)), connections);
+  }
+
+  /** As {@link #as}, with the credentials in the secrets of a request; this one without any. */
+  public DriverConnections of(Map<String, String> secrets) {
+    return secrets.isEmpty() ? this : as(storage.credentials(secrets));
+  }
+
+  /**
+   * The configured clusters that the driver has credentials for, sorted by id. Of several ids for
+   * the same monitors and namespace only the first is there: they are one place, and what is in it
+   * must not be listed twice.
+   */
+  public List<ClusterConfig> clusters() {
+    Map<String, ClusterConfig> configured = clusters.clusters();
+    List<ClusterConfig> usable = new ArrayList<>();
+    Set<List<String>> places = new HashSet<>();
+    for (String id : credentials.ids().get()) {
+      ClusterConfig config = configured.get(id);
+      if (config != null && places.add(place(config))) {
+        usable.add(config);
+      }
+    }
+    return usable;
+  }
+
+  private List<String> place(ClusterConfig config) {
+    List<String> place = new ArrayList<>(config.monitors().stream().sorted().toList());
+    place.add(storage.namespace(config));
+    return place;
+  }
+
+  /** Which storage is served. */
+  public Storage storage() {
+    return storage;
+  }
+
+  /**
+   * A cluster by its id.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when it is not configured
+   */
+  public ClusterConfig require(String clusterId) {
+    return clusters.require(clusterId);
+  }
+
+  /** Requires that the cluster of a volume is configured; see {@link ClusterDirectory#holding}. */
+  public void requireHolding(VolumeId id) {
+    clusters.holding(id, "volume");
+  }
+
+  /** A cluster by its id; empty when it is not configured. */
+  public Optional<ClusterConfig> find(String clusterId) {
+    return Optional.ofNullable(clusters.clusters().get(clusterId));
+  }
+
+  /**
+   * The credentials for a request on a cluster: those that it carries, else the driver's own.
+   *
+   * @param secrets of the request; may be empty
+   * @throws VolumeException UNAUTHENTICATED when there are neither
+   */
+  public Credentials credentials(String clusterId, Map<String, String> secrets) {
+    if (!secrets.isEmpty()) {
+      return storage.credentials(secrets);
+    }
+    return credentials
+        .of()
+        .apply(clusterId)
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.UNAUTHENTICATED,
+                    "no credentials for cluster \""
+                        + clusterId
+                        + "\": neither secrets nor a folder of --credentials"));
+  }
+
+  /** Works on a cluster with the driver's own credentials. */
+  public <T> T connected(ClusterConfig cluster, Function<Lease, T> work) {
+    return connected(cluster, credentials(cluster.clusterId(), Map.of()), work);
+  }
+
+  /** Works on a cluster; a connection that turns out blocklisted is replaced. */
+  public <T> T connected(ClusterConfig cluster, Credentials user, Function<Lease, T> work) {
+    return connections.connected(cluster, user, work);
+  }
+
+  /** Which clusters there are credentials for, and which those are. */
+  private record Source(Supplier<List<String>> ids, Function<String, Optional<Credentials>> of) {}
+}

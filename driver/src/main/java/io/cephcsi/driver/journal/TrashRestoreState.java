@@ -1,0 +1,76 @@
+package io.cephcsi.driver.journal;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.WriteOperation;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * What the entry of a native snapshot tells of its image while that is taken out of the trash:
+ * whoever comes after a crash may put back only what a driver took out, and not what people did.
+ *
+ * <pre>
+ *   (absent)   nobody works on it
+ *   true       it is being taken out or put back; if it is out, nobody knows by whom
+ *   restored   a driver took it out, and nobody has begun to put it back
+ * </pre>
+ *
+ * <p>Earlier versions know {@code true} only. All methods take one round trip and throw {@link
+ * CephException.NotFound} if there is no entry, unless they say otherwise. Safe for several
+ * threads.
+ *
+ * @param pool of the entry
+ * @param uuid of the entry
+ */
+public record TrashRestoreState(IoContext pool, UUID uuid) {
+  static final String KEY = "csi.java.outoftrash";
+  static final String RESTORED = "restored";
+
+  private static final byte[] MOVING = "true".getBytes(UTF_8);
+
+  /** Records that the image is about to be taken out. */
+  public void begin() {
+    try (WriteOperation write = new WriteOperation()) {
+      operate(write.assertExists().omapSet(KEY, MOVING));
+    }
+  }
+
+  /** Records that this driver has taken it out. */
+  public void restored() {
+    try (WriteOperation write = new WriteOperation()) {
+      operate(write.assertExists().omapSet(KEY, RESTORED.getBytes(UTF_8)));
+    }
+  }
+
+  /**
+   * Asks for the right to put it back, which one driver gets for each time that it was taken out.
+   *
+   * @return whether this one has it; false also without an entry
+   */
+  public boolean claim() {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(KEY, RESTORED.getBytes(UTF_8));
+      operate(write.omapSet(KEY, MOVING));
+      return true;
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /** Records that nobody works on it any more, unless another driver has taken it out since. */
+  public void end() {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(KEY, MOVING);
+      operate(write.omapRemove(List.of(KEY)));
+    } catch (CephException.Canceled e) {
+      // another driver's, who ends it
+    }
+  }
+
+  private void operate(WriteOperation write) {
+    pool.operate(JournalKind.SNAPSHOT.object(uuid), write);
+  }
+}

@@ -1,0 +1,147 @@
+package io.cephcsi.driver.rbd.background;
+
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.InitialSnapshot;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tells which snapshots of a deleted image go with it, and removes them: that which bears the name
+ * of the image of a CSI snapshot, or of the image between a volume and its clone; and those of
+ * which the journal tells that a driver was at work on them, and died. All others stay, and the
+ * image with them. Safe for several threads; blocks on the cluster.
+ */
+final class DriverSnapshots {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverSnapshots.class);
+  private static final String TEMPORARY = ImageNames.temporary("");
+
+  private final String instanceId;
+
+  DriverSnapshots(String instanceId) {
+    this.instanceId = instanceId;
+  }
+
+  /**
+   * What a deleted image's snapshots amount to.
+   *
+   * @param own those that go with it
+   * @param taken whether a CSI snapshot is among the others
+   * @param foreign the names of those that no driver took
+   */
+  record Found(List<HeaderSnapshot> own, boolean taken, List<String> foreign) {
+    /** Whether the image has to stay for one of them. */
+    boolean keepTheImage() {
+      return taken || !foreign.isEmpty();
+    }
+  }
+
+  /** Looks at the snapshots of an image in the trash, but those that are in the trash, too. */
+  Found of(IoContext io, TrashEntry image, ImageHeader header) {
+    List<HeaderSnapshot> own = new ArrayList<>();
+    List<String> foreign = new ArrayList<>();
+    boolean taken = false;
+    for (HeaderSnapshot snapshot : snapshots(io, image.id(), header)) {
+      if (snapshot.namespace() == SnapshotNamespace.USER && bearsItsName(image, snapshot)) {
+        own.add(snapshot);
+      } else if (snapshot.namespace() != SnapshotNamespace.TRASH) {
+        Optional<JournalEntry> entry =
+            snapshot.namespace() == SnapshotNamespace.USER
+                ? entry(io, snapshot.name())
+                : Optional.empty();
+        if (entry.isEmpty()) {
+          foreign.add(snapshot.name());
+        } else if (isTaken(entry.get(), image.id(), snapshot)) {
+          taken = true;
+        } else {
+          own.add(snapshot);
+        }
+      }
+    }
+    return new Found(own, taken, foreign);
+  }
+
+  private static boolean bearsItsName(TrashEntry image, HeaderSnapshot snapshot) {
+    return image.name().equals(snapshot.name())
+        || image.name().equals(ImageNames.temporary(snapshot.name()));
+  }
+
+  /**
+   * The entry of a snapshot, or of a clone of a volume, for which a snapshot of a name is taken.
+   */
+  private Optional<JournalEntry> entry(IoContext io, String name) {
+    boolean forClone = name.endsWith(TEMPORARY);
+    String wanted = forClone ? name.substring(0, name.length() - TEMPORARY.length()) : name;
+    return DeletedImages.parse(name)
+        .flatMap(
+            parsed ->
+                new Journal(
+                        forClone ? JournalKind.VOLUME : JournalKind.SNAPSHOT, instanceId, io, io)
+                    .byUuid(UUID.fromString(parsed.group(1))))
+        .filter(entry -> entry.name().equals(wanted));
+  }
+
+  private static boolean isTaken(JournalEntry entry, String imageId, HeaderSnapshot snapshot) {
+    return entry.nativeImage().equals(Optional.of(imageId))
+        && entry.nativeSnapshot().equals(OptionalLong.of(snapshot.id()));
+  }
+
+  /** The snapshots of an image, of which the manager may be removing one with its last clone. */
+  private static List<HeaderSnapshot> snapshots(IoContext io, String imageId, ImageHeader known) {
+    Optional<ImageHeader> header = Optional.of(known);
+    while (header.isPresent()) {
+      try {
+        return ImageHeader.snapshots(io, imageId, header.get().snapshotIds());
+      } catch (CephException.NotFound e) {
+        header = ImageHeader.read(io, imageId);
+      }
+    }
+    return List.of();
+  }
+
+  /** Removes snapshots; those that clones need move to the trash namespace. */
+  static void remove(IoContext io, String imageId, List<HeaderSnapshot> own) {
+    if (own.isEmpty()) {
+      return;
+    }
+    RbdPool pool = new RbdPool(io);
+    try (RbdImage image = pool.openById(imageId)) {
+      for (HeaderSnapshot snapshot : own) {
+        CloneSteps.removeSnapshot(image, snapshot.id());
+      }
+    } catch (CephException.NotFound e) {
+      // It is gone; or what it was cloned from is, as it was half made, and librbd cannot open it.
+      for (HeaderSnapshot snapshot : own) {
+        removeUnopened(pool, imageId, snapshot);
+      }
+    }
+  }
+
+  private static void removeUnopened(RbdPool pool, String imageId, HeaderSnapshot snapshot) {
+    try {
+      if (!InitialSnapshot.remove(pool, imageId, snapshot.id())) {
+        LOG.info("image {} cannot be opened, nor its snapshots be removed", imageId);
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("snapshot {} was removed meanwhile", snapshot.name());
+    } catch (CephException.Busy e) {
+      LOG.debug("snapshot {} stays: {}", snapshot.name(), e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,188 @@
+package io.cephcsi.driver.rbd.group;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ObjectLock;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.ClientFence;
+import io.cephcsi.driver.cluster.RenewedLock;
+import io.cephcsi.driver.cluster.WorkerMark;
+import io.cephcsi.driver.journal.GroupEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The right to work on a snapshot of a group, which one driver at a time has: a lock on the entry's
+ * object in the journal. The cluster drops that of a driver that died, so whoever gets it may take
+ * over. The driver before may only have been stopped, and go on: its {@link WorkerMark} stays at
+ * the entry until its work has ended, and who finds it there blocklists it, so that nothing that it
+ * still does arrives. Ends with {@link #close}.
+ */
+final class GroupSnapshotLock implements AutoCloseable {
+  /** The lock's name; ceph-csi does not look at it. */
+  static final String LOCK = "csi.java.work";
+
+  private static final Logger LOG = LoggerFactory.getLogger(GroupSnapshotLock.class);
+  private static final Duration HOLDS = Duration.ofSeconds(30);
+
+  /** Longer than anything stays stopped and then goes on. */
+  private static final Duration FENCED = Duration.ofDays(30);
+
+  private final OpenGroup group;
+  private final RenewedLock lock;
+  private final WorkerMark mark;
+
+  private GroupSnapshotLock(OpenGroup group, RenewedLock lock, WorkerMark mark) {
+    this.group = group;
+    this.lock = lock;
+    this.mark = mark;
+  }
+
+  /**
+   * Takes the right; two round trips, and some seconds when another driver died over it.
+   *
+   * @param group the group's snapshot
+   * @param kind what is done, for people who list the lock
+   * @throws VolumeException ABORTED if another driver has it, or had it when it died just now;
+   *     FAILED_PRECONDITION if the object has a mark that no driver with this user's key wrote
+   * @throws io.cephcsi.bindings.error.CephException.Denied if another driver died over it, and the
+   *     user may not blocklist it
+   */
+  static GroupSnapshotLock begin(OpenGroup group, String kind) {
+    WorkerMark mark = new WorkerMark();
+    try {
+      GroupSnapshotLock work = take(group, kind, mark);
+      try {
+        work.fenceOthers();
+        return work;
+      } catch (RuntimeException e) {
+        work.close();
+        throw e;
+      }
+    } catch (RuntimeException e) {
+      mark.close();
+      throw e;
+    }
+  }
+
+  private static GroupSnapshotLock take(OpenGroup group, String kind, WorkerMark mark) {
+    IoContext io = group.pool().io();
+    byte[] value = mark.value(io, object(group));
+    return RenewedLock.take(
+            HOLDS,
+            () ->
+                ObjectLock.tryAcquireMarked(
+                    io, object(group), LOCK, mark.name(), kind, HOLDS, mark.name(), value))
+        .map(lock -> new GroupSnapshotLock(group, lock, mark))
+        .orElseThrow(() -> atWork(group));
+  }
+
+  private static String object(OpenGroup group) {
+    return JournalKind.GROUP.object(group.id().uuid());
+  }
+
+  private static VolumeException atWork(OpenGroup group) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "another driver works on group snapshot "
+            + group.id()
+            + ", or died over it less than "
+            + HOLDS.toSeconds()
+            + " s ago; try again");
+  }
+
+  /** Has the cluster refuse what those still do who had the lock before and did not end. */
+  private void fenceOthers() {
+    Map<String, byte[]> others = workers();
+    others.remove(mark.name());
+    if (others.isEmpty()) {
+      return;
+    }
+    others.forEach(this::fence);
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists();
+      others.keySet().forEach(write::removeXattr);
+      group.pool().io().operate(object(group), write);
+    }
+  }
+
+  private void fence(String worker, byte[] value) {
+    IoContext io = group.pool().io();
+    String address =
+        WorkerMark.address(io, object(group), worker, value).orElseThrow(() -> unproven(worker));
+    if (WorkerMark.isAtWork(worker)) {
+      throw atWork(group); // in this process, which has not seen yet that its lock is lost
+    }
+    if (address.equals(io.cluster().addresses())) {
+      return; // a call of this process that ended and could not say so
+    }
+    LOG.warn(
+        "the driver at {} did not end its work on group snapshot {}: blocklisting it",
+        address,
+        group.id());
+    new ClientFence(io.cluster()).shutOut(address, FENCED);
+  }
+
+  private VolumeException unproven(String worker) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "group snapshot "
+            + group.id()
+            + ": attribute "
+            + worker
+            + " of object "
+            + object(group)
+            + " says that somebody works on it, and was not written with the key of this user; if"
+            + " no driver does, remove it (rados rmxattr)");
+  }
+
+  private Map<String, byte[]> workers() {
+    try (ReadOperation read = new ReadOperation()) {
+      var attributes = read.getXattrs();
+      group.pool().io().operate(object(group), read);
+      Map<String, byte[]> workers = new TreeMap<>(attributes.get());
+      workers.keySet().removeIf(name -> !WorkerMark.isName(name));
+      return workers;
+    }
+  }
+
+  /**
+   * The group's snapshot as the journal has it now; one round trip.
+   *
+   * @return empty if it was deleted meanwhile
+   */
+  Optional<OpenGroup> current() {
+    Optional<GroupEntry> entry = group.journal().byUuid(group.id().uuid());
+    if (entry.isEmpty()) {
+      group.journal().removeEmpty(group.id().uuid()); // the lock may have made the object anew
+    }
+    return entry.map(group::with);
+  }
+
+  /**
+   * Ends work that somebody else may have taken over, before the cluster refuses it; does not
+   * block. Called before each step.
+   *
+   * @throws VolumeException ABORTED if somebody can have
+   */
+  void require() {
+    if (lock.isLost()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the lock of group snapshot " + group.id() + " could not be renewed in time; try again");
+    }
+  }
+
+  @Override
+  public void close() {
+    lock.close();
+    mark.close();
+  }
+}

@@ -1,0 +1,80 @@
+package io.cephcsi.driver.rbd.snapshot;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
+import io.cephcsi.driver.rbd.session.AttemptImages;
+import io.cephcsi.driver.rbd.session.OpenSnapshot;
+import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.volume.CreatedSnapshot;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * One CreateSnapshot of a volume that was deleted since: its snapshot lives on, and what is only
+ * half made goes. A name that was reserved in a pool that only the volume's entry told is not
+ * found.
+ *
+ * @param session of the call
+ * @param source the volume
+ * @param requestName the name that the CO chose
+ * @param parameters of the VolumeSnapshotClass
+ */
+record SnapshotOfDeletedVolume(
+    RbdSession session, VolumeId source, String requestName, SnapshotParameters parameters) {
+  /**
+   * Finds the snapshot.
+   *
+   * @throws VolumeException NOT_FOUND if there is none
+   */
+  CreatedSnapshot find() {
+    VolumeException missing = VolumeException.notFound("volume " + source + " does not exist");
+    IoContext io =
+        parameters
+            .pool()
+            .map(session::requirePool)
+            .or(() -> session.pool(source))
+            .orElseThrow(() -> missing);
+    RbdPool pool = new RbdPool(io);
+    Journal journal = session.journal(JournalKind.SNAPSHOT, io);
+    Optional<JournalEntry> found = journal.byName(requestName);
+    if (found.isEmpty() && journal.imagePoolOf(requestName).equals(OptionalLong.of(io.poolId()))) {
+      // A process died between the name and its entry: the entry is made, and taken back with it.
+      ImageNames names = new ImageNames(pool, parameters.namePrefix());
+      journal.begin(requestName, names, Map.of()).undo(() -> {});
+    }
+    JournalEntry entry =
+        found
+            .filter(this::isOfSource)
+            .filter(e -> e.groupId().isEmpty())
+            .orElseThrow(() -> missing);
+    if (entry.isMade()) {
+      return SnapshotImage.made(journal, io, entry)
+          .map(snapshot -> OpenSnapshot.created(session.id(io, entry.uuid()), source, snapshot))
+          .orElseThrow(() -> missing);
+    }
+    session.visitTrash(io);
+    Attempt attempt = journal.begin(requestName, uuid -> entry.name(), Map.of());
+    if (AttachmentJournal.isBeingDeleted(attempt.entry())) {
+      VolumeId id = session.id(io, entry.uuid());
+      new SnapshotDeletion(new OpenSnapshot(session, id, pool, attempt.entry())).run();
+    } else if (!attempt.entry().isMade()) {
+      AttemptImages images = new AttemptImages(session, pool, attempt, parameters.namePrefix());
+      SnapshotMaker.abandon(images, Optional.empty());
+    }
+    throw missing;
+  }
+
+  private boolean isOfSource(JournalEntry entry) {
+    return entry.source().flatMap(ImageNames::uuidAtEnd).equals(Optional.of(source.uuid()));
+  }
+}

@@ -1,0 +1,78 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.bindings.rbd.TrashSource;
+import io.cephcsi.bindings.rbd.Watcher;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A reason to leave an image alone.
+ *
+ * @param reason as a short word, for metrics
+ * @param detail as a sentence
+ */
+record SkipReason(String reason, String detail) {
+  private static final String IN_USE = "in_use";
+  private static final SkipReason MIGRATING = new SkipReason("migrating", "the image is migrated");
+
+  /**
+   * Looks at an image that is open for reading: it leaves no watcher, so all there are, are users.
+   */
+  static Optional<SkipReason> of(RbdImage image) {
+    List<Watcher> users = image.watchers();
+    if (!users.isEmpty()) {
+      return Optional.of(new SkipReason(IN_USE, "in use by " + users.get(0).address()));
+    }
+    Optional<SkipReason> state = ofState(image);
+    return state.isPresent() ? state : ofLock(image);
+  }
+
+  /**
+   * Looks for somebody who has the lock without watching: he may be cut off from the cluster, and
+   * would lose what he has not written yet if he were shut out for the sake of a reclaim.
+   */
+  static Optional<SkipReason> ofLock(RbdImage image) {
+    return ReclaimLock.stranger(image).map(owner -> new SkipReason(IN_USE, held(image, owner)));
+  }
+
+  private static String held(RbdImage image, String owner) {
+    return "in use: "
+        + owner
+        + " holds its lock and does not answer; if that client is gone for good, open the image"
+        + " once, or remove the lock (rbd lock list, rbd lock remove)"
+        + (ReclaimLock.reclaimer(image).isEmpty()
+            ? ""
+            : "; that it is a reclaim that died, the metadata "
+                + ReclaimLock.RECLAIMER
+                + " do not prove: they were not written with the key of this user, or by an earlier"
+                + " version");
+  }
+
+  /** Looks at what an image takes part in, whoever has it open. */
+  static Optional<SkipReason> ofState(RbdImage image) {
+    if (image.features().contains(ImageFeature.MIGRATING)) {
+      return Optional.of(MIGRATING);
+    }
+    if (image.features().contains(ImageFeature.NON_PRIMARY)
+        || image.mirroring().filter(mirror -> !mirror.primary()).isPresent()) {
+      return Optional.of(
+          new SkipReason(
+              "mirror_secondary", "the image is a mirror secondary, written by mirroring only"));
+    }
+    return Optional.empty();
+  }
+
+  /** For an image that is in the trash. */
+  static SkipReason inTrash(TrashEntry entry) {
+    return entry.source() == TrashSource.MIGRATION
+        ? MIGRATING // the source of a migration waits there for its end
+        : new SkipReason("trash", "the image is in the trash as " + entry.id());
+  }
+
+  boolean isUse() {
+    return reason.equals(IN_USE);
+  }
+}

@@ -1,0 +1,116 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.Watcher;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks again and again whether somebody else opened an image that is being worked on, and whether
+ * its lock is still ours. The cluster is asked on a thread of its own, so that the work, which asks
+ * {@link #somebodyCame()} and {@link #lockIsLost()}, never waits for the answer.
+ */
+final class WatcherPoll implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(WatcherPoll.class);
+  private static final Duration INTERVAL = Duration.ofMillis(40);
+
+  private final RbdImage image;
+  private final long ourClientId;
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final Thread thread;
+  private final boolean locked;
+  private volatile boolean somebodyCame;
+  private volatile boolean lockIsLost;
+
+  private WatcherPoll(RbdImage image, long ourClientId, boolean locked) {
+    this.image = image;
+    this.ourClientId = ourClientId;
+    this.locked = locked;
+    this.thread = new Thread(this::watch, "reclaim-watch");
+    thread.setDaemon(true);
+  }
+
+  /**
+   * Starts watching.
+   *
+   * @param ourClientId the id of the connection that the image was opened by
+   * @param locked whether this open image holds the managed lock
+   */
+  static WatcherPoll start(RbdImage image, long ourClientId, boolean locked) {
+    WatcherPoll watch = new WatcherPoll(image, ourClientId, locked);
+    watch.somebodyCame = watch.othersWatch();
+    watch.thread.start();
+    return watch;
+  }
+
+  /** Those who have the image open, other than the client with this id. */
+  static List<Watcher> others(RbdImage image, long ourClientId) {
+    return image.watchers().stream().filter(w -> w.clientId() != ourClientId).toList();
+  }
+
+  /** Whether somebody opened the image, or the cluster does not say: does not block. */
+  boolean somebodyCame() {
+    return somebodyCame;
+  }
+
+  /** Whether the lock was taken away, or the cluster does not say: does not block. */
+  boolean lockIsLost() {
+    return lockIsLost;
+  }
+
+  private void watch() {
+    try {
+      while (!somebodyCame
+          && !lockIsLost
+          && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+        somebodyCame = othersWatch();
+        lockIsLost = locked && !isOwner();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      somebodyCame = true;
+    }
+  }
+
+  private boolean othersWatch() {
+    try {
+      List<Watcher> others = others(image, ourClientId);
+      if (!others.isEmpty()) {
+        LOG.info("{} was opened by {}", image, others.get(0).address());
+      }
+      return !others.isEmpty();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: its watchers cannot be listed: {}", image, e.toString());
+      return true;
+    }
+  }
+
+  private boolean isOwner() {
+    try {
+      return image.lock().isOwner();
+    } catch (RuntimeException e) {
+      LOG.warn("{}: whose its lock is cannot be told: {}", image, e.toString());
+      return false;
+    }
+  }
+
+  @Override
+  public void close() {
+    ended.countDown();
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        thread.join(); // it uses the image, which is closed next
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,280 @@
+package io.cephcsi.driver.reclaim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.volume.VolumeException;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Images that reclaim leaves alone, in a pool of their own, where mirroring can be on. */
+class SkipReasonIT extends ReclaimCase {
+  private static final int OBJECTS = 4;
+
+  private static String own;
+  private static IoContext space;
+  private RbdPool there;
+
+  @BeforeAll
+  static void makePool() {
+    own = "hindered-" + UUID.randomUUID();
+    ceph.ceph("osd", "pool", "create", own, "8");
+    ceph.rbd("pool", "init", own);
+    ceph.rbd("mirror", "pool", "enable", own, "image");
+    space = cluster.openPool(own);
+  }
+
+  @AfterAll
+  static void removePool() {
+    space.close();
+    ceph.ceph("osd", "pool", "rm", own, own, "--yes-i-really-really-mean-it");
+  }
+
+  @BeforeEach
+  void choosePool() {
+    there = new RbdPool(space);
+  }
+
+  private String spec() {
+    return own + "/" + name;
+  }
+
+  /** An image of zeroes, all of which sparsify would free. */
+  private void create(Set<ImageFeature> features) {
+    there.create(name, 4L * MIB * OBJECTS, options().features(features).build());
+    try (RbdImage image = there.open(name)) {
+      for (int i = 0; i < OBJECTS; i++) {
+        image.write(4L * MIB * i, new byte[MIB]);
+      }
+    }
+  }
+
+  private ReclaimResult reclaimThere(Map<String, String> parameters) {
+    ReclaimPlan plan = ReclaimPlan.parse(parameters);
+    return operate(
+        operation -> reclaimer.reclaim(new TestTarget(ceph, there, name), plan, operation));
+  }
+
+  private ReclaimResult assertSkipped(String reason) {
+    ReclaimResult result = reclaimThere(Map.of());
+    assertThat(result.outcome()).isEqualTo(Outcome.SKIPPED);
+    assertThat(result.trim().reason()).isEqualTo(reason);
+    assertThat(result.reason()).isNotEmpty();
+    assertThat(result.after()).isEqualTo(result.before());
+    // Being skipped is no failure, also where a volume in use is to be one.
+    assertThat(reclaimThere(Map.of("reclaim.inUse", "fail")).outcome()).isEqualTo(Outcome.SKIPPED);
+    assertThat(reclaimThere(Map.of("reclaim.dryRun", "true")).outcome()).isEqualTo(Outcome.SKIPPED);
+    return result;
+  }
+
+  private void assertReclaimed() {
+    ReclaimResult result = reclaimed(reclaimThere(Map.of()));
+    assertThat(result.before()).hasValue(4L * MIB * OBJECTS);
+    assertThat(result.after()).hasValue(0);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"journal", "snapshot"})
+  void aMirrorSecondaryIsSkippedUntilItIsPromoted(String mode) {
+    Set<ImageFeature> features = new HashSet<>(MAPPED);
+    if (mode.equals("journal")) {
+      features.add(ImageFeature.JOURNALING);
+    }
+    create(features);
+    ceph.rbd("mirror", "image", "enable", spec(), mode);
+    ceph.rbd("mirror", "image", "demote", spec());
+    assertThat(assertSkipped("mirror_secondary").before()).hasValue(4L * MIB * OBJECTS);
+    ceph.rbd("mirror", "image", "promote", spec());
+    assertReclaimed();
+    ceph.rbd("mirror", "image", "disable", spec());
+  }
+
+  @Test
+  void anImageInMigrationIsSkippedUntilItsEnd() {
+    create(MAPPED);
+    ceph.rbd("migration", "prepare", spec(), ceph.otherPool() + "/" + name);
+    try (IoContext other = cluster.openPool(ceph.otherPool())) {
+      // The source is not there under its name any more, but it is not gone either.
+      assertSkipped("migrating");
+      RbdPool source = there;
+      there = new RbdPool(other);
+      assertSkipped("migrating");
+      ceph.rbd("migration", "execute", "--no-progress", ceph.otherPool() + "/" + name);
+      assertSkipped("migrating");
+      ceph.rbd("migration", "commit", "--no-progress", ceph.otherPool() + "/" + name);
+      // The copy left the zeroes out.
+      assertThat(reclaimed(reclaimThere(Map.of())).after()).hasValue(0);
+      there = source;
+    }
+  }
+
+  @Test
+  void anImageInTheTrashIsSkippedUntilItIsRestored() {
+    create(MAPPED);
+    String id = ImageId.find(there, name).orElseThrow();
+    there.moveToTrash(name, Duration.ofHours(1));
+    ReclaimResult result = assertSkipped("trash");
+    assertThat(result.reason()).contains(id);
+    assertThat(result.before()).isEmpty();
+    there.restoreFromTrash(id, "");
+    assertReclaimed();
+  }
+
+  /** A client that is cut off for longer than its watch lasts: it will come back and go on. */
+  @Test
+  void theLockOfOneWhoDoesNotWatchIsLetBe() {
+    create(MAPPED);
+    String header = "rbd_header." + ImageId.find(there, name).orElseThrow();
+    ceph.rados(
+        "-p",
+        own,
+        "lock",
+        "get",
+        header,
+        "rbd_lock",
+        "--lock-cookie",
+        "auto 1",
+        "--lock-tag",
+        "internal");
+    String owner;
+    try (RbdImage image = there.openReadOnly(name)) {
+      owner = image.lock().holders().get(0);
+      ReclaimResult result = reclaimThere(Map.of());
+      assertThat(result.outcome()).isEqualTo(Outcome.SKIPPED);
+      assertThat(result.trim().reason()).isEqualTo("in_use");
+      assertThat(result.reason()).contains(owner);
+      assertThat(image.lock().holders()).containsExactly(owner);
+    }
+    assertThat(ceph.ceph("osd", "blocklist", "ls"))
+        .doesNotContain(owner.replaceFirst("^v\\d:", ""));
+    assertThatThrownBy(() -> reclaimThere(Map.of("reclaim.inUse", "fail")))
+        .hasRootCauseInstanceOf(VolumeException.class);
+    // Whoever may write to the image can name any owner, and any of them a reclaimer.
+    ceph.rados("-p", own, "setomapval", header, "metadata_" + ReclaimLock.RECLAIMER, owner);
+    ReclaimResult forged = reclaimThere(Map.of());
+    assertThat(forged.outcome()).isEqualTo(Outcome.SKIPPED);
+    assertThat(forged.reason()).contains(owner, ReclaimLock.RECLAIMER);
+    assertThat(ceph.ceph("osd", "blocklist", "ls"))
+        .doesNotContain(owner.replaceFirst("^v\\d:", ""));
+  }
+
+  @Test
+  void theLockOfAReclaimerThatDiedIsBroken() {
+    create(MAPPED);
+    dieAtWork(new TestTarget(ceph, there, name));
+    assertReclaimed();
+    try (RbdImage image = there.openReadOnly(name)) {
+      assertThat(image.lock().holders()).isEmpty();
+      assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isEmpty();
+    }
+  }
+
+  /** Leaves the lock of a client that cannot give it back. */
+  private void dieAtWork(TestTarget target) {
+    try (ReclaimTarget.Writable open = target.open(Map.of())) {
+      ReclaimLock lock = new ReclaimLock(open.image(), cluster);
+      lock.acquire();
+      lock.fence(() -> false);
+    }
+    try (RbdImage image = there.openReadOnly(name)) {
+      Awaitility.await().until(() -> image.watchers().isEmpty());
+      assertThat(image.lock().holders()).hasSize(1);
+      assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isPresent();
+    }
+  }
+
+  /** Nobody could keep a discard that is late from what the next user of the image writes. */
+  @Test
+  void whoMayNotBlocklistTrimsNothing() {
+    create(MAPPED);
+    ReclaimPlan plan = ReclaimPlan.parse(Map.of());
+    try (RadosCluster weak =
+            RadosCluster.connect(
+                TestTarget.weak(ceph, "weak").option("rbd_cache", "false").build());
+        IoContext weakIo = weak.openPool(own)) {
+      TestTarget target = new TestTarget(ceph, new RbdPool(weakIo), name, "weak");
+      ReclaimResult result = operate(operation -> reclaimer.reclaim(target, plan, operation));
+      assertThat(result.trim().reason()).isEqualTo("may_not_blocklist");
+      assertThat(reclaimed(result).after()).hasValue(0); // sparsify needs no such right
+      dieAtWork(target); // librbd would try to break the lock for ever
+      ReclaimResult barred = operate(operation -> reclaimer.reclaim(target, plan, operation));
+      assertThat(barred.outcome()).isEqualTo(Outcome.GAVE_WAY);
+      assertThat(barred.reason()).contains("blocklist");
+    }
+    // What one user left proves nothing to another.
+    assertThat(reclaimThere(Map.of()).trim().reason()).isEqualTo("in_use");
+  }
+
+  /** A client of the kernel that lost its watch writes on when it comes back. */
+  @Test
+  void anImageWithoutTheLockThatANodeHasIsNotTrimmed() {
+    create(Set.of(ImageFeature.LAYERING));
+    Published published = new Published(new TestTarget(ceph, there, name));
+    ReclaimPlan plan = ReclaimPlan.parse(Map.of("reclaim.enableLock", "true"));
+    ReclaimResult result = operate(operation -> reclaimer.reclaim(published, plan, operation));
+    assertThat(result.trim().reason()).isEqualTo("published");
+    assertThat(result.trim().detail()).contains("node-1");
+    // So is a lock that was taken by hand, which needs no feature.
+    ceph.rbd("lock", "add", spec(), "mine");
+    try (RbdImage image = there.openReadOnly(name)) {
+      assertThat(image.features()).doesNotContain(ImageFeature.EXCLUSIVE_LOCK);
+    }
+    ReclaimResult locked = reclaimThere(Map.of("reclaim.enableLock", "true"));
+    assertThat(locked.trim().reason()).isEqualTo("in_use");
+  }
+
+  /** The volume of a node that the cluster does not see. */
+  private record Published(TestTarget target) implements ReclaimTarget {
+    @Override
+    public String name() {
+      return target.name();
+    }
+
+    @Override
+    public List<String> nodes() {
+      return List.of("node-1");
+    }
+
+    @Override
+    public RbdImage openReadOnly() {
+      return target.openReadOnly();
+    }
+
+    @Override
+    public Optional<TrashEntry> inTrash() {
+      return target.inTrash();
+    }
+
+    @Override
+    public Writable open(Map<String, String> options) {
+      return target.open(options);
+    }
+  }
+
+  @Test
+  void anImageThatIsNowhereIsMissing() {
+    assertThatThrownBy(() -> reclaimThere(Map.of()))
+        .hasCauseInstanceOf(CephException.NotFound.class);
+  }
+}

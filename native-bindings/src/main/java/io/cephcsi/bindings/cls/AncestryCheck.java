@@ -1,0 +1,173 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import java.util.Optional;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
+
+/**
+ * Refuses images whose content is that of others. Who may write to one pool can write into a header
+ * there that the data of an image, or what it was cloned or is migrated from, are elsewhere, and a
+ * client that may use both shows them, or writes there. So:
+ *
+ * <ul>
+ *   <li>The data of an image and of all its ancestors must be their own.
+ *   <li>A parent in another pool or namespace must list its clone: only who may write there writes
+ *       that list. Clones of format 1 stand in none.
+ *   <li>The source of a migration in another pool or namespace must name the destination. It must
+ *       be an image of the cluster: librbd also reads files of the machine that it runs on.
+ * </ul>
+ *
+ * <p>Who writes into a header after the question is not noticed.
+ */
+public final class AncestryCheck {
+  private static final int MAX_ANCESTORS = 64;
+
+  private final boolean acknowledged;
+  private int ancestors;
+
+  private AncestryCheck(boolean acknowledged) {
+    this.acknowledged = acknowledged;
+  }
+
+  /**
+   * Requires that an image shows nothing of others; a round trip for each ancestor, and another for
+   * one that is elsewhere.
+   *
+   * @param header of the image
+   * @return how many ancestors it has
+   * @throws CephException EBADMSG if it may show what belongs to others, or has more than 64
+   *     ancestors
+   */
+  public static int require(IoContext io, String imageId, ImageHeader header) {
+    AncestryCheck ancestry = new AncestryCheck(true);
+    ancestry.walk(io, imageId, header);
+    return ancestry.ancestors;
+  }
+
+  /** As {@link #require(IoContext, String, ImageHeader)}, with a round trip for the header. */
+  public static void require(IoContext io, String imageId) {
+    ImageHeader.read(io, imageId).ifPresent(header -> require(io, imageId, header));
+  }
+
+  /**
+   * Requires that an image can be opened, to look at it or to remove it: librbd opens all ancestors
+   * with it, those of a loop until the memory is used up. A round trip for each ancestor.
+   *
+   * @param header of the image
+   * @throws CephException EBADMSG as of {@link #require(IoContext, String, ImageHeader)}, but that
+   *     an ancestor need not know of it
+   */
+  public static void requireOpenable(IoContext io, String imageId, ImageHeader header) {
+    new AncestryCheck(false).walk(io, imageId, header);
+  }
+
+  /** As {@link #requireOpenable(IoContext, String, ImageHeader)}, and a round trip. */
+  public static void requireOpenable(IoContext io, String imageId) {
+    ImageHeader.read(io, imageId).ifPresent(header -> requireOpenable(io, imageId, header));
+  }
+
+  private void walk(IoContext io, String imageId, ImageHeader header) {
+    header.data().requireOf(new RbdPool(io), imageId);
+    ImageLink here = new ImageLink(io.poolId(), io.namespace(), imageId);
+    Optional<MigrationHeader> from = header.migration().filter(MigrationHeader::isDestination);
+    if (from.isPresent()) {
+      if (!from.get().isOfThisCluster()) {
+        throw refused(
+            io,
+            imageId,
+            "it is migrated from what is no image of format 2 of this cluster; end that first by"
+                + " \"rbd migration execute\" and \"commit\"");
+      }
+      visit(
+          io,
+          imageId,
+          header,
+          from.get().other(),
+          (place, source) -> source.migration().filter(m -> m.isSourceOf(here)).isPresent());
+    }
+    if (header.parent().isPresent()) {
+      ImageLink parent = header.parent().get();
+      long snapshot = header.parentSnapshot();
+      visit(
+          io,
+          imageId,
+          header,
+          parent,
+          (place, found) -> ImageHeader.children(place, parent.imageId(), snapshot).contains(here));
+    }
+  }
+
+  /**
+   * @param knows whether an ancestor that is elsewhere knows of the image
+   */
+  private void visit(
+      IoContext io,
+      String imageId,
+      ImageHeader header,
+      ImageLink ancestor,
+      BiPredicate<IoContext, ImageHeader> knows) {
+    if (++ancestors > MAX_ANCESTORS) {
+      throw refused(io, imageId, "its ancestors are too many, or in a loop");
+    }
+    at(
+        io,
+        ancestor,
+        place -> {
+          Optional<ImageHeader> found = ImageHeader.read(place, ancestor.imageId());
+          if (found.isEmpty()) {
+            return; // nothing can be read from it
+          }
+          if (acknowledged
+              && place != io
+              && !knows.test(place, found.get())
+              && isStill(io, imageId, header)) {
+            throw refused(
+                io,
+                imageId,
+                "its ancestor, "
+                    + describe(place, ancestor.imageId())
+                    + ", does not know of it; if it is a clone of that all the same, such as one of"
+                    + " format 1, flatten it by \"rbd flatten\"");
+          }
+          walk(place, ancestor.imageId(), found.get());
+        });
+  }
+
+  /** An image that is flattened or migrated is forgotten a moment before its header says so. */
+  private static boolean isStill(IoContext io, String imageId, ImageHeader header) {
+    return ImageHeader.read(io, imageId)
+        .filter(now -> now.parent().equals(header.parent()))
+        .filter(now -> now.migration().equals(header.migration()))
+        .isPresent();
+  }
+
+  private static CephException refused(IoContext io, String imageId, String why) {
+    return ReturnCode.exception(-Errno.EBADMSG.number(), "open", describe(io, imageId), why);
+  }
+
+  private static String describe(IoContext io, String imageId) {
+    return "image " + new RbdPool(io).describe(imageId);
+  }
+
+  /** Works where an ancestor is; not where nothing can be read. */
+  private void at(IoContext io, ImageLink link, Consumer<IoContext> work) {
+    if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
+      work.accept(io);
+      return;
+    }
+    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
+      work.accept(other);
+    } catch (CephException.NotFound e) {
+      return; // there is no such pool
+    } catch (CephException.Denied e) {
+      if (acknowledged) { // the manager may read it
+        throw e;
+      }
+    }
+  }
+}
