@@ -104,7 +104,7 @@ class CephFsVolumesIT {
   }
 
   @Test
-  void aSnapshotWhoseAnswerWasLostIsFoundThoughItsVolumeIsDeletedByNow() {
+  void aSnapshotWhoseAnswerWasLostIsFoundAfterItsVolumesDeletion() {
     Volume volume = driver.create(newName(), 16 * MIB);
     String name = newName();
     Snapshot lost = driver.snapshot(name, volume.getVolumeId());
@@ -116,7 +116,7 @@ class CephFsVolumesIT {
   }
 
   @Test
-  void ofASnapshotThatWasNotTakenBeforeItsVolumeWasDeletedNothingIsLeft() {
+  void aSnapshotNotTakenBeforeItsVolumesDeletionLeavesNothing() {
     Volume volume = driver.create(newName(), 16 * MIB);
     String name = newName();
     String id = driver.snapshot(name, volume.getVolumeId()).getSnapshotId();
@@ -187,7 +187,7 @@ class CephFsVolumesIT {
   }
 
   @Test
-  void aCopyOfASnapshotHasItsFilesAndTheSizeAskedForAlsoWhenTheSourceIsGone() {
+  void aCopyOfASnapshotHasItsFilesAndOutlivesTheSource() {
     Volume source = driver.create(newName(), 16 * MIB);
     STATE.write(source.getVolumeContextMap().get("subvolumePath") + "/file", "content");
     Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());

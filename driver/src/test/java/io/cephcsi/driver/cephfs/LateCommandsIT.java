@@ -193,7 +193,7 @@ class LateCommandsIT extends ManagerCase {
   }
 
   @Test
-  void aSnapshotThatAnotherDriverTookIsNotUndoneWhenItsVolumeIsDeleted(@TempDir Path folder) {
+  void aSnapshotOfAnotherDriverOutlivesItsVolumesDeletion(@TempDir Path folder) {
     Snapshot[] taken = new Snapshot[1];
     assertThatThrownBy(
             () ->

@@ -105,7 +105,7 @@ class PeerDefectsIT extends ManagerCase {
   }
 
   @Test
-  void aManagerThatForgetsTheFileSystemAfterASnapshotLeavesItToTheRetry(@TempDir Path folder)
+  void aSnapshotIsLeftToTheRetryWhenTheFileSystemIsUnknown(@TempDir Path folder)
       throws IOException {
     String name = newName();
     VolumeId id = VolumeId.parse(source.getVolumeId()).orElseThrow();
@@ -137,7 +137,7 @@ class PeerDefectsIT extends ManagerCase {
   }
 
   @Test
-  void aManagerThatForgetsTheFileSystemAfterASubvolumeLeavesItToTheRetry() {
+  void aSubvolumeIsLeftToTheRetryWhenTheFileSystemIsUnknown() {
     String name = newName();
     try (Lease lease = lease();
         SnapshotPaths paths = new SnapshotPaths()) {

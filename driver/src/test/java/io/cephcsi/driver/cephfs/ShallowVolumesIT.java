@@ -179,7 +179,7 @@ class ShallowVolumesIT {
   }
 
   @Test
-  void itIsReadWhileTheSnapshotIsDeletedByItsUserAndAfterTheSourceIsDeleted() {
+  void aShallowVolumeIsReadAfterSnapshotAndSourceAreDeleted() {
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     assertThat(shown(shallow)).isEqualTo("content");
     driver.deleteSnapshot(snapshot.getSnapshotId());
@@ -316,7 +316,7 @@ class ShallowVolumesIT {
   }
 
   @Test
-  void fromAShallowVolumeWhoseSnapshotHasNoTrackerTheUsersSnapshotStays() {
+  void theUsersSnapshotStaysWhenItHasNoTracker() {
     Volume first = driver.show(newName(), snapshot.getSnapshotId());
     STATE.removeObject(tracker());
     Volume second = create(fromVolume(newName(), first));
@@ -329,7 +329,7 @@ class ShallowVolumesIT {
   }
 
   @Test
-  void theLastVolumeLeavesASnapshotWhoseOwnReferenceAnotherProgramTookAway() {
+  void theLastVolumeLeavesASnapshotWithoutItsOwnReference() {
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     assertThat(STATE.tracker().remove(snapshot.getSnapshotId(), snapshot.getSnapshotId()))
         .isEqualTo(RemoveResult.REMAINING);
@@ -374,7 +374,7 @@ class ShallowVolumesIT {
 
   /** What ceph-csi masks, it has deleted for its user, and nothing else says so. */
   @Test
-  void aSnapshotThatCephCsiDeletedIsNotHandedOutAgainThoughItIsShown() {
+  void aSnapshotThatCephCsiDeletedIsNotReturnedWhileItIsShown() {
     String name = newName();
     Snapshot first = driver.snapshot(name, source.getVolumeId());
     String id = first.getSnapshotId();

@@ -58,7 +58,7 @@ class SubvolumeAdminTest {
   }
 
   @Test
-  void aQuotaMayBeInfiniteAndOfARemovedSubvolumeOnlySnapshotsAreLeft() {
+  void aQuotaMayBeInfiniteAndARemovedSubvolumeHasOnlySnapshots() {
     assertThat(
             answering("{\"bytes_quota\": \"infinite\", \"path\": \"/p\"}").info("a").get().quota())
         .isZero();

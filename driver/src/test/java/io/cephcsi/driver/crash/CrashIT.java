@@ -644,7 +644,7 @@ class CrashIT extends CrashCase {
   }
 
   @Test
-  void theTrashThatKeptAVolumeForItsSnapshotIsEmptiedByTheNextDriver() throws InterruptedException {
+  void theNextDriverPurgesAVolumeThatTheTrashKeptForASnapshot() throws InterruptedException {
     Map<String, String> taken = new HashMap<>();
     new Attempts(
             false,

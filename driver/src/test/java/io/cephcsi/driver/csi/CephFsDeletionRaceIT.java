@@ -22,7 +22,7 @@ class CephFsDeletionRaceIT extends DeletionRaceRules {
   }
 
   @Test
-  void theNameOfAVolumeWhoseDeletionDiedIsFreeAndItsIdIsNotUsedAgain() {
+  void aDeletionThatDiedFreesTheNameAndItsIdIsNotUsedAgain() {
     String name = newName();
     String first = driver.create(name, 16 * MIB).getVolumeId();
     new SubvolumeState(CLUSTER).markDeleting(first);

@@ -61,7 +61,7 @@ class CephFsListConformanceIT extends ListRules {
   }
 
   @Test
-  void shallowVolumesAreListedAndTheirSnapshotIsNotOnceItsUserDeletedIt() {
+  void shallowVolumesAreListedAndTheirDeletedSnapshotIsNot() {
     Volume volume = make();
     Snapshot snapshot = take(volume);
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());

@@ -35,7 +35,7 @@ class DeletionRaceIT extends DeletionRaceRules {
 
   /** As if it was read just before another driver called its deletion off. */
   @Test
-  void aCreateVolumeDoesNotEndTheDeletionOfAVolumeThatIsPublishedOrCannotBeDeleted() {
+  void createVolumeLeavesAPublishedOrUndeletableVolumeInDeletion() {
     String name = "race-" + UUID.randomUUID();
     Volume volume = driver.create(name, 16 << 20);
     String id = volume.getVolumeId();
@@ -61,7 +61,7 @@ class DeletionRaceIT extends DeletionRaceRules {
   }
 
   @Test
-  void aVolumeWhoseDeletionIsRefusedCanBePublishedAndOneWhoseDriverDiedCannot() {
+  void aRefusedDeletionAllowsPublishingAndAnInterruptedOneDoesNot() {
     Volume volume = create();
     String id = volume.getVolumeId();
     String image = "rbd/" + TestDriver.image(volume);

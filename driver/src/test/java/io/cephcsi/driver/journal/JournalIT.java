@@ -281,7 +281,7 @@ class JournalIT {
   // Crash points: what one step left, the next call of the same name completes or removes
 
   @Test
-  void aReservationThatDiedAfterTheDirectoryKeyIsCompletedWithItsUuid() {
+  void aReservationThatDiedAfterTheDirectoryKeyKeepsItsUuid() {
     UUID uuid = UUID.randomUUID();
     omaps.put(Map.of(DIRECTORY, Map.of("csi.volume.pvc", uuid.toString())));
     assertThat(volumes().byName("pvc")).isEmpty();
@@ -307,7 +307,7 @@ class JournalIT {
   }
 
   @Test
-  void aReservationOfCephCsiThatDiedBeforeTheDirectoryKeyDoesNotHinder() {
+  void aCephCsiReservationWithoutADirectoryKeyDoesNotHinder() {
     // ceph-csi makes the object first: nothing leads to it, fsck collects it.
     UUID uuid = UUID.randomUUID();
     omaps.create("csi.volume." + uuid);
@@ -352,7 +352,7 @@ class JournalIT {
   }
 
   @Test
-  void aNameWhoseMakerDiedBeforeTheEntryIsFreedByAnAttemptThatIsTakenBack() {
+  void aRevertedAttemptFreesANameWhoseMakerDiedBeforeTheEntry() {
     JournalEntry whole = reserve(volumes(), "whole");
     JournalEntry bare = reserve(volumes(), "pvc");
     omaps.remove("csi.volume." + bare.uuid());
@@ -525,7 +525,7 @@ class JournalIT {
   }
 
   @Test
-  void anAttemptNeitherUndoesNorCompletesWhatAnotherProgramRecordedOrIsBeingDeleted() {
+  void anAttemptLeavesForeignRecordsAndEntriesBeingDeletedAlone() {
     Attempt attempt = begin();
     String object = "csi.volume." + attempt.entry().uuid();
     volumes().set(attempt.entry().uuid(), Map.of("csi.imageid", "theirs"));
@@ -660,7 +660,7 @@ class JournalIT {
   }
 
   @Test
-  void aNameThatLeadsToTheEntryOfAnotherNameIsAnErrorThatChangesNothing() {
+  void aNameThatLeadsToAnotherNamesEntryFailsAndChangesNothing() {
     JournalEntry other = reserve(volumes(), "other");
     omaps.set(DIRECTORY, "csi.volume.pvc", other.uuid().toString());
     Map<String, Map<String, String>> before = omaps.all();

@@ -57,7 +57,7 @@ class NameCursorTest {
   }
 
   @Test
-  void namesThatStayComeOnceWhileTheLastOfEachPageIsDeletedAndOthersAreAdded() {
+  void namesThatStayComeOnceWhileOthersAreDeletedAndAdded() {
     TreeSet<String> stay = new TreeSet<>(names);
     List<String> all = new ArrayList<>();
     List<String> page = walk(Optional.empty(), 3);

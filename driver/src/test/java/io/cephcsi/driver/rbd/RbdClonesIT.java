@@ -174,7 +174,7 @@ class RbdClonesIT {
   }
 
   @Test
-  void whatAnotherProgramMadeAndDidNotRecordIsKeptHoweverOftenItIsAskedFor() {
+  void anUnrecordedImageOfAnotherProgramIsKeptAtEachAttempt() {
     Volume theirs = driver.create(name, 64 * MIB);
     CONTENT.write(rbd(theirs), 3);
     int content = CONTENT.checksum(rbd(theirs));

@@ -98,7 +98,7 @@ class AdmissionIT extends ReclaimCase {
   }
 
   @Test
-  void whoMayNotUseTheFirstPoolMeetsTheOthersInTheFirstThatIsAllowed() throws Exception {
+  void aUserDeniedTheFirstPoolMeetsOthersInTheFirstAllowedPool() throws Exception {
     Admission one = new Admission(1);
     String onlyOther = "profile rbd pool=" + ceph.otherPool();
     try (RadosCluster first = restricted(onlyOther);

@@ -74,7 +74,7 @@ class MeanwhileIT extends LitterCase {
   }
 
   @Test
-  void aRollbackToAnOlderFileSystemIsNotTrimmedByThePlanOfTheNewerOne() throws Exception {
+  void aRollbackIsNotTrimmedByThePlanOfTheNewerFileSystem() throws Exception {
     FileSystemImage files = files();
     // The older one has data where the newer one has nothing.
     files.mounted("for i in $(seq 100); do head -c 3000000 /dev/urandom > old$i; done");

@@ -229,7 +229,7 @@ class OfflineTrimIT extends ReclaimCase {
   }
 
   @Test
-  void withoutTheFeatureExclusiveLockNothingIsTrimmedUnlessItMayBeTurnedOn() {
+  void anImageWithoutExclusiveLockIsTrimmedOnlyIfItMayBeEnabled() {
     FileSystemImage files =
         inImage("ext4", options().features(Set.of(ImageFeature.LAYERING)).build());
     String checksums = files.checksums();

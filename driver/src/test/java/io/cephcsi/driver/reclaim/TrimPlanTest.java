@@ -85,7 +85,7 @@ class TrimPlanTest {
   }
 
   @Test
-  void withUnknownSharingOnlyWholeObjectsBeyondTheParentAreDiscarded() {
+  void unknownSharingDiscardsOnlyWholeObjectsBeyondTheParent() {
     FreeRange free = new FreeRange(0, 3 * OBJECT + 128 * KIB);
     assertThat(plan(plain(9 * OBJECT), Set.of(0L, 1L, 2L, 3L), 2 * OBJECT, Sharing.UNKNOWN, free))
         .containsExactly(new Discard(2 * OBJECT, OBJECT, true));

@@ -71,7 +71,7 @@ abstract class TrackerStoreContract {
   }
 
   @Test
-  void readingGivesTheKeysThatWereAskedForAndTheVersionOfTheLastWrite() {
+  void readingGivesTheRequestedKeysAndTheVersionOfTheLastWrite() {
     long version = create(1, Map.of("a", NORMAL, "b", MASK));
     assertThat(store().read(name, Set.of("a", "absent")))
         .contains(new TrackerState(version, 1, Map.of("a", NORMAL)));

@@ -24,7 +24,7 @@ class CephFsMountIT extends CephFsCase {
   }
 
   @Test
-  void aRootThatTheUserMayNotSeeIsDeniedAndOneThatIsNotThereIsNotFound() {
+  void aForbiddenRootIsDeniedAndAMissingRootIsNotFound() {
     try (RadosCluster user = connectAs(CEPH.cephFsUser())) {
       assertThatThrownBy(() -> CephFsMount.mount(user, CEPH.fileSystem(), ROOT + "/no-such"))
           .isInstanceOf(CephException.NotFound.class)

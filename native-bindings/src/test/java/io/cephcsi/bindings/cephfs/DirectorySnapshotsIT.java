@@ -47,7 +47,7 @@ class DirectorySnapshotsIT extends CephFsCase {
   }
 
   @Test
-  void theDataOfASubvolumeIsFoundWhileItLivesAndWhenOnlySnapshotsAreRetained() {
+  void aSubvolumesDataIsFoundAlsoIfOnlySnapshotsAreRetained() {
     String name = "sub" + directory.substring(1);
     fs("create", name, "--size", "41943040");
     String path = fs("getpath", name).strip();

@@ -191,7 +191,7 @@ class NativeHandleTest {
   }
 
   @Test
-  void aChildMadeInACallWhileItsParentClosesIsDestroyedBeforeTheParent() throws Exception {
+  void aChildMadeWhileItsParentClosesIsDestroyedBeforeTheParent() throws Exception {
     Handle parent = Handle.root("parent");
     parent.enter();
     Thread closer = closing(parent);

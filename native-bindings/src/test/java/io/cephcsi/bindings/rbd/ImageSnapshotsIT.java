@@ -92,7 +92,7 @@ class ImageSnapshotsIT extends RbdCase {
   }
 
   @Test
-  void oneThatACloneNeedsGoesToTheTrashNamespaceAndVanishesWithTheClone() {
+  void aSnapshotThatACloneNeedsStaysInTheTrashUntilTheCloneGoes() {
     create(PLAIN, 1);
     try (RbdImage image = pool.open(name)) {
       ImageSnapshots snapshots = image.snapshots();
