@@ -51,6 +51,10 @@ class ArchitectureTest {
           Set.of("background", "parameters"),
           Set.of("image"));
 
+  /** As {@link #RBD_LAYERS}, below node; the node itself is the empty name. */
+  private static final List<Set<String>> NODE_LAYERS =
+      List.of(Set.of(".rbd", ".cephfs"), Set.of(".attach"), Set.of(""), Set.of(".machine"));
+
   private static final JavaClasses DRIVER =
       new ClassFileImporter()
           .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -121,6 +125,47 @@ class ArchitectureTest {
                 .resideInAnyPackage(others));
       }
     }
+  }
+
+  @Test
+  void thePackagesOfTheNodeImportLowerLayersOnly() {
+    String node = ROOT + ".node";
+    Set<String> known = NODE_LAYERS.stream().flatMap(Set::stream).collect(Collectors.toSet());
+    Set<String> found =
+        DRIVER.stream()
+            .map(JavaClass::getPackageName)
+            .filter(name -> name.equals(node) || name.startsWith(node + "."))
+            .map(name -> name.substring(node.length()))
+            .collect(Collectors.toSet());
+    assertThat(found).isEqualTo(known);
+    for (int layer = 0; layer < NODE_LAYERS.size(); layer++) {
+      for (String name : NODE_LAYERS.get(layer)) {
+        String[] others =
+            NODE_LAYERS.subList(0, layer + 1).stream()
+                .flatMap(Set::stream)
+                .filter(other -> !other.equals(name))
+                .map(other -> node + other)
+                .toArray(String[]::new);
+        check(
+            noClasses()
+                .that()
+                .resideInAPackage(node + name)
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(others));
+      }
+    }
+  }
+
+  @Test
+  void cephFsOnTheNodeKnowsNoAttacher() {
+    check(
+        noClasses()
+            .that()
+            .resideInAPackage(packages("node.cephfs"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage(packages("node.attach")));
   }
 
   @Test

@@ -6,12 +6,12 @@ import io.cephcsi.driver.cluster.CredentialsDirectory;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.NodeService;
-import io.cephcsi.driver.node.CephFsMounters;
-import io.cephcsi.driver.node.CephFsNode;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.NodePlaces;
 import io.cephcsi.driver.node.Publications;
+import io.cephcsi.driver.node.cephfs.CephFsMounters;
+import io.cephcsi.driver.node.cephfs.CephFsNode;
 import io.cephcsi.driver.operation.OperationRegistry;
 import java.nio.file.Path;
 

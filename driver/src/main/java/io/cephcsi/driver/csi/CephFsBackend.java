@@ -7,7 +7,7 @@ import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
-import io.cephcsi.driver.node.NodeOptions;
+import io.cephcsi.driver.node.cephfs.CephFsOptions;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
@@ -74,7 +74,7 @@ public final class CephFsBackend implements ControllerBackend {
       throw VolumeException.invalid(
           "mutable_parameters: " + unknown + " are not known; a CephFS volume has none");
     }
-    NodeOptions.requireCephFs(request.getParametersMap());
+    CephFsOptions.requireAll(request.getParametersMap());
     CephFsRequest wanted =
         new CephFsRequest(
             request.getName(),

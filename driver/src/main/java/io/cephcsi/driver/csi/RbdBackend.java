@@ -4,7 +4,7 @@ import io.cephcsi.bindings.rbd.SnapshotCreation;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
-import io.cephcsi.driver.node.NodeOptions;
+import io.cephcsi.driver.node.rbd.RbdOptions;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
@@ -68,7 +68,7 @@ public final class RbdBackend implements ControllerBackend {
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
     MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
     RbdParameters parameters = Topologies.parameters(request);
-    NodeOptions.requireRbd(request.getParametersMap());
+    RbdOptions.require(request.getParametersMap());
     return new RbdCreation(parameters, mutable, capacity, source);
   }
 

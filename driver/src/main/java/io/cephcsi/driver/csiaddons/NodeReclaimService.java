@@ -7,7 +7,7 @@ import io.cephcsi.driver.csi.VolumeUses;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.node.ClusterUsers;
-import io.cephcsi.driver.node.NodeReclaimer;
+import io.cephcsi.driver.node.rbd.NodeReclaimer;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.grpc;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.driver.node.CommandException;
+import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;

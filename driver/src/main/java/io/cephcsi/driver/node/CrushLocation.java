@@ -25,7 +25,7 @@ public record CrushLocation(Map<String, String> labels) {
    * @param given options that are there already; if they say from where to read, that holds
    * @return empty when nothing is known of the place
    */
-  String options(ClusterConfig cluster, String given) {
+  public String options(ClusterConfig cluster, String given) {
     Map<String, String> place = new LinkedHashMap<>();
     for (String label : cluster.node().crushLabels()) {
       String value = labels.get(label);

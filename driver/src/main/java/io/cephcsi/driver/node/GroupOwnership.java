@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * left alone. At most {@link #MOST_OPEN} folders are open at once, and memory does not grow with
  * the number of files. Not safe for several threads.
  */
-final class GroupOwnership implements AutoCloseable {
+public final class GroupOwnership implements AutoCloseable {
   private static final int FILE = 0660;
   private static final int FOLDER = 02770; // setgid: new files inherit the group
   private static final int MOST_OPEN = 64;
@@ -48,7 +48,7 @@ final class GroupOwnership implements AutoCloseable {
    *
    * @throws VolumeException INVALID_ARGUMENT when it is not
    */
-  static void requireKnown(VolumeUse use) {
+  public static void requireKnown(VolumeUse use) {
     if (!use.group().isEmpty()) {
       parse(use.group());
     }
@@ -67,7 +67,7 @@ final class GroupOwnership implements AutoCloseable {
    *
    * @throws VolumeException FAILED_PRECONDITION when its file system refuses that
    */
-  static void give(Path top, String group) {
+  public static void give(Path top, String group) {
     try (GroupOwnership ownership = new GroupOwnership(top, parse(group))) {
       if (!ownership.isDone()) {
         ownership.walk();

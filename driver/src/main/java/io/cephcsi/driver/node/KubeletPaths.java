@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 
 /** The paths that kubelet gives to volumes, and makes for nothing else. */
-final class KubeletPaths {
+public final class KubeletPaths {
   private static final Pattern TARGET =
       Pattern.compile(
           ".*/pods/[^/]+/volumes/kubernetes\\.io~csi/[^/]+/mount"
@@ -31,7 +31,7 @@ final class KubeletPaths {
   }
 
   /** Whether a path is one where a CSI volume with a file system is staged. */
-  static boolean isStaging(Path path) {
+  public static boolean isStaging(Path path) {
     return STAGING.matcher(path.toString()).matches();
   }
 }

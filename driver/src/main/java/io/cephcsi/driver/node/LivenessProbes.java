@@ -2,6 +2,7 @@ package io.cephcsi.driver.node;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.MountedFileSystem;
+import io.cephcsi.driver.node.machine.Mount;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;

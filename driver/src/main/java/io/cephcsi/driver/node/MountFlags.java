@@ -1,5 +1,8 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.node.machine.AllowedOptions;
+import io.cephcsi.driver.node.machine.CommandException;
+import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayList;
@@ -12,11 +15,11 @@ import java.util.regex.Pattern;
  * between commas. Allowed is what shapes one mount or its file system, and nothing that names
  * another file or device, overrides what the driver sets, or stops the machine.
  */
-final class MountFlags {
+public final class MountFlags {
   private static final String CONTEXT = "\"?\\w+:\\w+:\\w+(:[\\w.:,-]+)?\"?"; // of SELinux
 
   /** Of every file system. */
-  static final AllowedOptions OF_ANY =
+  public static final AllowedOptions OF_ANY =
       AllowedOptions.of(
           "ro noatime atime nodiratime diratime relatime norelatime strictatime nostrictatime",
           "lazytime nolazytime nodev dev nosuid suid noexec exec sync async dirsync silent loud",
@@ -61,7 +64,7 @@ final class MountFlags {
    * One flag each; commas between quotes do not part them. Without those that only say what is
    * usual: after {@code ro} or {@code nosuid} they would take it back.
    */
-  static List<String> split(List<String> flags) {
+  public static List<String> split(List<String> flags) {
     List<String> all = new ArrayList<>();
     for (String flag : flags) {
       if (flag.chars().filter(character -> character == '"').count() % 2 != 0) {
@@ -78,18 +81,18 @@ final class MountFlags {
    *
    * @throws VolumeException INVALID_ARGUMENT naming one that is not
    */
-  static void require(VolumeUse use) {
+  public static void require(VolumeUse use) {
     AllowedOptions allowed =
         switch (use.fsType()) {
-          case FileSystemSetup.EXT4 -> OF_EXT4;
-          case FileSystemSetup.XFS -> OF_XFS;
+          case DiskFileSystems.EXT4 -> OF_EXT4;
+          case DiskFileSystems.XFS -> OF_XFS;
           default -> OF_EXT4.or(OF_XFS); // what is on it decides
         };
     allowed.require("mount_flags", use.mountFlags());
   }
 
   /** What is told of a mount that failed: the flags may not fit what is mounted. */
-  static RuntimeException explained(CommandException e) {
+  public static RuntimeException explained(CommandException e) {
     return REFUSED.matcher(String.valueOf(e.getMessage())).find()
         ? new VolumeException(
             Reason.FAILED_PRECONDITION,

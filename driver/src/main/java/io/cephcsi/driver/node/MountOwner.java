@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.node.machine.Mount;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -7,7 +8,7 @@ import java.util.Optional;
  * Tells what of the mounts on this node shows volumes. The kind of a mount does not: administrators
  * and other drivers mount CephFS and images, too. No call hangs on a dead file system.
  */
-interface MountOwner {
+public interface MountOwner {
   /** Whether a mount is of the kind that shows volumes, dead or alive. */
   boolean isOfKind(Mount mount);
 

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -114,7 +115,7 @@ public final class NodePlaces implements NodeVolumes {
    *
    * @throws VolumeException FAILED_PRECONDITION when what is above it cannot be looked at
    */
-  static Path resolved(Path given, String field) {
+  public static Path resolved(Path given, String field) {
     Path path = given.toAbsolutePath().normalize();
     for (Path above = path.getParent(); above != null; above = above.getParent()) {
       try {

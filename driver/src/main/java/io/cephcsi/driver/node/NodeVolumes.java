@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node;
 
+import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;

@@ -2,6 +2,12 @@ package io.cephcsi.driver.node;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.node.machine.BlockDevice;
+import io.cephcsi.driver.node.machine.DiskFileSystems;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.MountPoint;
+import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
@@ -48,7 +54,7 @@ public final class Publications {
    *     another, or is not staged, or not for such a use, or the target has content;
    *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume
    */
-  void publish(Path source, PublishRequest request, MountOwner owner) {
+  public void publish(Path source, PublishRequest request, MountOwner owner) {
     if (owner.isStaging(request.target())) {
       throw VolumeException.invalid(
           "target_path " + request.target() + " is where a volume is staged");
@@ -131,7 +137,7 @@ public final class Publications {
    * @param field of the request, for the message
    * @throws VolumeException with the reason when it does
    */
-  void requireOutside(Path path, String field, Reason reason, MountOwner owner) {
+  public void requireOutside(Path path, String field, Reason reason, MountOwner owner) {
     if (KubeletPaths.isInVolume(path)) {
       throw new VolumeException(reason, field + " " + path + " lies in a pod's volume");
     }
@@ -158,7 +164,7 @@ public final class Publications {
    * same, and kubelet made the target for a CSI volume. The last are those of ceph-csi and of older
    * versions whose staging path is gone.
    */
-  boolean isOf(String volumeId, Mount mount, MountOwner owner) {
+  public boolean isOf(String volumeId, Mount mount, MountOwner owner) {
     Optional<Boolean> staged = owner.isStagedAs(volumeId, mount);
     Optional<String> shown = targets.find(mount.target());
     return owner.isOfKind(mount)
@@ -172,7 +178,7 @@ public final class Publications {
     String how;
     if (staged.isDevice() != use.block()) {
       how = staged.isDevice() ? "as a block device" : "with a file system";
-    } else if (FileSystemSetup.isKnown(staged.fsType())
+    } else if (DiskFileSystems.isKnown(staged.fsType())
         && !use.fsType().isEmpty()
         && !use.fsType().equals(staged.fsType())) {
       how = "with " + staged.fsType();
@@ -266,7 +272,7 @@ public final class Publications {
    * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's,
    *     or the target lies in a volume: then nothing is unmounted or removed
    */
-  void unpublish(String volumeId, Path target, MountOwner owner) {
+  public void unpublish(String volumeId, Path target, MountOwner owner) {
     requireOutside(target, "target_path", Reason.FAILED_PRECONDITION, owner);
     requireOfKind(target, owner::isOfKind);
     if (owner.isStaging(target)) {
@@ -305,7 +311,7 @@ public final class Publications {
    *
    * @throws VolumeException FAILED_PRECONDITION when something else is
    */
-  static void requireOfKind(Path path, Predicate<Mount> kind) {
+  public static void requireOfKind(Path path, Predicate<Mount> kind) {
     MountTable.read().allAt(path).stream()
         .filter(mount -> !kind.test(mount))
         .findFirst()
@@ -315,7 +321,7 @@ public final class Publications {
             });
   }
 
-  static VolumeException foreign(Mount mount) {
+  public static VolumeException foreign(Mount mount) {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
         mount.target()

@@ -27,7 +27,7 @@ public record VolumeUse(
   }
 
   /** Whether its file system is mounted for reading only, by the access mode or an option. */
-  boolean mountedReadOnly() {
+  public boolean mountedReadOnly() {
     return readOnly || mountFlags.contains("ro");
   }
 }

@@ -66,8 +66,8 @@ public final class FaultAgent {
     agent = wrap(agent, "rbd.ImageSnapshots", namedOneOf("create", "remove", "removeById"));
     agent = wrap(agent, "rbd.RbdImage", namedOneOf("resize", "flatten"));
     agent = wrap(agent, "rbd.ImageMetadata", namedOneOf("set", "remove"));
-    agent = wrapType(agent, NODE + "Command", named("tryRun"));
-    agent = wrapType(agent, NODE + "StagedImage", namedOneOf("write", "remove"));
+    agent = wrapType(agent, NODE + "machine.Command", named("tryRun"));
+    agent = wrapType(agent, NODE + "rbd.StagedImage", namedOneOf("write", "remove"));
     instrumentation.addTransformer(new OursOnly(agent.makeRaw()));
   }
 

@@ -3,7 +3,7 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.driver.node.MountTable;
+import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.proto.csi.v1.NodeExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeGetVolumeStatsRequest;
 import io.cephcsi.proto.csi.v1.NodePublishVolumeRequest;

@@ -5,8 +5,8 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.driver.node.Mount;
-import io.cephcsi.driver.node.MountTable;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceRequest;

@@ -2,7 +2,7 @@ package io.cephcsi.driver.docs;
 
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.cephcsi.driver.node.NodeOptions;
+import io.cephcsi.driver.node.rbd.RbdOptions;
 import io.cephcsi.driver.rbd.parameters.GroupParameters;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
@@ -29,7 +29,7 @@ public final class AskedKeys {
   public static Set<String> ofRbdVolumes() {
     Set<String> keys = of(RbdParameters::parse, RBD);
     keys.addAll(of(TopologyPools::parse, RBD));
-    keys.addAll(of(asParser(NodeOptions::requireRbd), RBD));
+    keys.addAll(of(asParser(RbdOptions::require), RBD));
     return keys;
   }
 

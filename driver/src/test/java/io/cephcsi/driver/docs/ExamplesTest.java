@@ -7,7 +7,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import io.cephcsi.driver.cephfs.CephFsParameters;
-import io.cephcsi.driver.node.NodeOptions;
+import io.cephcsi.driver.node.cephfs.CephFsOptions;
+import io.cephcsi.driver.node.rbd.RbdOptions;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.rbd.parameters.TopologyPools;
@@ -63,15 +64,15 @@ class ExamplesTest {
       if (type.path("provisioner").asText().equals(RBD)) {
         RbdParameters.parse(parameters);
         TopologyPools.parse(parameters);
-        NodeOptions.requireRbd(parameters);
+        RbdOptions.require(parameters);
         ReclaimPlan.parse(parameters);
         requireKnown(parameters, AskedKeys.ofRbdVolumes(), Set.of("mounter", "tryOtherMounters"));
       } else {
         assertThat(type.path("provisioner").asText()).isEqualTo(CEPHFS);
         CephFsParameters.parse(parameters);
-        NodeOptions.requireCephFs(parameters);
+        CephFsOptions.requireAll(parameters);
         Set<String> known = AskedKeys.of(CephFsParameters::parse, AskedKeys.CEPHFS);
-        known.addAll(AskedKeys.of(AskedKeys.asParser(NodeOptions::requireCephFs), Map.of()));
+        known.addAll(AskedKeys.of(AskedKeys.asParser(CephFsOptions::requireAll), Map.of()));
         requireKnown(parameters, known, Set.of("mounter"));
       }
     }

@@ -27,9 +27,8 @@ class CrushLocationTest {
             NODE.options(
                 cluster("topology.kubernetes.io/zone", "kubernetes.io/hostname", "floor"), ""))
         .isEqualTo("read_from_replica=localize,crush_location=zone:east|host:worker-1-example-com");
-    assertThat(KrbdAttacher.options("rw", NODE.options(cluster("rack"), "rw")))
-        .isEqualTo(
-            "noudev,alloc_size=33554432,read_from_replica=localize,crush_location=rack:r1,rw");
+    assertThat(NODE.options(cluster("rack"), "rw"))
+        .isEqualTo("read_from_replica=localize,crush_location=rack:r1");
   }
 
   @Test

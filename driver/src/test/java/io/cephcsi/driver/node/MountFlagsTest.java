@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import org.junit.jupiter.api.Test;

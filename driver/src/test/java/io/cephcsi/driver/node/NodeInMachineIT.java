@@ -2,6 +2,10 @@ package io.cephcsi.driver.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.node.cephfs.NodeCephFsIT;
+import io.cephcsi.driver.node.rbd.KilledNbd;
+import io.cephcsi.driver.node.rbd.KrbdAgainstTrims;
+import io.cephcsi.driver.node.rbd.NodeRbdIT;
 import io.cephcsi.driver.testing.Machine;
 import java.time.Duration;
 import java.util.List;
@@ -14,7 +18,7 @@ import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
  * The node's tests where the kernel has rbd, nbd and ceph: in a virtual machine, where Java is ten
  * times slower. The essential ones always, all of them in the campaign.
  */
-class NodeInMachineIT {
+public class NodeInMachineIT {
   private static final Duration LIMIT = Duration.ofMinutes(20);
   private static final String RBD = NodeRbdIT.class.getName();
   private static final String CEPHFS = NodeCephFsIT.class.getName();

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.testing;
 
-import io.cephcsi.driver.node.Mount;
-import io.cephcsi.driver.node.MountTable;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceNodeGrpc;

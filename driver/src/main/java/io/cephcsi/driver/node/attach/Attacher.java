@@ -1,0 +1,70 @@
+package io.cephcsi.driver.node.attach;
+
+import io.cephcsi.driver.node.machine.CommandException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A way in which RBD images become block devices of this node. All calls block, with deadlines; the
+ * caller holds the lock of the volume. Each may be repeated after a crash at any point, also of the
+ * process that serves the device. Safe for several threads.
+ */
+public interface Attacher {
+  /** Which way it is. */
+  AttacherKind kind();
+
+  /** Why this node cannot do it, such as a missing module or program; empty when it can. */
+  Optional<String> unavailable();
+
+  /**
+   * Makes an image a block device, or finds the device that it is. A dead device of the image that
+   * nobody has mounted is replaced.
+   *
+   * @throws CommandException if a program fails
+   */
+  AttachedDevice attach(AttachRequest request);
+
+  /** The devices of images that this attacher made, dead ones too; must not hang on a dead one. */
+  List<AttachedDevice> list();
+
+  /** The device of one image; empty when it has none. As {@link #list}. */
+  default Optional<AttachedDevice> find(ImageSpec image) {
+    return list().stream().filter(device -> device.image().equals(image)).findFirst();
+  }
+
+  /** The image that a device is; empty when it is none of this attacher's. As {@link #list}. */
+  default Optional<AttachedDevice> at(Path device) {
+    return list().stream().filter(attached -> attached.device().equals(device)).findFirst();
+  }
+
+  /**
+   * Whether a device is one that this attacher made and nothing serves any more. As {@link #list}.
+   */
+  default boolean isDead(Path device) {
+    return at(device).filter(attached -> !attached.alive()).isPresent();
+  }
+
+  /**
+   * Whether a device is of the request's cluster: images of two clusters may have the same name.
+   *
+   * @return empty when the device does not tell
+   */
+  Optional<Boolean> isOf(AttachedDevice device, AttachRequest request);
+
+  /**
+   * Takes the device away; nothing to do when there is none. What was written is on the cluster
+   * afterwards, unless the device was dead.
+   *
+   * @param unmapOptions of the StorageClass, those for this attacher; empty for none
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION while it is in use
+   */
+  void detach(ImageSpec image, String unmapOptions);
+
+  /**
+   * Makes the device as large as its image, which has grown.
+   *
+   * @param bytes the size of the image
+   */
+  void grow(AttachedDevice device, long bytes);
+}

@@ -1,0 +1,93 @@
+package io.cephcsi.driver.node.attach;
+
+import io.cephcsi.driver.volume.Booleans;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/**
+ * The attachers of this node, the preferred first.
+ *
+ * @param all what there may be; whether this node can do it is asked when it matters
+ */
+public record Attachers(List<Attacher> all) {
+  /** Copies the list. */
+  public Attachers {
+    all = List.copyOf(all);
+  }
+
+  /**
+   * The attacher for a volume: the one that its StorageClass names, else, or if that is not
+   * possible here and {@code tryOtherMounters} is set, the first that this node can do.
+   *
+   * @param context the volume's context
+   * @throws VolumeException INVALID_ARGUMENT for an unknown mounter; FAILED_PRECONDITION when this
+   *     node cannot do it
+   */
+  public Attacher choose(Map<String, String> context) {
+    String mounter = context.getOrDefault("mounter", "");
+    if (mounter.isEmpty()) {
+      return first();
+    }
+    AttacherKind kind =
+        AttacherKind.named(mounter)
+            .orElseThrow(
+                () ->
+                    VolumeException.invalid(
+                        "mounter \"" + mounter + "\" is none of rbd, rbd-nbd and fuse"));
+    Optional<Attacher> named = find(kind);
+    Optional<String> hindrance =
+        named.isEmpty() ? Optional.of("this driver does not serve it") : named.get().unavailable();
+    if (hindrance.isEmpty()) {
+      return named.orElseThrow();
+    }
+    if (Booleans.isTrue("volume_context", context, "tryOtherMounters")) {
+      return first();
+    }
+    throw new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "this node cannot use the mounter " + mounter + ": " + hindrance.get());
+  }
+
+  private Attacher first() {
+    return all.stream()
+        .filter(attacher -> attacher.unavailable().isEmpty())
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "this node cannot attach RBD images: "
+                        + all.stream()
+                            .map(a -> a.kind().mounter() + ": " + a.unavailable().orElse(""))
+                            .collect(Collectors.joining("; "))));
+  }
+
+  /** The attacher of a kind, for what it attached before. */
+  public Attacher require(AttacherKind kind) {
+    return find(kind)
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "the volume was attached by " + kind.mounter() + ", which is not served"));
+  }
+
+  private Optional<Attacher> find(AttacherKind kind) {
+    return all.stream().filter(attacher -> attacher.kind() == kind).findFirst();
+  }
+
+  /** Whether a device is one of ours that nothing serves any more. */
+  public boolean isDead(Path device) {
+    return all.stream().anyMatch(attacher -> attacher.isDead(device));
+  }
+
+  /** Whose device this is; empty when it is none of ours. */
+  public Optional<AttachedDevice> byDevice(Path device) {
+    return all.stream().map(attacher -> attacher.at(device)).flatMap(Optional::stream).findFirst();
+  }
+}

@@ -1,0 +1,80 @@
+package io.cephcsi.driver.node.rbd;
+
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.Watcher;
+import io.cephcsi.driver.node.machine.Waiting;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.session.OpenImage;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * An image that is about to be attached, held open for writing: a reclaim that runs sees that and
+ * gives way, and none begins. Without this the first write of the new device would meet the
+ * reclaim's lock and fail.
+ */
+final class ImageClaim implements AutoCloseable {
+  /** A reclaim stops within one object. */
+  private static final Duration GIVES_WAY = Duration.ofSeconds(20);
+
+  /** Several nodes may have it open: then the only other one may be a reclaim, or not. */
+  private static final Duration ONE_OTHER = Duration.ofSeconds(5);
+
+  private final RbdImage image;
+
+  private ImageClaim(RbdImage image) {
+    this.image = image;
+  }
+
+  /**
+   * Opens the image and waits until nobody else has it open.
+   *
+   * @param shared whether other nodes may have it open, too: then it is waited for one only, and
+   *     not long
+   * @throws VolumeException FAILED_PRECONDITION when others have it open and may not
+   */
+  static ImageClaim take(OpenImage volume, boolean shared, Operation operation) {
+    ImageClaim claim = new ImageClaim(volume.open());
+    try {
+      claim.await(volume, shared, operation);
+      return claim;
+    } catch (RuntimeException e) {
+      claim.close();
+      throw e;
+    }
+  }
+
+  private void await(OpenImage volume, boolean shared, Operation operation) {
+    long ourClientId = volume.lease().cluster().instanceId();
+    if (others(ourClientId).isEmpty() || (shared && others(ourClientId).size() > 1)) {
+      return;
+    }
+    operation.phase("waiting for others to close the image");
+    boolean alone =
+        Waiting.until(shared ? ONE_OTHER : GIVES_WAY, () -> others(ourClientId).isEmpty());
+    if (!alone && !shared) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.volumeId()
+              + " is in use on another node: its image is open at "
+              + others(ourClientId).stream().map(Watcher::address).findFirst().orElse("?"));
+    }
+  }
+
+  private List<Watcher> others(long ourClientId) {
+    return image.watchers().stream().filter(w -> w.clientId() != ourClientId).toList();
+  }
+
+  /** The image. */
+  RbdImage image() {
+    return image;
+  }
+
+  @Override
+  public void close() {
+    image.close();
+  }
+}

@@ -1,0 +1,123 @@
+package io.cephcsi.driver.node.rbd;
+
+import io.cephcsi.bindings.linux.MountedFileSystem;
+import io.cephcsi.driver.metrics.DriverMetrics;
+import io.cephcsi.driver.node.ClusterUsers;
+import io.cephcsi.driver.node.NodePlaces;
+import io.cephcsi.driver.node.machine.BlockDevice;
+import io.cephcsi.driver.node.machine.DiskFileSystems;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Frees the space of RBD volumes that are mounted on this node. Gives way to whoever unmounts them.
+ * Safe for several threads; blocks.
+ */
+public final class NodeReclaimer {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeReclaimer.class);
+
+  private final RbdNode node;
+  private final TrimGate gate;
+  private final NodeTrim trim;
+  private final DriverMetrics metrics;
+
+  /**
+   * @param node knows the volumes
+   * @param gate where trims give way
+   * @param bytesPerSecond how many free bytes of a volume are discarded in a second at most; 0 for
+   *     no limit
+   * @param metrics where reclaims are counted
+   */
+  public NodeReclaimer(RbdNode node, TrimGate gate, long bytesPerSecond, DriverMetrics metrics) {
+    this.node = node;
+    this.gate = gate;
+    this.trim = new NodeTrim(bytesPerSecond);
+    this.metrics = metrics;
+  }
+
+  /**
+   * Reclaims the space of one volume.
+   *
+   * @param volumePath where it is shown; empty when the request does not say
+   * @param stagingPath where it is staged; empty when the request does not say
+   * @param users for measuring the image; without one the file system is measured
+   * @throws VolumeException NOT_FOUND when it is not there; UNIMPLEMENTED when it cannot be
+   *     reclaimed, whenever that is tried
+   */
+  public Result reclaim(
+      String id,
+      Optional<Path> volumePath,
+      Optional<Path> stagingPath,
+      ClusterUsers users,
+      Operation operation) {
+    try (TrimGate.Pass pass = gate.enter(id)) {
+      Mount mount =
+          node.mounted(
+              id,
+              volumePath.map(path -> NodePlaces.resolved(path, "volume_path")),
+              stagingPath.map(path -> NodePlaces.resolved(path, "staging_target_path")));
+      BlockDevice device = fileSystemDevice(id, mount);
+      if (!node.isAlive(mount)) {
+        throw new VolumeException(
+            Reason.UNAVAILABLE, "volume " + id + ": its device is not served any more");
+      }
+      OptionalLong before = usage(id, mount, users);
+      long trimmed =
+          trim.run(mount, device, operation, () -> operation.isCancelled() || pass.mustStop());
+      operation.phase("measure");
+      OptionalLong after = usage(id, mount, users);
+      boolean all = !operation.isCancelled() && !pass.mustStop();
+      long freed =
+          before.isPresent() && after.isPresent()
+              ? Math.max(0, before.getAsLong() - after.getAsLong())
+              : 0;
+      metrics.reclaim(all ? "done" : "gave_way", freed);
+      LOG.info(
+          "reclaim of {} at {}: {} bytes discarded, {} freed{}",
+          id,
+          mount.target(),
+          trimmed,
+          freed,
+          all ? "" : ", gave way before the end");
+      return new Result(before, after);
+    }
+  }
+
+  private static BlockDevice fileSystemDevice(String id, Mount mount) {
+    String why;
+    if (mount.isDevice()) {
+      why =
+          "it is used as a block device: what its user does not need any more, only he knows; he"
+              + " can discard it himself";
+    } else if (!mount.fsType().equals(DiskFileSystems.EXT4)
+        && !mount.fsType().equals(DiskFileSystems.XFS)) {
+      why = "its file system is " + mount.fsType();
+    } else if (mount.superOptions().contains("ro")) {
+      why = "it is mounted for reading only";
+    } else {
+      return BlockDevice.require(Path.of(mount.source()));
+    }
+    throw new VolumeException(
+        Reason.UNIMPLEMENTED, "volume " + id + " cannot be reclaimed: " + why);
+  }
+
+  private OptionalLong usage(String id, Mount mount, ClusterUsers users) {
+    return node.usage(id, mount, users)
+        .orElseGet(() -> OptionalLong.of(new MountedFileSystem(mount.target()).room().usedBytes()));
+  }
+
+  /**
+   * What a reclaim came to.
+   *
+   * @param before used bytes before; empty when they could not be measured
+   * @param after used bytes after
+   */
+  public record Result(OptionalLong before, OptionalLong after) {}
+}

@@ -1,0 +1,400 @@
+package io.cephcsi.driver.node.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.node.GroupOwnership;
+import io.cephcsi.driver.node.LivenessProbes;
+import io.cephcsi.driver.node.StageRequest;
+import io.cephcsi.driver.node.VolumeUse;
+import io.cephcsi.driver.node.attach.AttachRequest;
+import io.cephcsi.driver.node.attach.AttachedDevice;
+import io.cephcsi.driver.node.attach.Attacher;
+import io.cephcsi.driver.node.attach.AttacherKind;
+import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.attach.HeldDevice;
+import io.cephcsi.driver.node.attach.ImageSpec;
+import io.cephcsi.driver.node.attach.MapOptions;
+import io.cephcsi.driver.node.machine.BlockDevice;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.MountPoint;
+import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.session.OpenImage;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes RBD volumes ready in their staging paths, and undoes that. What is attached is written down
+ * in the staging path before it is attached and forgotten after it was detached, so that whatever
+ * dies, the next call finds what there is.
+ */
+final class RbdStaging {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdStaging.class);
+
+  private final Attachers attachers;
+  private final RbdMounts mounts;
+  private final LivenessProbes probes;
+  private final OperationRegistry operations;
+
+  /**
+   * @param attachers make images devices
+   * @param probes ask their file systems
+   * @param operations locks images on this node
+   */
+  RbdStaging(Attachers attachers, LivenessProbes probes, OperationRegistry operations) {
+    this.attachers = attachers;
+    this.mounts = new RbdMounts(attachers);
+    this.probes = probes;
+    this.operations = operations;
+  }
+
+  void stage(StageRequest request, OpenImage volume, Operation operation) {
+    ImageSpec image =
+        new ImageSpec(volume.pool().io().pool(), volume.pool().io().namespace(), volume.name());
+    try (OperationRegistry.Hold alone = alone(image, operation.kind())) {
+      stage(request, volume, image, operation);
+    }
+  }
+
+  /**
+   * Several volumes may be of one image, as a static one and the one that the image was made for: a
+   * device that one call works on must not be taken away by another.
+   */
+  private OperationRegistry.Hold alone(ImageSpec image, String kind) {
+    return operations.hold("image " + image + " on this node", kind);
+  }
+
+  private void stage(StageRequest request, OpenImage volume, ImageSpec image, Operation operation) {
+    String clusterId = volume.lease().config().clusterId();
+    Optional<StagedImage> known = known(request, image, clusterId);
+    Attacher attacher =
+        known.isPresent()
+            ? attachers.require(known.get().kind())
+            : attachers.choose(request.context());
+    AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
+    DeviceChecks.require(request, attach, attacher, known);
+    TakeOver.attempt(attach, attacher, volume);
+    if (isReady(request, attacher.find(image), known)) {
+      return;
+    }
+    volume.requireAncestry();
+    boolean wasAttached = isAttached(attach, attacher);
+    String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
+    new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
+        .write(request.stagingPath());
+    try {
+      operation.phase("attach");
+      AttachedDevice device = attach(attacher, attach, volume, wasAttached, operation);
+      new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
+          .write(request.stagingPath());
+      volume.requireAncestry(); // somebody may have changed the header before it was attached
+      try (HeldDevice held = HeldDevice.of(device, attacher)) {
+        showAt(request, volume, device, operation);
+      }
+    } catch (RuntimeException e) {
+      undo(request, known, wasAttached, e);
+      throw e;
+    }
+  }
+
+  /** Where a volume is made ready. */
+  static Path place(StageRequest request) {
+    return StagingPlace.require(request.stagingPath(), request.volumeId());
+  }
+
+  /** What is written down in the staging path, which is made. */
+  private static Optional<StagedImage> known(
+      StageRequest request, ImageSpec image, String clusterId) {
+    makeFolder(request.stagingPath());
+    Optional<StagedImage> known = StagedImage.read(request.stagingPath());
+    if (known.isEmpty()) {
+      return known;
+    }
+    if (!known.get().image().equals(image) || !known.get().isOf(clusterId)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "the staging path " + request.stagingPath() + " has " + known.get().image() + " staged");
+    }
+    return known;
+  }
+
+  private static void makeFolder(Path stagingPath) {
+    try {
+      Files.createDirectories(stagingPath);
+    } catch (IOException e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "staging_target_path " + stagingPath + " cannot be made: " + e.getMessage(),
+          e);
+    }
+  }
+
+  private static AttachRequest attachRequest(
+      StageRequest request, OpenImage volume, ImageSpec image, AttacherKind kind) {
+    return new AttachRequest(
+        volume.lease().config(),
+        volume.lease().cluster().fsid(),
+        request.credentials(),
+        image,
+        request.use().readOnly(),
+        MapOptions.MAP.of(request.context(), kind),
+        request.use().shared());
+  }
+
+  /** Whether the volume is at its place; what is there of a device that died is removed. */
+  private boolean isReady(
+      StageRequest request, Optional<AttachedDevice> device, Optional<StagedImage> known) {
+    Path place = place(request);
+    MountTable table = MountTable.read();
+    Optional<Mount> there = table.at(place);
+    mounts.requireStaged(known, place);
+    if (there.isEmpty()) {
+      MountPoint.requireNoneElse(place);
+      DeadStaging.remove(place, known);
+      return false;
+    }
+    boolean shown =
+        device
+            .filter(AttachedDevice::alive)
+            .flatMap(attached -> BlockDevice.at(attached.device()))
+            .filter(found -> found.uses(table).contains(there.get()))
+            .isPresent();
+    if (shown) {
+      requireSame(request, there.get());
+      requireAnswer(request, there.get());
+      own(request);
+      return true;
+    }
+    LOG.warn("volume {}: what is mounted at {} is dead and removed", request.volumeId(), place);
+    DeadStaging.remove(place, known);
+    return false;
+  }
+
+  private static void requireSame(StageRequest request, Mount there) {
+    boolean block = there.isDevice();
+    boolean otherKind =
+        !block
+            && !request.use().fsType().isEmpty()
+            && !request.use().fsType().equals(there.fsType());
+    boolean otherAccess =
+        !block && there.options().contains("ro") != request.use().mountedReadOnly();
+    if (block != request.use().block() || otherKind || otherAccess) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume "
+              + request.volumeId()
+              + " is staged at "
+              + request.stagingPath()
+              + " with another volume_capability");
+    }
+    if (!block && there.hasFailed()) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE,
+          "volume "
+              + request.volumeId()
+              + ": the kernel lets nobody write to its file system after an error (see its log);"
+              + " unpublish and unstage it, and it is checked when it is staged again");
+    }
+  }
+
+  /**
+   * XFS that has shut down, as when its device came back too late, looks sound in the table. What
+   * does not answer would hold this call, and the locks that it has, for as long.
+   */
+  private void requireAnswer(StageRequest request, Mount there) {
+    if (there.isDevice()) {
+      return;
+    }
+    boolean answers;
+    try {
+      answers = probes.room(there).isPresent();
+    } catch (CephException e) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE,
+          "volume "
+              + request.volumeId()
+              + ": the file system at "
+              + there.target()
+              + " is shut down: unpublish and unstage it",
+          e);
+    }
+    if (!answers) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE,
+          "volume "
+              + request.volumeId()
+              + ": the file system at "
+              + there.target()
+              + " does not answer: its cluster may be out of reach; try again later");
+    }
+  }
+
+  /**
+   * Whether it is a device already. One for another access mode is taken away, which is refused
+   * while it is in use, and what is attached then is this call's to detach.
+   */
+  private static boolean isAttached(AttachRequest request, Attacher attacher) {
+    Optional<AttachedDevice> device = attacher.find(request.image()).filter(AttachedDevice::alive);
+    if (device.isEmpty()) {
+      return false;
+    }
+    if (BlockDevice.require(device.get().device()).isReadOnly() == request.readOnly()) {
+      return true;
+    }
+    attacher.detach(request.image(), "");
+    return false;
+  }
+
+  private static AttachedDevice attach(
+      Attacher attacher,
+      AttachRequest request,
+      OpenImage volume,
+      boolean wasAttached,
+      Operation operation) {
+    if (wasAttached || request.readOnly()) {
+      return attacher.attach(request); // nobody has to give way to a reader
+    }
+    if (attacher.find(request.image()).isEmpty()) {
+      // What a call that died began to attach may have the image open, and would be waited for.
+      attacher.detach(request.image(), "");
+    }
+    try (ImageClaim claim = ImageClaim.take(volume, request.shared(), operation)) {
+      operation.phase("attach");
+      return attacher.attach(request);
+    }
+  }
+
+  private static void showAt(
+      StageRequest request, OpenImage volume, AttachedDevice device, Operation operation) {
+    Path place = place(request);
+    MountPoint.make(place, !request.use().block());
+    if (request.use().block()) {
+      Mounts.bind(device.device(), place);
+      return;
+    }
+    new FileSystemSetup(volume, device.device(), request.use(), operation)
+        .mountAt(place, request.context().getOrDefault("mkfsOptions", ""));
+    own(request);
+  }
+
+  private static void own(StageRequest request) {
+    VolumeUse use = request.use();
+    if (!use.group().isEmpty() && !use.block() && !use.mountedReadOnly()) {
+      GroupOwnership.give(place(request), use.group());
+    }
+  }
+
+  /**
+   * A volume that cannot be staged here may be wanted elsewhere: its device is given back, unless
+   * it was there before and nothing says that it was attached for this volume.
+   */
+  private void undo(
+      StageRequest request,
+      Optional<StagedImage> known,
+      boolean wasAttached,
+      RuntimeException reason) {
+    try {
+      if (wasAttached && known.isEmpty()) {
+        Mounts.unmountAll(place(request));
+        MountPoint.remove(place(request));
+        StagedImage.remove(request.stagingPath());
+        return;
+      }
+      undoStaging(request.stagingPath(), place(request));
+    } catch (RuntimeException e) {
+      LOG.warn("volume {} stays half staged: {}", request.volumeId(), e.getMessage());
+      reason.addSuppressed(e);
+    }
+  }
+
+  /**
+   * Undoes a staging, as far as it got.
+   *
+   * @throws VolumeException FAILED_PRECONDITION while the volume is shown to workloads; ABORTED
+   *     while another call works on its image
+   */
+  void unstage(Path stagingPath, Path place) {
+    Optional<StagedImage> known = StagedImage.read(stagingPath);
+    mounts.requireStaged(known, place);
+    Optional<ImageSpec> image =
+        known.map(StagedImage::image).or(() -> attached(known, place).map(AttachedDevice::image));
+    try (OperationRegistry.Hold alone =
+        image.map(one -> alone(one, "NodeUnstageVolume")).orElse(() -> {})) {
+      undoStaging(stagingPath, place);
+    }
+  }
+
+  private void undoStaging(Path stagingPath, Path place) {
+    Optional<StagedImage> known = StagedImage.read(stagingPath);
+    boolean made = known.isPresent() || MountTable.read().at(place).isPresent();
+    Optional<AttachedDevice> device = attached(known, place);
+    Optional<LuksMapping> mapping =
+        known
+            .filter(StagedImage::encrypted)
+            .flatMap(staged -> LuksMapping.of(String.valueOf(place.getFileName())));
+    mapping.ifPresent(LuksMapping::requireClosable);
+    // An earlier version staged several volumes of one image: the last one takes the device away.
+    List<Path> others =
+        device.map(one -> DeviceChecks.stagedElsewhere(one, place)).orElse(List.of());
+    boolean alive = device.filter(AttachedDevice::alive).isPresent();
+    if (alive) {
+      if (others.isEmpty()) {
+        requireUnpublished(device.get(), place);
+      }
+      Mounts.unmountAll(place);
+      Mounts.awaitUnmounted(place);
+    } else {
+      DeadStaging.remove(place, known);
+    }
+    mapping.ifPresent(LuksMapping::close);
+    if (!others.isEmpty()) {
+      LOG.info("{} stays, as it is staged at {}, too", device.get(), others.get(0));
+    } else if (known.isPresent()) {
+      AttacherKind kind = known.get().kind();
+      attachers
+          .require(kind)
+          .detach(known.get().image(), MapOptions.UNMAP.kept(known.get().unmapOptions(), kind));
+    } else if (device.isPresent()) {
+      detachForgotten(device.get());
+    }
+    if (made) {
+      MountPoint.remove(place);
+    }
+    StagedImage.remove(stagingPath);
+  }
+
+  /** The device of what is staged; by the mount where the file that says it was lost. */
+  private Optional<AttachedDevice> attached(Optional<StagedImage> known, Path place) {
+    if (known.isPresent()) {
+      return attachers.require(known.get().kind()).find(known.get().image());
+    }
+    return MountTable.read().at(place).map(Mount::blockDevice).flatMap(attachers::byDevice);
+  }
+
+  private static void requireUnpublished(AttachedDevice device, Path place) {
+    Path absolute = place.toAbsolutePath().normalize();
+    device.uses().stream()
+        .filter(mount -> !mount.target().equals(absolute))
+        .findFirst()
+        .ifPresent(
+            mount -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  device.image() + " is still published at " + mount.target());
+            });
+  }
+
+  private void detachForgotten(AttachedDevice device) {
+    attachers.all().stream()
+        .filter(attacher -> attacher.at(device.device()).isPresent())
+        .forEach(attacher -> attacher.detach(device.image(), ""));
+  }
+}
