@@ -20,27 +20,18 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Volumes, snapshots and copies over the socket, looked at through the command line. */
 class CephFsVolumesIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
-  private static TestDriver driver;
 
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
+  @RegisterExtension
+  static final TestDriver driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
 
   @AfterEach
   void nothingIsLeft() {

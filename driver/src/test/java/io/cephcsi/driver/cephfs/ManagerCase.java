@@ -27,7 +27,7 @@ abstract class ManagerCase {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
+    driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
     STATE.letBeWhatIsThere();
     connections = new ConnectionPool(Duration.ofSeconds(15), Duration.ofSeconds(30));
   }

@@ -23,31 +23,22 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Shallow volumes over the socket: the table of what they promise. */
 class ShallowVolumesIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
-  private static TestDriver driver;
+
+  @RegisterExtension
+  static final TestDriver driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
 
   private Volume source = Volume.getDefaultInstance();
   private Snapshot snapshot = Snapshot.getDefaultInstance();
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   @BeforeEach
   void makeSource() {
@@ -396,7 +387,7 @@ class ShallowVolumesIT {
   void manyAtOnceOfASnapshotWithoutATrackerAllGetTheirReference() throws Exception {
     STATE.removeObject(tracker());
     ExecutorService clients = Executors.newFixedThreadPool(8);
-    try (TestDriver second = TestDriver.startCephFs(CLUSTER, "default", true)) {
+    try (TestDriver second = TestDriver.cephFs(CLUSTER).withCredentials().start()) {
       List<Future<Volume>> calls = new ArrayList<>();
       for (int i = 0; i < 16; i++) {
         TestDriver one = i % 2 == 0 ? driver : second;

@@ -28,7 +28,7 @@ abstract class CephFsCrashCase {
   @BeforeAll
   static void start() throws IOException {
     agent = FaultyDriver.packAgent();
-    driver = TestDriver.startCephFs(CLUSTER, "default", true);
+    driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
     STATE.letBeWhatIsThere();
   }
 

@@ -171,7 +171,7 @@ class CrashIT extends CrashCase {
       Set<String> objects = objects();
       boolean halted;
       Scene scene;
-      try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+      try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
         scene = Scene.set(driver, clones);
         prepare.accept(scene);
       }
@@ -188,7 +188,7 @@ class CrashIT extends CrashCase {
         halted = faulty.halted(answered && !background ? Duration.ZERO : Duration.ofSeconds(3));
         assertThat(halted || answered).as(fault).isTrue();
       }
-      try (TestDriver restarted = TestDriver.startWithCredentials(CLUSTER, "default")) {
+      try (TestDriver restarted = TestDriver.rbd(CLUSTER).withCredentials().start()) {
         Scene again = withDriver(scene, restarted);
         between.accept(again);
         Object answer = call.send(again, restarted.controller());

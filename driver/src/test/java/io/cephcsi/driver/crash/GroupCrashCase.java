@@ -56,7 +56,8 @@ abstract class GroupCrashCase extends CrashCase {
   /** Sends a call to a driver that halts at a write; false if the call has not so many. */
   static boolean halts(String fault, Scene scene, Call call) throws InterruptedException {
     try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault);
-        TestDriver requests = TestDriver.startWithCredentials(CLUSTER, "requests-only")) {
+        TestDriver requests =
+            TestDriver.rbd(CLUSTER).instance("requests-only").withCredentials().start()) {
       boolean answered = true;
       try {
         call.send(scene, new TestGroups(CLUSTER, requests), faulty.channel());

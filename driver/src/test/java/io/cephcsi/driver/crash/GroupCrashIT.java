@@ -54,13 +54,13 @@ class GroupCrashIT extends GroupCrashCase {
       throws InterruptedException {
     Set<String> objects = POOL.everything();
     Scene scene;
-    try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
       scene = Scene.set(driver);
       prepare.on(scene, new TestGroups(CLUSTER, driver));
     }
     boolean halted = halts(fault, scene, call);
     forgetLocks(objects);
-    try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
       TestGroups groups = new TestGroups(CLUSTER, driver);
       after.on(scene, groups);
       Object answer = call.send(scene, groups, driver.channel());
@@ -232,13 +232,13 @@ class GroupCrashIT extends GroupCrashCase {
         String fault = when + "," + write + ",calls";
         Set<String> objects = POOL.everything();
         Scene scene;
-        try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+        try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
           scene = Scene.set(driver);
           prepare.on(scene, new TestGroups(CLUSTER, driver));
         }
         halted = halts(fault, scene, call);
         forgetLocks(objects);
-        try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+        try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
           deleteSources(fault, scene, driver, objects);
         }
       }
@@ -311,7 +311,7 @@ class GroupCrashIT extends GroupCrashCase {
   @Test
   void aDriverIsTakenForAliveUntilItsLockRunsOut() throws InterruptedException {
     Set<String> objects = POOL.everything();
-    try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default")) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
       Scene scene = Scene.set(driver);
       TestGroups groups = new TestGroups(CLUSTER, driver);
       assertThat(groups.modify(scene.id()).getVolumesCount()).isZero();

@@ -42,7 +42,7 @@ class GroupStopIT extends GroupCrashCase {
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
 
   private final ExecutorService client = Executors.newSingleThreadExecutor();
-  private TestDriver other = TestDriver.startWithCredentials(CLUSTER, "default");
+  private TestDriver other = TestDriver.rbd(CLUSTER).withCredentials().start();
   private TestGroupSnapshots groups = new TestGroupSnapshots(other);
   private Set<String> before = Set.of();
 
@@ -166,7 +166,7 @@ class GroupStopIT extends GroupCrashCase {
 
   /** What a driver that was blocklisted left in the trash is found when another one starts. */
   private static void deleteAndSweep(VolumeGroupSnapshot taken) {
-    try (TestDriver fresh = TestDriver.startWithCredentials(CLUSTER, "default")) {
+    try (TestDriver fresh = TestDriver.rbd(CLUSTER).withCredentials().start()) {
       whenUnused(() -> new TestGroupSnapshots(fresh).delete(taken));
     }
   }

@@ -85,7 +85,7 @@ abstract class NodeLife implements AutoCloseable {
     private Volume volume = Volume.getDefaultInstance();
 
     OfRbd() {
-      super(TestDriver.start(CLUSTER));
+      super(TestDriver.rbd(CLUSTER).start());
     }
 
     @Override
@@ -136,7 +136,7 @@ abstract class NodeLife implements AutoCloseable {
     private Volume volume = Volume.getDefaultInstance();
 
     OfCephFs() {
-      super(TestDriver.startCephFs(CLUSTER, "default"));
+      super(TestDriver.cephFs(CLUSTER).withCredentials().start());
       source = driver.create(name, 16L << 20);
       snapshot = driver.snapshot(name, source.getVolumeId()).getSnapshotId();
       shallow = driver.show(name + "-shallow", snapshot);

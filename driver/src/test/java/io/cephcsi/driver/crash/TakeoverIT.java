@@ -97,7 +97,7 @@ class TakeoverIT {
       Set<String> before = POOL.everything();
       Path folder = Files.createTempDirectory("paused");
       boolean stopped;
-      try (TestDriver second = TestDriver.startWithCredentials(CLUSTER, "default")) {
+      try (TestDriver second = TestDriver.rbd(CLUSTER).withCredentials().start()) {
         Volume source = second.create(name + "-source", 16 * MIB);
         CONTENT.write("rbd/" + TestDriver.image(source), 5);
         try (FaultyDriver first =
@@ -307,7 +307,7 @@ class TakeoverIT {
   @Test
   void ofTwoDriversThatCloneAtOnceWhoeverSaysYesIsRight() throws Exception {
     Set<String> before = POOL.everything();
-    try (TestDriver driver = TestDriver.startWithCredentials(CLUSTER, "default");
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start();
         OtherDriver one = new OtherDriver();
         OtherDriver two = new OtherDriver()) {
       Volume source = driver.create("both-" + UUID.randomUUID(), 16 * MIB);

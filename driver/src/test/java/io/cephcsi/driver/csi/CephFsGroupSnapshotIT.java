@@ -108,7 +108,7 @@ class CephFsGroupSnapshotIT extends ConformanceCase {
 
   @Test
   void withoutCredentialsOfItsOwnTheDriverAdvertisesNothing() {
-    try (TestDriver poor = TestDriver.startCephFs(CLUSTER, newInstance(), false)) {
+    try (TestDriver poor = TestDriver.cephFs(CLUSTER).instance(newInstance()).start()) {
       assertThat(
               new TestGroupSnapshots(poor)
                   .stub()
@@ -346,7 +346,8 @@ class CephFsGroupSnapshotIT extends ConformanceCase {
     String a = create().getVolumeId();
     String b = create().getVolumeId();
     ExecutorService clients = Executors.newFixedThreadPool(2);
-    try (TestDriver other = TestDriver.startCephFs(CLUSTER, driver.instanceId())) {
+    try (TestDriver other =
+        TestDriver.cephFs(CLUSTER).instance(driver.instanceId()).withCredentials().start()) {
       for (int i = 0; i < 4; i++) {
         String name = "gs-" + newName();
         Future<Code> ours = clients.submit(() -> codeOf(() -> groups().take(name, a, b)));

@@ -6,7 +6,6 @@ import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.TestCluster;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 
@@ -15,9 +14,7 @@ enum Kind {
   RBD {
     @Override
     TestDriver start(TestCluster cluster, String instance, boolean credentials) {
-      return credentials
-          ? TestDriver.startWithCredentials(cluster, instance)
-          : TestDriver.start(cluster, instance, Duration.ofSeconds(30));
+      return TestDriver.rbd(cluster).instance(instance).credentials(credentials).start();
     }
 
     @Override
@@ -58,7 +55,7 @@ enum Kind {
   CEPHFS {
     @Override
     TestDriver start(TestCluster cluster, String instance, boolean credentials) {
-      return TestDriver.startCephFs(cluster, instance, credentials);
+      return TestDriver.cephFs(cluster).instance(instance).credentials(credentials).start();
     }
 
     @Override

@@ -31,7 +31,10 @@ class ListScaleIT {
   void manyVolumesAreListedInOneAnswerAndInPages() throws Exception {
     ExecutorService clients = Executors.newFixedThreadPool(8);
     try (TestDriver driver =
-        TestDriver.startWithCredentials(TestCluster.shared(), "scale-" + UUID.randomUUID())) {
+        TestDriver.rbd(TestCluster.shared())
+            .instance("scale-" + UUID.randomUUID())
+            .withCredentials()
+            .start()) {
       List<String> ids =
           all(
               clients,

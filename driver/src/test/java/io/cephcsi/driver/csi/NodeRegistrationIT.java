@@ -56,7 +56,12 @@ class NodeRegistrationIT {
 
   @Test
   void publishIsAdvertisedOnceANodeHasRegisteredAndForThatNodeOnly() {
-    try (TestDriver controller = TestDriver.startController(CLUSTER, instance, false)) {
+    try (TestDriver controller =
+        TestDriver.rbd(CLUSTER)
+            .instance(instance)
+            .withCredentials()
+            .controllerOnly(false)
+            .start()) {
       Volume volume = controller.create("pvc-" + instance, 1 << 20);
       String id = volume.getVolumeId();
       assertThat(capabilities(controller))
@@ -64,7 +69,7 @@ class NodeRegistrationIT {
           .doesNotContain(RPC.Type.PUBLISH_UNPUBLISH_VOLUME, RPC.Type.PUBLISH_READONLY);
       assertStatus(Code.UNIMPLEMENTED, () -> publish(controller, id, "node-1"));
 
-      try (TestDriver node = TestDriver.startWithCredentials(CLUSTER, instance)) {
+      try (TestDriver node = TestDriver.rbd(CLUSTER).instance(instance).withCredentials().start()) {
         assertThat(node.instanceId()).isEqualTo(instance);
         Awaitility.await()
             .until(() -> capabilities(controller).contains(RPC.Type.PUBLISH_UNPUBLISH_VOLUME));
@@ -84,7 +89,8 @@ class NodeRegistrationIT {
 
   @Test
   void aNodeThatWasNotThereForADayIsUnknown() {
-    try (TestDriver controller = TestDriver.startController(CLUSTER, instance, true)) {
+    try (TestDriver controller =
+        TestDriver.rbd(CLUSTER).instance(instance).withCredentials().controllerOnly(true).start()) {
       assertThat(capabilities(controller)).contains(RPC.Type.PUBLISH_UNPUBLISH_VOLUME);
       String id = controller.create("pvc-" + instance, 1 << 20).getVolumeId();
       String object = "csi.java.nodes." + instance;

@@ -38,7 +38,7 @@ class NothingIsLeftIT {
     String instance = "leak-" + UUID.randomUUID();
     int sockets = ProcessState.sockets();
     int threads = ProcessState.cephThreads();
-    try (TestDriver driver = TestDriver.start(CLUSTER, instance, Duration.ofSeconds(30))) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).instance(instance).start()) {
       List<String> images = new ArrayList<>();
       images.add(lifeOfAVolume(driver));
       int connected = ProcessState.sockets();

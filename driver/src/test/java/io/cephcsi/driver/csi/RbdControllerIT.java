@@ -20,27 +20,18 @@ import io.grpc.Status.Code;
 import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class RbdControllerIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
-  private static TestDriver driver;
+
+  @RegisterExtension static final TestDriver driver = TestDriver.rbd(CLUSTER).start();
+
   private String name;
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.start(CLUSTER);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   @BeforeEach
   void name() {

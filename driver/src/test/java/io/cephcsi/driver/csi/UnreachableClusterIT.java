@@ -64,7 +64,7 @@ class UnreachableClusterIT {
 
   @BeforeEach
   void serve() {
-    driver = TestDriver.start(cluster, "default", OPERATION_TIMEOUT);
+    driver = TestDriver.rbd(cluster).timeout(OPERATION_TIMEOUT).start();
   }
 
   @AfterEach
@@ -158,7 +158,12 @@ class UnreachableClusterIT {
   /** librados waits for a manager without end. */
   @Test
   void aManagerThatHangsGetsAnAnswerInTimeAndTakesNoCapabilityAway() {
-    try (TestDriver files = TestDriver.startCephFs(cluster, "hang", OPERATION_TIMEOUT, true)) {
+    try (TestDriver files =
+        TestDriver.cephFs(cluster)
+            .instance("hang")
+            .timeout(OPERATION_TIMEOUT)
+            .withCredentials()
+            .start()) {
       String name = "pvc-" + UUID.randomUUID();
       String id =
           Awaitility.await() // a test before may have had the manager stopped
@@ -209,7 +214,7 @@ class UnreachableClusterIT {
   @Test
   void aDriverThatStartsWhileTheClusterIsAwayIsReadyOnceItIsBack() {
     cluster.pause();
-    try (TestDriver early = TestDriver.start(cluster, "default", OPERATION_TIMEOUT)) {
+    try (TestDriver early = TestDriver.rbd(cluster).timeout(OPERATION_TIMEOUT).start()) {
       assertThat(early.identity().probe(ProbeRequest.getDefaultInstance()).getReady().getValue())
           .isFalse();
       assertThat(inTime(() -> early.create("pvc-" + UUID.randomUUID(), MIB)))
@@ -237,7 +242,8 @@ class UnreachableClusterIT {
     TestCluster other = TestCluster.shared();
     Map<String, String> secrets = TestDriver.secrets(other, DriverConfig.Type.RBD);
     cluster.pause("osd.0");
-    try (TestDriver patient = TestDriver.start(cluster, "patient", Duration.ofMinutes(10))) {
+    try (TestDriver patient =
+        TestDriver.rbd(cluster).instance("patient").timeout(Duration.ofMinutes(10)).start()) {
       Files.writeString(
           patient.folder().resolve("config.json"),
           """

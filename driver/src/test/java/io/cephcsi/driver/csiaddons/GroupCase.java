@@ -23,7 +23,8 @@ abstract class GroupCase {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "groups-" + UUID.randomUUID());
+    driver =
+        TestDriver.rbd(CLUSTER).instance("groups-" + UUID.randomUUID()).withCredentials().start();
     groups = new TestGroups(CLUSTER, driver);
   }
 

@@ -20,7 +20,7 @@ abstract class GroupRaceCase extends GroupCase {
 
   @BeforeEach
   void startOther() {
-    other = TestDriver.startWithCredentials(CLUSTER, driver.instanceId());
+    other = TestDriver.rbd(CLUSTER).instance(driver.instanceId()).withCredentials().start();
     theirs = new TestGroups(CLUSTER, other);
   }
 

@@ -36,6 +36,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class RbdReclaimIT {
   private static final int MIB = 1 << 20;
@@ -43,7 +44,8 @@ class RbdReclaimIT {
   private static final Pattern USED = Pattern.compile("\"used_size\":(\\d+)");
   private static final TestCluster CLUSTER = TestCluster.shared();
 
-  private static TestDriver driver;
+  @RegisterExtension static final TestDriver driver = TestDriver.rbd(CLUSTER).start();
+
   private static RadosCluster cluster;
   private static IoContext io;
   private static RbdPool pool;
@@ -51,7 +53,6 @@ class RbdReclaimIT {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.start(CLUSTER);
     cluster = CLUSTER.connect();
     io = cluster.openPool("rbd");
     pool = new RbdPool(io);
@@ -61,7 +62,6 @@ class RbdReclaimIT {
   static void stop() {
     io.close();
     cluster.close();
-    driver.close();
   }
 
   @BeforeEach

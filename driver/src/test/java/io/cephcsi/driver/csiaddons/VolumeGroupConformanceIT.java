@@ -100,7 +100,11 @@ class VolumeGroupConformanceIT extends GroupCase {
       };
       assertThat(of(driver)).containsExactlyInAnyOrder(always);
       try (TestDriver keeping =
-          TestDriver.startKeepingVolumes(CLUSTER, "keep-" + UUID.randomUUID())) {
+          TestDriver.rbd(CLUSTER)
+              .instance("keep-" + UUID.randomUUID())
+              .withCredentials()
+              .keepingVolumes()
+              .start()) {
         assertThat(of(keeping))
             .contains(always)
             .contains(Capability.VolumeGroup.Type.DO_NOT_ALLOW_VG_TO_DELETE_VOLUMES);
@@ -673,7 +677,12 @@ class VolumeGroupConformanceIT extends GroupCase {
     void volumesAreKeptWhereTheConfigurationSaysSo() {
       String a = newVolume();
       VolumeGroup group = groups.create(newName(), a);
-      try (TestDriver keeping = TestDriver.startKeepingVolumes(CLUSTER, driver.instanceId())) {
+      try (TestDriver keeping =
+          TestDriver.rbd(CLUSTER)
+              .instance(driver.instanceId())
+              .withCredentials()
+              .keepingVolumes()
+              .start()) {
         TestGroups kept = new TestGroups(CLUSTER, keeping);
         assertStatus(
             Code.FAILED_PRECONDITION, "take them out", () -> kept.delete(group.getVolumeGroupId()));
@@ -751,7 +760,7 @@ class VolumeGroupConformanceIT extends GroupCase {
     @Test
     void pagesHoldAllGroupsAndNothingElse() {
       try (TestDriver fresh =
-          TestDriver.startWithCredentials(CLUSTER, "list-" + UUID.randomUUID())) {
+          TestDriver.rbd(CLUSTER).instance("list-" + UUID.randomUUID()).withCredentials().start()) {
         TestGroups own = new TestGroups(CLUSTER, fresh);
         assertThat(page(fresh, 0, "").getEntriesList()).isEmpty();
         List<VolumeGroup> all = new ArrayList<>();
@@ -828,7 +837,7 @@ class VolumeGroupConformanceIT extends GroupCase {
 
     @Test
     void withoutCredentialsTheSecretsAreNeeded() {
-      try (TestDriver without = TestDriver.start(CLUSTER)) {
+      try (TestDriver without = TestDriver.rbd(CLUSTER).start()) {
         assertStatus(Code.UNAUTHENTICATED, () -> page(without, 0, ""));
       }
     }

@@ -38,9 +38,9 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.regex.Pattern;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -64,20 +64,17 @@ class GoldenInterchangeIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-  private static TestDriver driver;
+
+  @RegisterExtension
+  static final TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start();
+
   private static long poolId;
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "default");
     try (RadosCluster cluster = CLUSTER.connect()) {
       poolId = cluster.poolId("rbd");
     }
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
   }
 
   /** The identifier here of what has a uuid in the recording. */
@@ -530,7 +527,7 @@ class GoldenInterchangeIT {
 
   @Test
   void ofAnotherInstance() {
-    try (TestDriver blue = TestDriver.startWithCredentials(CLUSTER, "blue")) {
+    try (TestDriver blue = TestDriver.rbd(CLUSTER).instance("blue").withCredentials().start()) {
       Map<String, String> differences =
           Map.of("csi.volumes.default", "csi.volumes.blue", "csi.snaps.default", "csi.snaps.blue");
       assertVariant(blue, request("pvc-1"), "rbd", "rbd", "", differences, "");

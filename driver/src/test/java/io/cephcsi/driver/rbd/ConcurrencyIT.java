@@ -34,7 +34,7 @@ class ConcurrencyIT {
   void manyClientsGetNoErrorButAbortedAndLeaveNothing() throws Exception {
     Set<String> before = POOL.everything();
     String run = "run-" + UUID.randomUUID();
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       Volume shared = driver.create(run + "-shared", 16 * MIB);
       ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
       List<Future<?>> rounds = new ArrayList<>();

@@ -23,11 +23,11 @@ import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Headers by which who may write to one pool would get at the content of another. */
 class ForeignContentIT {
@@ -40,7 +40,10 @@ class ForeignContentIT {
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
   private static final VolumeCapability RAW = NodeClient.block(Mode.SINGLE_NODE_WRITER);
 
-  private static TestDriver driver;
+  @RegisterExtension
+  static final TestDriver driver =
+      TestDriver.rbd(CLUSTER).instance("foreign-" + UUID.randomUUID()).withCredentials().start();
+
   private static long ownPool;
   private static long otherPool;
 
@@ -51,18 +54,12 @@ class ForeignContentIT {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "foreign-" + UUID.randomUUID());
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext own = cluster.openPool(CLUSTER.pool());
         IoContext other = cluster.openPool(OTHER)) {
       ownPool = own.poolId();
       otherPool = other.poolId();
     }
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
   }
 
   @BeforeEach

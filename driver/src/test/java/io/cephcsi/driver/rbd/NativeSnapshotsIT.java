@@ -4,7 +4,6 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
@@ -25,11 +24,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Snapshots of {@code snapshotMode: native}. */
 class NativeSnapshotsIT {
@@ -37,21 +35,14 @@ class NativeSnapshotsIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-  private static TestDriver driver;
+
+  @RegisterExtension
+  static final TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start();
+
   private String name = "";
   private Volume volume = Volume.getDefaultInstance();
   private int content;
   private Set<String> before = Set.of();
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "default");
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   @BeforeEach
   void makeVolume() {
@@ -203,7 +194,7 @@ class NativeSnapshotsIT {
   void aDriverThatStartsDoesNotSweepItAway() throws InterruptedException {
     Snapshot snapshot = take(name, volume.getVolumeId());
     driver.delete(volume.getVolumeId());
-    try (TestDriver other = TestDriver.start(CLUSTER)) {
+    try (TestDriver other = TestDriver.rbd(CLUSTER).start()) {
       Volume restored = other.restore(name + "-r", 0, snapshot.getSnapshotId());
       hasContent(restored);
       Thread.sleep(2000); // nothing tells that the sweep has been here
@@ -431,7 +422,7 @@ class NativeSnapshotsIT {
   @Test
   void moreThanTheLimitAreRefused() {
     CloneLimits limits = new CloneLimits(8, 4, 3, 2);
-    try (TestDriver strict = TestDriver.start(CLUSTER, limits, ImageLabels.NONE)) {
+    try (TestDriver strict = TestDriver.rbd(CLUSTER).cloneLimits(limits).start()) {
       List<Snapshot> taken =
           List.of(
               take(name + "-1", volume.getVolumeId()),

@@ -31,7 +31,7 @@ class PoolProblemsIT {
         "osd", "erasure-code-profile", "set", "two", "k=2", "m=1", "crush-failure-domain=osd");
     ceph.ceph("osd", "pool", "create", "coded", "1", "1", "erasure", "two");
     ceph.ceph("osd", "pool", "application", "enable", "coded", "rbd");
-    driver = TestDriver.start(ceph);
+    driver = TestDriver.rbd(ceph).start();
   }
 
   @AfterAll

@@ -8,7 +8,6 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
@@ -32,30 +31,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class RbdClonesIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-  private static TestDriver driver;
+
+  @RegisterExtension static final TestDriver driver = TestDriver.rbd(CLUSTER).start();
+
   private String name;
   private Volume source;
   private Snapshot snapshot;
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.start(CLUSTER);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   @BeforeEach
   void source() {
@@ -478,7 +468,7 @@ class RbdClonesIT {
   @Test
   void chainsOfClonesStayShort() {
     try (TestDriver bounded =
-        TestDriver.start(CLUSTER, new CloneLimits(4, 3, 450, 250), ImageLabels.NONE)) {
+        TestDriver.rbd(CLUSTER).cloneLimits(new CloneLimits(4, 3, 450, 250)).start()) {
       List<Volume> volumes = new ArrayList<>();
       String last = source.getVolumeId();
       for (int i = 0; i < 5; i++) {
@@ -511,7 +501,7 @@ class RbdClonesIT {
   @Test
   void snapshotsOfAnImageStayFew() {
     try (TestDriver bounded =
-        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 4, 3), ImageLabels.NONE)) {
+        TestDriver.rbd(CLUSTER).cloneLimits(new CloneLimits(8, 4, 4, 3)).start()) {
       List<Snapshot> snapshots = new ArrayList<>();
       for (int i = 0; i < 6; i++) {
         String step = name + "-" + i;
@@ -566,7 +556,7 @@ class RbdClonesIT {
       headers.clones(id, second, clones);
     }
     try (TestDriver bounded =
-        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 450, 3), ImageLabels.NONE)) {
+        TestDriver.rbd(CLUSTER).cloneLimits(new CloneLimits(8, 4, 450, 3)).start()) {
       taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
       Awaitility.await("the clone of the oldest snapshot, which comes after the forged list")
           .atMost(PoolState.MANAGER_TIME)
@@ -610,7 +600,7 @@ class RbdClonesIT {
               .asText());
     }
     try (TestDriver bounded =
-        TestDriver.start(CLUSTER, new CloneLimits(8, 4, 450, 3), ImageLabels.NONE)) {
+        TestDriver.rbd(CLUSTER).cloneLimits(new CloneLimits(8, 4, 450, 3)).start()) {
       taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
       Awaitility.await("the clone of the oldest snapshot, which comes after the forged one")
           .atMost(PoolState.MANAGER_TIME)

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.rbd.image.ImageLabels;
-import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
@@ -23,28 +22,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 class RbdSnapshotsIT {
   private static final long MIB = 1L << 20;
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-  private static TestDriver driver;
+
+  @RegisterExtension static final TestDriver driver = TestDriver.rbd(CLUSTER).start();
+
   private String name;
-
-  @BeforeAll
-  static void start() {
-    driver = TestDriver.start(CLUSTER);
-  }
-
-  @AfterAll
-  static void stop() {
-    driver.close();
-  }
 
   @BeforeEach
   void name() {
@@ -280,7 +270,7 @@ class RbdSnapshotsIT {
   @Test
   void namesAndOwnersAreWrittenOnImagesWhenAskedFor() {
     try (TestDriver labelling =
-        TestDriver.start(CLUSTER, CloneLimits.DEFAULT, new ImageLabels(true, "k8s-1"))) {
+        TestDriver.rbd(CLUSTER).imageLabels(new ImageLabels(true, "k8s-1")).start()) {
       Volume volume =
           labelling
               .controller()

@@ -115,7 +115,7 @@ class TrashSweepIT {
     delete(backedUp);
     others.add(backedUp);
 
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       Volume removed = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
       String image = TestDriver.image(removed);
       byHand(image);
@@ -140,7 +140,7 @@ class TrashSweepIT {
     byHand(parent);
     delete(left);
 
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
       driver.delete(volume.getVolumeId());
       awaitGone(left, TestDriver.image(volume));
@@ -155,12 +155,12 @@ class TrashSweepIT {
     make(left);
     delete(left);
     String id = idInTrash(left);
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
       awaitGone(left);
     }
     assertThat(CLUSTER.rados("-p", "rbd", "listomapkeys", "rbd_trash")).contains(id);
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
       Awaitility.await()
           .atMost(PoolState.MANAGER_TIME)
@@ -196,7 +196,7 @@ class TrashSweepIT {
     make(behind);
     delete(behind);
 
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       driver.delete(driver.create("pvc-" + UUID.randomUUID(), 16 * MIB).getVolumeId());
       Awaitility.await()
           .atMost(PoolState.MANAGER_TIME)
@@ -220,7 +220,7 @@ class TrashSweepIT {
     String id = POOL.info(temporary).path("id").asText();
     delete(temporary);
 
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
       Awaitility.await("the driver looks, and it stays for its clone")
           .atMost(PoolState.MANAGER_TIME)
@@ -264,7 +264,7 @@ class TrashSweepIT {
       }
     }
     for (int i = 0; i < 2; i++) { // the first takes their snapshots away, the second themselves
-      try (TestDriver driver = TestDriver.start(CLUSTER)) {
+      try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
         Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
         driver.delete(volume.getVolumeId());
         awaitGone(TestDriver.image(volume));
@@ -282,7 +282,7 @@ class TrashSweepIT {
     new ForgedHeaders(CLUSTER, other).twin(twin, "rbd", POOL.info(left).path("id").asText());
     delete(left);
     delete(other, twin);
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       for (String pool : List.of("rbd", other)) {
         Volume volume =
             driver

@@ -3,7 +3,6 @@ package io.cephcsi.driver.rbd;
 import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
@@ -40,7 +39,7 @@ class WithoutManagerIT {
   @BeforeAll
   static void awaitEmptyTrash() {
     try (TestDriver driver =
-        TestDriver.start(CLUSTER)) { // finds what classes before left to a start
+        TestDriver.rbd(CLUSTER).start()) { // finds what classes before left to a start
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
       driver.delete(volume.getVolumeId());
       Awaitility.await()
@@ -106,7 +105,7 @@ class WithoutManagerIT {
   void theTrashIsEmptiedInTheOrderOfAncestors() {
     Set<String> before = POOL.everything();
     String name = "pvc-" + UUID.randomUUID();
-    try (TestDriver driver = TestDriver.start(CLUSTER)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       Volume volume = create(driver, driver.createRequest(name, 16 * MIB));
       CONTENT.write("rbd/" + TestDriver.image(volume), 3);
       Snapshot snapshot = snapshot(driver, driver.snapshotRequest(name, volume.getVolumeId()));
@@ -136,7 +135,7 @@ class WithoutManagerIT {
     String name = "pvc-" + UUID.randomUUID();
     List<Volume> chain = new ArrayList<>();
     CloneLimits limits = new CloneLimits(4, 2, 450, 250);
-    try (TestDriver driver = TestDriver.start(CLUSTER, limits, ImageLabels.NONE)) {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).cloneLimits(limits).start()) {
       chain.add(create(driver, driver.createRequest(name, 16 * MIB)));
       CONTENT.write("rbd/" + TestDriver.image(chain.get(0)), 4);
       int content = CONTENT.checksum("rbd/" + TestDriver.image(chain.get(0)));

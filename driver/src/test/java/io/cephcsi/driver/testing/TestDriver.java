@@ -2,11 +2,7 @@ package io.cephcsi.driver.testing;
 
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
-import io.cephcsi.driver.app.NodeSettings;
 import io.cephcsi.driver.grpc.SocketChannels;
-import io.cephcsi.driver.metrics.MetricsEndpoint;
-import io.cephcsi.driver.rbd.image.ImageLabels;
-import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
@@ -25,13 +21,23 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** A driver that serves a test cluster on a socket, and a client of it. */
-public final class TestDriver implements AutoCloseable {
+/**
+ * A driver that serves a test cluster on a socket, and a client of it. As a field of a test class,
+ * it ends with the class:
+ *
+ * <pre>{@code
+ * @RegisterExtension
+ * static final TestDriver DRIVER = TestDriver.rbd(TestCluster.shared()).start();
+ * }</pre>
+ *
+ * <p>A superclass of several test classes starts one for each of them in {@code @BeforeAll}.
+ */
+public final class TestDriver implements AutoCloseable, AfterAllCallback {
   /** The cluster's id in the configuration. */
   public static final String CLUSTER_ID = "test-cluster";
 
@@ -50,7 +56,7 @@ public final class TestDriver implements AutoCloseable {
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
 
-  private TestDriver(
+  TestDriver(
       DriverConfig.Type type,
       TestCluster cluster,
       String instanceId,
@@ -67,175 +73,14 @@ public final class TestDriver implements AutoCloseable {
     this.channel = channels.open(socket);
   }
 
-  /** Starts a driver for a cluster. */
-  public static TestDriver start(TestCluster cluster) {
-    return start(cluster, "default", Duration.ofSeconds(30));
+  /** Settings of a driver of RBD; {@link TestDriverBuilder#start} starts it. */
+  public static TestDriverBuilder rbd(TestCluster cluster) {
+    return new TestDriverBuilder(DriverConfig.Type.RBD, cluster);
   }
 
-  /** Starts a driver with its own instance id and timeout for the cluster's operations. */
-  public static TestDriver start(TestCluster cluster, String instanceId, Duration timeout) {
-    return start(cluster, instanceId, timeout, CloneLimits.DEFAULT, ImageLabels.NONE, false);
-  }
-
-  /** Starts a driver of an instance of its own, with credentials of its own. */
-  public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
-    return start(
-        cluster, instanceId, Duration.ofSeconds(30), CloneLimits.DEFAULT, ImageLabels.NONE, true);
-  }
-
-  /** Starts a controller with credentials of its own, on a machine that is no node. */
-  public static TestDriver startController(TestCluster cluster, String instanceId, boolean attach) {
-    try {
-      Path folder = Files.createTempDirectory("driver");
-      Path socket = folder.resolve("csi.sock");
-      DriverConfig.Driver controller =
-          new DriverConfig.Driver(
-              DriverConfig.Type.RBD,
-              "rbd.csi.ceph.com",
-              socket,
-              Optional.empty(),
-              "",
-              instanceId,
-              true,
-              false,
-              Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser())),
-              attach);
-      Duration timeout = Duration.ofSeconds(15);
-      DriverConfig config =
-          new DriverConfig(
-              clustersFile(cluster, folder),
-              MetricsEndpoint.NONE,
-              timeout,
-              timeout,
-              timeout,
-              2,
-              List.of(controller));
-      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, config, socket);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** Starts a driver of CephFS, of an instance of its own, with credentials of its own. */
-  public static TestDriver startCephFs(TestCluster cluster, String instanceId) {
-    return startCephFs(cluster, instanceId, true);
-  }
-
-  /** Starts a driver of CephFS. */
-  public static TestDriver startCephFs(
-      TestCluster cluster, String instanceId, boolean credentials) {
-    return startCephFs(cluster, instanceId, Duration.ofSeconds(30), credentials);
-  }
-
-  /** Starts a driver of CephFS with its own timeout for the cluster's operations. */
-  public static TestDriver startCephFs(
-      TestCluster cluster, String instanceId, Duration timeout, boolean credentials) {
-    try {
-      Path folder = Files.createTempDirectory("driver");
-      Path socket = folder.resolve("csi.sock");
-      DriverConfig.Driver driver =
-          new DriverConfig.Driver(
-              DriverConfig.Type.CEPHFS,
-              "cephfs.csi.ceph.com",
-              socket,
-              Optional.empty(),
-              "node-1",
-              instanceId,
-              true,
-              true,
-              credentials
-                  ? Optional.of(credentialsFolder(cluster, folder, cluster.cephFsUser()))
-                  : Optional.empty(),
-              false,
-              nodeSettings(folder));
-      DriverConfig config =
-          new DriverConfig(
-              clustersFile(cluster, folder),
-              MetricsEndpoint.NONE,
-              timeout,
-              timeout,
-              timeout,
-              2,
-              List.of(driver));
-      return new TestDriver(DriverConfig.Type.CEPHFS, cluster, instanceId, folder, config, socket);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** As {@link #startWithCredentials}, one that does not delete volumes with their group. */
-  public static TestDriver startKeepingVolumes(TestCluster cluster, String instanceId) {
-    return start(
-        cluster,
-        instanceId,
-        Duration.ofSeconds(30),
-        CloneLimits.DEFAULT,
-        ImageLabels.NONE,
-        true,
-        true);
-  }
-
-  private static TestDriver start(
-      TestCluster cluster,
-      String instanceId,
-      Duration timeout,
-      CloneLimits limits,
-      ImageLabels labels,
-      boolean credentials) {
-    return start(cluster, instanceId, timeout, limits, labels, credentials, false);
-  }
-
-  private static TestDriver start(
-      TestCluster cluster,
-      String instanceId,
-      Duration timeout,
-      CloneLimits limits,
-      ImageLabels labels,
-      boolean credentials,
-      boolean groupsKeepVolumes) {
-    try {
-      Path folder = Files.createTempDirectory("driver");
-      Path socket = folder.resolve("csi.sock");
-      DriverConfig config =
-          new DriverConfig(
-              clustersFile(cluster, folder),
-              MetricsEndpoint.NONE,
-              timeout.compareTo(Duration.ofSeconds(15)) < 0 ? timeout : Duration.ofSeconds(15),
-              timeout,
-              Duration.ofSeconds(20),
-              2,
-              4,
-              List.of(
-                  new DriverConfig.Driver(
-                      DriverConfig.Type.RBD,
-                      "rbd.csi.ceph.com",
-                      socket,
-                      Optional.empty(),
-                      NODE_ID,
-                      instanceId,
-                      true,
-                      true,
-                      credentials
-                          ? Optional.of(credentialsFolder(cluster, folder, cluster.rbdUser()))
-                          : Optional.empty(),
-                      false,
-                      nodeSettings(folder))),
-              limits,
-              labels,
-              groupsKeepVolumes);
-      return new TestDriver(DriverConfig.Type.RBD, cluster, instanceId, folder, config, socket);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static NodeSettings nodeSettings(Path folder) {
-    return new NodeSettings(
-        Optional.of(folder.resolve("node")),
-        7,
-        Map.of("topology.example.com/zone", "z1"),
-        List.of(),
-        0);
+  /** Settings of a driver of CephFS; {@link TestDriverBuilder#start} starts it. */
+  public static TestDriverBuilder cephFs(TestCluster cluster) {
+    return new TestDriverBuilder(DriverConfig.Type.CEPHFS, cluster);
   }
 
   /** A client of the driver's node; close it before the driver. */
@@ -253,9 +98,19 @@ public final class TestDriver implements AutoCloseable {
     }
   }
 
-  /** Starts a driver with its own limits on clones and labels on images. */
-  public static TestDriver start(TestCluster cluster, CloneLimits limits, ImageLabels labels) {
-    return start(cluster, "default", Duration.ofSeconds(30), limits, labels, false);
+  /** As {@link #rbd} does without settings. */
+  public static TestDriver start(TestCluster cluster) {
+    return rbd(cluster).start();
+  }
+
+  /** As {@link #rbd} does for an instance of its own, with credentials of its own. */
+  public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
+    return rbd(cluster).instance(instanceId).withCredentials().start();
+  }
+
+  /** As {@link #cephFs} does for an instance of its own, with credentials of its own. */
+  public static TestDriver startCephFs(TestCluster cluster, String instanceId) {
+    return cephFs(cluster).instance(instanceId).withCredentials().start();
   }
 
   /** Makes the namespace of {@link #IN_NAMESPACE} unless another test did. */
@@ -265,12 +120,7 @@ public final class TestDriver implements AutoCloseable {
     }
   }
 
-  /** Writes credentials for two of the clusters of {@link #clustersFile}. */
-  public static Path credentialsFolder(TestCluster cluster, Path folder) throws IOException {
-    return credentialsFolder(cluster, folder, cluster.rbdUser());
-  }
-
-  /** As {@link #credentialsFolder(TestCluster, Path)}, of a user. */
+  /** Writes credentials of a user for two of the clusters of {@link #clustersFile}. */
   public static Path credentialsFolder(TestCluster cluster, Path folder, String user)
       throws IOException {
     Path credentials = folder.resolve("credentials");
@@ -336,7 +186,7 @@ public final class TestDriver implements AutoCloseable {
     return Map.of("userID", user, "userKey", cluster.key(user));
   }
 
-  private static String user(TestCluster cluster, DriverConfig.Type type) {
+  static String user(TestCluster cluster, DriverConfig.Type type) {
     return switch (type) {
       case RBD -> cluster.rbdUser();
       case CEPHFS -> cluster.cephFsUser();
@@ -468,6 +318,13 @@ public final class TestDriver implements AutoCloseable {
   /** The folder with config.json and the socket. */
   public Path folder() {
     return folder;
+  }
+
+  @Override
+  public void afterAll(ExtensionContext context) {
+    if (context.getRequiredTestClass().getEnclosingClass() == null) { // not after a nested class
+      close();
+    }
   }
 
   @Override

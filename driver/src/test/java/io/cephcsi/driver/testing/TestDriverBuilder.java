@@ -1,0 +1,146 @@
+package io.cephcsi.driver.testing;
+
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.app.NodeSettings;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * How a {@link TestDriver} is started: unless told otherwise, as controller and node of the
+ * instance {@code default}, with the credentials of the requests only.
+ */
+public final class TestDriverBuilder {
+  private static final Duration LONGEST_CONNECT = Duration.ofSeconds(15);
+  private static final Duration GRACE = Duration.ofSeconds(20);
+
+  private final DriverConfig.Type type;
+  private final TestCluster cluster;
+  private String instanceId = "default";
+  private Duration timeout = Duration.ofSeconds(30);
+  private CloneLimits limits = CloneLimits.DEFAULT;
+  private ImageLabels labels = ImageLabels.NONE;
+  private boolean credentials;
+  private boolean node = true;
+  private boolean attach;
+  private boolean groupsKeepVolumes;
+
+  TestDriverBuilder(DriverConfig.Type type, TestCluster cluster) {
+    this.type = type;
+    this.cluster = cluster;
+  }
+
+  /** Sets the id of the instance, which tells several drivers on one pool apart. */
+  public TestDriverBuilder instance(String id) {
+    instanceId = id;
+    return this;
+  }
+
+  /** Sets how long one operation of the cluster may take; 30 s unless it is set. */
+  public TestDriverBuilder timeout(Duration operation) {
+    timeout = operation;
+    return this;
+  }
+
+  /** Gives the driver credentials of its own, or none. */
+  public TestDriverBuilder credentials(boolean own) {
+    credentials = own;
+    return this;
+  }
+
+  /** Gives the driver credentials of its own. */
+  public TestDriverBuilder withCredentials() {
+    return credentials(true);
+  }
+
+  /**
+   * Serves the controller only, on a machine that is no node.
+   *
+   * @param publish whether volumes are published even while no node is registered
+   */
+  public TestDriverBuilder controllerOnly(boolean publish) {
+    node = false;
+    attach = publish;
+    return this;
+  }
+
+  /** Sets how long chains of clones may get. */
+  public TestDriverBuilder cloneLimits(CloneLimits clones) {
+    limits = clones;
+    return this;
+  }
+
+  /** Sets what is written into the metadata of images. */
+  public TestDriverBuilder imageLabels(ImageLabels images) {
+    labels = images;
+    return this;
+  }
+
+  /** Does not delete volumes with their group. */
+  public TestDriverBuilder keepingVolumes() {
+    groupsKeepVolumes = true;
+    return this;
+  }
+
+  /** Starts the driver; it serves once this returns. */
+  public TestDriver start() {
+    try {
+      Path folder = Files.createTempDirectory("driver");
+      Path socket = folder.resolve("csi.sock");
+      return new TestDriver(type, cluster, instanceId, folder, config(folder, socket), socket);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private DriverConfig config(Path folder, Path socket) throws IOException {
+    return new DriverConfig(
+        TestDriver.clustersFile(cluster, folder),
+        MetricsEndpoint.NONE,
+        timeout.compareTo(LONGEST_CONNECT) < 0 ? timeout : LONGEST_CONNECT,
+        timeout,
+        GRACE,
+        2,
+        4,
+        List.of(driver(folder, socket)),
+        limits,
+        labels,
+        groupsKeepVolumes);
+  }
+
+  private DriverConfig.Driver driver(Path folder, Path socket) throws IOException {
+    return new DriverConfig.Driver(
+        type,
+        type.defaultName(),
+        socket,
+        Optional.empty(),
+        node ? TestDriver.NODE_ID : "",
+        instanceId,
+        true,
+        node,
+        credentials
+            ? Optional.of(
+                TestDriver.credentialsFolder(cluster, folder, TestDriver.user(cluster, type)))
+            : Optional.empty(),
+        attach,
+        node ? nodeSettings(folder) : NodeSettings.DEFAULT);
+  }
+
+  private static NodeSettings nodeSettings(Path folder) {
+    return new NodeSettings(
+        Optional.of(folder.resolve("node")),
+        7,
+        Map.of("topology.example.com/zone", "z1"),
+        List.of(),
+        0);
+  }
+}
