@@ -2,136 +2,34 @@ package io.cephcsi.driver.interchange;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.testing.Golden;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
-import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
-import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsResponse;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesResponse;
 import io.cephcsi.proto.csi.v1.Snapshot;
-import io.cephcsi.proto.csi.v1.Topology;
-import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.proto.csi.v1.VolumeContentSource;
-import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
-import java.util.UUID;
-import java.util.regex.Pattern;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * What ceph-csi left on a real cluster is served like what this driver made, and what this driver
- * makes is what ceph-csi would have made, key by key and byte by byte.
- */
-class GoldenInterchangeIT {
-  private static final String VOLUME = "RBD CreateVolume pvc-1";
-  private static final String SNAPSHOT = "RBD CreateSnapshot snap-1";
-  private static final String RESTORED = "RBD CreateVolume pvc-2 from snap-1";
-  private static final String COPIED = GoldenLayout.ALL_LIVE;
-  private static final String DELETED =
-      "RBD DeleteVolume pvc-1, DeleteSnapshot snap-1 (clones remain)";
+/** What ceph-csi left on a real cluster is served like what this driver made. */
+class GoldenInterchangeIT extends GoldenCase {
   private static final List<String> STEPS = List.of(VOLUME, SNAPSHOT, RESTORED, COPIED, DELETED);
-  private static final String FEATURES =
-      "layering,exclusive-lock,object-map,fast-diff,deep-flatten";
-  private static final Pattern UUID_TEXT =
-      Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-  private static final long MIB = 1L << 20;
-  private static final TestCluster CLUSTER = TestCluster.shared();
-  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
-
-  @RegisterExtension
-  static final TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start();
-
-  private static long poolId;
-
-  @BeforeAll
-  static void start() {
-    try (RadosCluster cluster = CLUSTER.connect()) {
-      poolId = cluster.poolId("rbd");
-    }
-  }
-
-  /** The identifier here of what has a uuid in the recording. */
-  private static String id(String uuid) {
-    return new VolumeId(TestDriver.CLUSTER_ID, poolId, UUID.fromString(uuid)).toString();
-  }
-
-  private static String uuid(String id) {
-    return VolumeId.parse(id).orElseThrow().uuid().toString();
-  }
-
-  /** The request names of a directory after a call, with the uuids. */
-  private static Map<String, String> names(String call, String directory, String prefix) {
-    Map<String, String> names = new TreeMap<>();
-    Golden.journal(call)
-        .getOrDefault(directory, Map.of())
-        .forEach((key, uuid) -> names.put(key.substring(prefix.length()), uuid));
-    return names;
-  }
-
-  private static Map<String, String> volumes(String call) {
-    return names(call, "csi.volumes.default", "csi.volume.");
-  }
-
-  private static Map<String, String> snapshots(String call) {
-    return names(call, "csi.snaps.default", "csi.snap.");
-  }
-
-  /** All uuids that are recorded of RBD after a call. */
-  private static Set<String> uuids(String call) {
-    Set<String> uuids = new TreeSet<>();
-    JsonNode step = Golden.after(call);
-    for (String text : List.of(step.get("journal").toString(), step.get("rbd").toString())) {
-      UUID_TEXT.matcher(text).results().forEach(match -> uuids.add(match.group()));
-    }
-    return uuids;
-  }
-
-  private static CreateVolumeRequest.Builder request(String name) {
-    return driver
-        .createRequest(name, 64 * MIB)
-        .putParameters("imageFeatures", FEATURES)
-        .putParameters("csi.storage.k8s.io/pvc/namespace", "default");
-  }
-
-  private static Volume create(CreateVolumeRequest.Builder request) {
-    return driver.controller().createVolume(request.build()).getVolume();
-  }
-
-  private static VolumeContentSource source(String kind, String id) {
-    VolumeContentSource.Builder source = VolumeContentSource.newBuilder();
-    return kind.equals("snapshot")
-        ? source
-            .setSnapshot(VolumeContentSource.SnapshotSource.newBuilder().setSnapshotId(id))
-            .build()
-        : source.setVolume(VolumeContentSource.VolumeSource.newBuilder().setVolumeId(id)).build();
-  }
 
   /** The call that a container orchestrator repeats, of a volume that is recorded. */
   private static Volume repeat(String name) {
@@ -153,27 +51,6 @@ class GoldenInterchangeIT {
       assertAnswer(call, volume, Map.of());
     }
     return volume;
-  }
-
-  /** The answer is ceph-csi's, but for the cluster's id and the uuids. */
-  private static void assertAnswer(String call, Volume volume, Map<String, String> ours) {
-    JsonNode answer = Golden.after(call).get("answer");
-    Map<String, String> context = new TreeMap<>();
-    answer
-        .get("volume_context")
-        .properties()
-        .forEach(
-            entry -> {
-              String value = entry.getValue().asText();
-              String mine =
-                  UUID_TEXT.matcher(value).replaceAll(m -> ours.getOrDefault(m.group(), m.group()));
-              context.put(entry.getKey(), mine.equals("bar") ? TestDriver.CLUSTER_ID : mine);
-            });
-    assertThat(volume.getVolumeContextMap()).isEqualTo(context);
-    assertThat(volume.getCapacityBytes()).isEqualTo(answer.get("capacity_bytes").asLong());
-    String uuid = uuid(answer.get("volume_id").asText());
-    assertThat(uuid(volume.getVolumeId())).isEqualTo(ours.getOrDefault(uuid, uuid));
-    assertThat(volume.hasContentSource()).isEqualTo(answer.has("content_source"));
   }
 
   @ParameterizedTest
@@ -290,13 +167,6 @@ class GoldenInterchangeIT {
         .getVolume();
   }
 
-  private static Snapshot snapshot(String id) {
-    return driver
-        .controller()
-        .getSnapshot(GetSnapshotRequest.newBuilder().setSnapshotId(id).build())
-        .getSnapshot();
-  }
-
   /** Clones, snapshots, restores, reclaims and expands all; what is made is added to the lists. */
   private static void use(
       List<String> volumes,
@@ -373,181 +243,5 @@ class GoldenInterchangeIT {
         .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
     Picture left = Picture.taken(CLUSTER, "rbd", "rbd", "", uuids(call)).with(Map.of());
     assertThat(left).isEqualTo(new Picture(Map.of(), Map.of(), Set.of()));
-  }
-
-  @Test
-  void whatThisDriverMakesIsWhatCephCsiMakes() {
-    Map<String, String> theirs = new HashMap<>(); // ours to theirs
-    Map<String, String> ours = new HashMap<>();
-    Volume first = create(request("pvc-1"));
-    pair(theirs, ours, first.getVolumeId(), volumes(COPIED).get("pvc-1"));
-    assertSame(VOLUME, theirs);
-    assertAnswer(VOLUME, first, ours);
-
-    Snapshot snapshot = driver.snapshot("snap-1", first.getVolumeId());
-    pair(theirs, ours, snapshot.getSnapshotId(), snapshots(COPIED).get("snap-1"));
-    assertSame(SNAPSHOT, theirs);
-
-    Volume restored =
-        create(
-            request("pvc-2").setVolumeContentSource(source("snapshot", snapshot.getSnapshotId())));
-    pair(theirs, ours, restored.getVolumeId(), volumes(COPIED).get("pvc-2"));
-    assertSame(RESTORED, theirs);
-    assertAnswer(RESTORED, restored, ours);
-
-    Volume copied =
-        create(request("pvc-3").setVolumeContentSource(source("volume", first.getVolumeId())));
-    pair(theirs, ours, copied.getVolumeId(), volumes(COPIED).get("pvc-3"));
-    assertSame(COPIED, theirs);
-    assertAnswer(COPIED, copied, ours);
-
-    driver.delete(first.getVolumeId());
-    driver.deleteSnapshot(snapshot.getSnapshotId());
-    Picture expected =
-        Picture.golden(DELETED).without(volumes(DELETED).get("pvc-4")).with(Map.of());
-    Awaitility.await()
-        .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(() -> assertThat(taken(theirs)).isEqualTo(expected));
-
-    driver.delete(restored.getVolumeId());
-    driver.delete(copied.getVolumeId());
-    Awaitility.await()
-        .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(
-            () -> assertThat(taken(theirs)).isEqualTo(new Picture(Map.of(), Map.of(), Set.of())));
-  }
-
-  private static void pair(
-      Map<String, String> theirs, Map<String, String> ours, String id, String recorded) {
-    theirs.put(uuid(id), recorded);
-    ours.put(recorded, uuid(id));
-  }
-
-  private static Picture taken(Map<String, String> theirs) {
-    return Picture.taken(CLUSTER, "rbd", "rbd", "", theirs.keySet()).withoutOwnKeys().with(theirs);
-  }
-
-  private static void assertSame(String call, Map<String, String> theirs) {
-    assertThat(taken(theirs)).isEqualTo(Picture.golden(call).with(Map.of()));
-  }
-
-  /** A volume and a snapshot of it elsewhere differ from the recorded ones as they must. */
-  private static void assertVariant(
-      TestDriver driver,
-      CreateVolumeRequest.Builder request,
-      String journalPool,
-      String pool,
-      String namespace,
-      Map<String, String> differences,
-      String features) {
-    Volume volume = driver.controller().createVolume(request.build()).getVolume();
-    Snapshot snapshot =
-        driver
-            .controller()
-            .createSnapshot(
-                driver
-                    .snapshotRequest("snap-1", volume.getVolumeId())
-                    .putParameters("clusterID", request.getParametersOrThrow("clusterID"))
-                    .build())
-            .getSnapshot();
-    String volumeUuid = uuid(volume.getVolumeId());
-    String snapshotUuid = uuid(snapshot.getSnapshotId());
-    Map<String, String> ours =
-        Map.of(
-            volumes(COPIED).get("pvc-1"), volumeUuid,
-            snapshots(COPIED).get("snap-1"), snapshotUuid);
-    Picture golden = Picture.golden(SNAPSHOT).with(ours).with(differences);
-    String image = "csi-vol-" + volumeUuid;
-    if (!features.isEmpty()) {
-      golden.images().get(image).put("features", features);
-    }
-    if (!journalPool.equals(pool)) {
-      String journalPoolId = HexFormat.of().toHexDigits(poolId(journalPool));
-      golden.journal().get("csi.volume." + volumeUuid).put("csi.journalpool", journalPoolId);
-      golden.journal().get("csi.snap." + snapshotUuid).put("csi.journalpool", journalPoolId);
-      String imagePoolId = HexFormat.of().toHexDigits(poolId(pool));
-      golden
-          .journal()
-          .get("csi.volumes.default")
-          .put("csi.volume.pvc-1", imagePoolId + "/" + volumeUuid);
-      golden
-          .journal()
-          .get("csi.snaps.default")
-          .put("csi.snap.snap-1", imagePoolId + "/" + snapshotUuid);
-    }
-    Set<String> uuids = Set.of(volumeUuid, snapshotUuid);
-    assertThat(Picture.taken(CLUSTER, journalPool, pool, namespace, uuids).with(Map.of()))
-        .isEqualTo(golden);
-
-    driver.deleteSnapshot(snapshot.getSnapshotId());
-    driver.delete(volume.getVolumeId());
-    Awaitility.await()
-        .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(
-            () ->
-                assertThat(
-                        Picture.taken(CLUSTER, journalPool, pool, namespace, uuids).with(Map.of()))
-                    .isEqualTo(new Picture(Map.of(), Map.of(), Set.of())));
-  }
-
-  private static long poolId(String pool) {
-    try (RadosCluster cluster = CLUSTER.connect()) {
-      return cluster.poolId(pool);
-    }
-  }
-
-  @Test
-  void inAnotherPool() {
-    CreateVolumeRequest.Builder request =
-        request("pvc-1").putParameters("pool", CLUSTER.otherPool());
-    String pool = CLUSTER.otherPool();
-    assertVariant(driver, request, pool, pool, "", Map.of(), "");
-  }
-
-  @Test
-  void withADataPool() {
-    CreateVolumeRequest.Builder request = request("pvc-1").putParameters("dataPool", "rbd-data");
-    assertVariant(
-        driver,
-        request,
-        "rbd",
-        "rbd",
-        "",
-        Map.of(),
-        "[data-pool, deep-flatten, exclusive-lock, fast-diff, layering, object-map, operations]");
-  }
-
-  @Test
-  void inANamespace() {
-    TestDriver.makeNamespace(CLUSTER);
-    CreateVolumeRequest.Builder request =
-        request("pvc-1").putParameters("clusterID", TestDriver.IN_NAMESPACE);
-    assertVariant(driver, request, "rbd", "rbd", "ns1", Map.of(), "");
-  }
-
-  @Test
-  void ofAnotherInstance() {
-    try (TestDriver blue = TestDriver.rbd(CLUSTER).instance("blue").withCredentials().start()) {
-      Map<String, String> differences =
-          Map.of("csi.volumes.default", "csi.volumes.blue", "csi.snaps.default", "csi.snaps.blue");
-      assertVariant(blue, request("pvc-1"), "rbd", "rbd", "", differences, "");
-    }
-  }
-
-  @Test
-  void withTheJournalInAnotherPool() {
-    String pool = CLUSTER.otherPool();
-    CreateVolumeRequest.Builder request =
-        request("pvc-1")
-            .putParameters(
-                "topologyConstrainedPools",
-                "[{\"poolName\": \""
-                    + pool
-                    + "\", \"domainSegments\": [{\"domainLabel\": \"zone\", \"value\": \"b\"}]}]")
-            .setAccessibilityRequirements(
-                TopologyRequirement.newBuilder()
-                    .addRequisite(
-                        Topology.newBuilder().putSegments("topology.rbd.csi.ceph.com/zone", "b")));
-    assertVariant(driver, request, "rbd", pool, "", Map.of(), "");
   }
 }

@@ -1,0 +1,72 @@
+package io.cephcsi.driver.rbd;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+
+/** A volume with content and a snapshot of it, whose clones are tried. */
+abstract class RbdCloneCase {
+  static final long MIB = 1L << 20;
+  static final TestCluster CLUSTER = TestCluster.shared();
+  static final PoolState POOL = new PoolState(CLUSTER, "rbd");
+  static final ImageContent CONTENT = new ImageContent(CLUSTER);
+
+  @SuppressWarnings("NullAway.Init")
+  static TestDriver driver;
+
+  String name;
+  Volume source;
+  Snapshot snapshot;
+
+  @BeforeAll
+  static void start() {
+    driver = TestDriver.rbd(CLUSTER).start();
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void source() {
+    name = "pvc-" + UUID.randomUUID();
+    source = driver.create(name + "-source", 64 * MIB);
+    CONTENT.write(rbd(source), 7);
+    snapshot = driver.snapshot(name + "-snap", source.getVolumeId());
+  }
+
+  static String rbd(Volume volume) {
+    return "rbd/" + TestDriver.image(volume);
+  }
+
+  static String image(Snapshot snapshot) {
+    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
+  }
+
+  void deleteSourceAndAwaitNothing(Volume... volumes) {
+    List<String> images = new ArrayList<>(List.of(TestDriver.image(source), image(snapshot)));
+    for (Volume volume : volumes) {
+      driver.delete(volume.getVolumeId());
+      images.add(TestDriver.image(volume));
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(source.getVolumeId());
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContainAnyElementsOf(images));
+  }
+}
