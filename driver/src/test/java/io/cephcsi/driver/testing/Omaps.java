@@ -11,12 +11,24 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Reads and writes omaps of one namespace with the {@code rados} program. */
 public final class Omaps {
+  private static final Pattern ENTRY =
+      Pattern.compile(
+          """
+          (?<key>[\\x20-\\x7e]+)
+          value \\((?<length>\\d+) bytes\\) :
+          (?<rows>(?:[0-9a-f]{8} .*\\n)*)(?:[0-9a-f]{8}\\n)?
+          """);
+  private static final Pattern HEX = Pattern.compile("^[0-9a-f]{8}  ([0-9a-f ]{48}).*$");
+
   private final TestCluster cluster;
   private final String pool;
   private final String namespace;
@@ -43,11 +55,17 @@ public final class Omaps {
 
   /** Makes objects with their omaps. */
   public void put(Map<String, Map<String, String>> objects) {
-    objects.forEach(
-        (object, omap) -> {
-          create(object);
-          omap.forEach((key, value) -> set(object, key, value));
-        });
+    try (RadosCluster connection = cluster.connect();
+        IoContext io = connection.openPool(pool, namespace)) {
+      objects.forEach(
+          (object, omap) -> {
+            try (WriteOperation write = new WriteOperation()) {
+              write.create();
+              omap.forEach((key, value) -> write.omapSet(key, value.getBytes(UTF_8)));
+              io.operate(object, write);
+            }
+          });
+    }
   }
 
   /** Makes an object without an omap. */
@@ -92,6 +110,29 @@ public final class Omaps {
 
   /** All keys of an object with the bytes of their values, each as a character. */
   public Map<String, String> of(String object) {
+    String dump = rados("listomapvals", object);
+    Map<String, String> omap = new TreeMap<>();
+    int end = 0;
+    Matcher entry = ENTRY.matcher(dump);
+    while (entry.find() && entry.start() == end) {
+      omap.put(entry.group("key"), fromHex(entry.group("rows"), entry.group("length")));
+      end = entry.end();
+    }
+    // A key that cannot be printed, and a row of zeros, look otherwise.
+    return end == dump.length() ? omap : oneByOne(object);
+  }
+
+  private static String fromHex(String rows, String length) {
+    StringBuilder hex = new StringBuilder();
+    rows.lines().forEach(row -> hex.append(HEX.matcher(row).replaceFirst("$1").replace(" ", "")));
+    byte[] bytes = HexFormat.of().parseHex(hex);
+    if (bytes.length != Integer.parseInt(length)) {
+      throw new IllegalStateException(length + " bytes are shown as " + rows);
+    }
+    return new String(bytes, UTF_8);
+  }
+
+  private Map<String, String> oneByOne(String object) {
     try {
       Path file = Files.createTempFile("omap", "");
       try {

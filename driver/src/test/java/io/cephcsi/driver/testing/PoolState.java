@@ -1,20 +1,18 @@
 package io.cephcsi.driver.testing;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.testing.TestCluster;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
+import org.awaitility.Awaitility;
 
 /** What is in a pool, asked through the command line, the independent client. */
 public final class PoolState {
@@ -108,27 +106,20 @@ public final class PoolState {
     return left;
   }
 
-  /** The omap of an object, as text. */
-  public Map<String, String> omap(String object) {
-    Map<String, String> values = new TreeMap<>();
-    for (String key : cluster.rados("-p", pool, "listomapkeys", object).split("\n", -1)) {
-      if (!key.isEmpty()) {
-        values.put(key, value(object, key));
-      }
-    }
-    return values;
+  /**
+   * Waits until nothing is there that was not before. The manager takes some 5 s for what it is
+   * given while it removes something else: a class that makes much waits once, at its end.
+   */
+  public void awaitNothingBut(Set<String> before) {
+    Awaitility.await()
+        .atMost(MANAGER_TIME)
+        .pollInterval(Duration.ofMillis(300))
+        .untilAsserted(() -> assertThat(left(before)).isEmpty());
   }
 
-  private String value(String object, String key) {
-    try {
-      Path file = Files.createTempFile("omap", "");
-      cluster.rados("-p", pool, "getomapval", object, key, file.toString());
-      String value = Files.readString(file);
-      Files.delete(file);
-      return value;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /** The omap of an object, as text. */
+  public Map<String, String> omap(String object) {
+    return new Omaps(cluster, pool, "").of(object);
   }
 
   /** The keys of a directory of the journal; none if it does not exist. */
