@@ -65,7 +65,7 @@ final class CephFsCloner {
       case PENDING -> throw aborted("waits for the manager, 0 %");
       case IN_PROGRESS -> throw aborted("is in progress" + percent(status));
       case FAILED -> {
-        LOG.warn("copy {} failed, and is removed: {}", entry.name(), status.failure());
+        LOG.warn("clone {} failed and is removed: {}", entry.name(), status.failure());
         yield false;
       }
     };
@@ -91,7 +91,7 @@ final class CephFsCloner {
       files.admin().clone(subvolume, snapshot.orElse(entry.name()), entry.name(), pool);
       requireReserved(files, entry);
     } catch (CephException.AlreadyExists e) {
-      LOG.debug("another driver has begun the copy {}", entry.name());
+      LOG.debug("another driver has started clone {}", entry.name());
     } catch (CephException e) {
       if (e.errno() == Errno.EAGAIN) { // its source is being made, or too many copies wait
         throw aborted("cannot begin yet (" + e.getMessage() + ")");
@@ -134,7 +134,10 @@ final class CephFsCloner {
       try {
         remove(files, entry);
       } catch (CephException e) {
-        LOG.warn("what was made too late of {} stays: {}", entry.name(), e.toString());
+        LOG.warn(
+            "subvolume {} of a volume that was deleted meanwhile could not be removed: {}",
+            entry.name(),
+            e.toString());
       }
     }
     throw new VolumeException(

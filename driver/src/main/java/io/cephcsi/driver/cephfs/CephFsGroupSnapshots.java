@@ -165,7 +165,7 @@ public final class CephFsGroupSnapshots {
   private static VolumeException incomplete(VolumeId id) {
     return new VolumeException(
         Reason.ABORTED,
-        "group snapshot " + id + " is being deleted, or has lost a snapshot: delete it first");
+        "group snapshot " + id + " is being deleted or is incomplete: delete it first");
   }
 
   /**
@@ -180,7 +180,7 @@ public final class CephFsGroupSnapshots {
     if (!mayBeOf(known, wanted)) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
-          "group snapshot " + known.journal().requestName() + " exists, of other volumes");
+          "group snapshot " + known.journal().requestName() + " exists with other volumes");
     }
   }
 

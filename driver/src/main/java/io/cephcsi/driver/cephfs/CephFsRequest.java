@@ -40,7 +40,7 @@ public record CephFsRequest(
       }
       if (!onlyRead && parameters.backingSnapshot().orElse(false)) {
         throw VolumeException.invalid(
-            "parameters: backingSnapshot is true, but the volume_capabilities write");
+            "parameters: backingSnapshot is true, but the volume_capabilities allow writing");
       }
     }
   }

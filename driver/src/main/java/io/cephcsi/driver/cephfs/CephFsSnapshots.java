@@ -215,7 +215,8 @@ public final class CephFsSnapshots {
       undoIfAbsent(reserved.entry(), files);
     } catch (RuntimeException e) {
       LOG.warn(
-          "the reservation of {} stays until the retry: {}",
+          "the journal entry of {} could not be removed; the repeated call uses or"
+              + " removes it: {}",
           reserved.entry().requestName(),
           e.toString());
     }

@@ -195,7 +195,7 @@ final class CephFsVolumeCreation {
     if (!same) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
-          "volume " + request.name() + " exists with other content than is asked for");
+          "volume " + request.name() + " exists with another volume_content_source");
     }
   }
 
@@ -210,9 +210,7 @@ final class CephFsVolumeCreation {
               () ->
                   new VolumeException(
                       Reason.ABORTED,
-                      "the copy for volume "
-                          + request.name()
-                          + " failed; ask again for a new one"));
+                      "the copy for volume " + request.name() + " failed; try again"));
     }
     Optional<SubvolumeInfo> present =
         reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
@@ -353,7 +351,8 @@ final class CephFsVolumeCreation {
       files.volumes().undo(reserved.entry());
     } catch (RuntimeException e) {
       LOG.warn(
-          "the reservation of {} stays until the retry: {}",
+          "the journal entry of {} could not be removed; the repeated call uses or"
+              + " removes it: {}",
           reserved.entry().requestName(),
           e.toString());
     }

@@ -97,7 +97,7 @@ record GroupSnapshotCreation(
         Reason.ABORTED,
         "another driver works on group snapshot "
             + id()
-            + ", or died over it less than a minute ago; try again");
+            + ", or ended during its work less than a minute ago; try again");
   }
 
   /**
@@ -187,7 +187,7 @@ record GroupSnapshotCreation(
         CephFsSnapshots.reserve(files, trackers, name, attributes, namePrefix).entry();
     if (!part.groupId().equals(Optional.of(group))) {
       throw new VolumeException(
-          Reason.ALREADY_EXISTS, "the name " + name + " belongs to another snapshot");
+          Reason.ALREADY_EXISTS, "the name " + name + " is used by another snapshot");
     }
     return part;
   }
@@ -236,7 +236,11 @@ record GroupSnapshotCreation(
         attempts().end(attempt).ifPresent(this::removeEntry);
       }
     } catch (CephException | VolumeException e) {
-      LOG.warn("what was made of group snapshot {} stays: {}", id(), e.toString());
+      LOG.warn(
+          "the failed group snapshot {} could not be removed; the repeated call or"
+              + " DeleteVolumeGroupSnapshot removes it: {}",
+          id(),
+          e.toString());
     }
   }
 }

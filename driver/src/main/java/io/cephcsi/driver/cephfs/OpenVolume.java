@@ -48,7 +48,8 @@ record OpenVolume(VolumeId id, OpenFileSystem files, JournalEntry entry) {
    */
   void requireNotShallow(String what) {
     if (isShallow()) {
-      throw VolumeException.invalid(what + ": volume " + id + " shows a snapshot and is only read");
+      throw VolumeException.invalid(
+          what + ": volume " + id + " is a shallow volume, which is read-only");
     }
   }
 }

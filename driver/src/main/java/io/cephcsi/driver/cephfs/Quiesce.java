@@ -132,7 +132,8 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
     } catch (CephException.NotFound | CephException.Denied e) {
       LOG.debug("quiesce set {} has ended: {}", id, e.getMessage());
     } catch (CephException e) {
-      LOG.warn("quiesce set {} stays until it expires: {}", id, e.getMessage());
+      LOG.warn(
+          "quiesce set {} could not be cancelled and ends when it expires: {}", id, e.getMessage());
     }
   }
 

@@ -68,7 +68,7 @@ public final class QuiesceSupport implements AutoCloseable {
           !clusters.isEmpty()
               && clusters.stream()
                   .allMatch(cluster -> access.connected(cluster, QuiesceSupport::canQuiesce));
-      LOG.info("snapshots of several volumes are {}advertised", all ? "" : "not ");
+      LOG.info("group snapshots are {}advertised", all ? "" : "not ");
       answer.complete(all);
     } catch (RuntimeException e) { // such as a cluster that cannot be reached yet
       LOG.warn("whether the clusters can quiesce is not known yet: {}", e.toString());
@@ -99,9 +99,10 @@ public final class QuiesceSupport implements AutoCloseable {
           Reason.UNIMPLEMENTED,
           "cluster \""
               + lease.config().clusterId()
-              + "\" cannot quiesce file systems, as snapshots of several volumes need: that takes"
-              + " managers and MDSs of Ceph "
+              + "\" cannot quiesce file systems, which group snapshots need: managers and"
+              + " MDSs must be of Ceph "
               + FIRST_RELEASE
+              + " or newer"
               + (oldest.isPresent() ? ", and one is of " + oldest.getAsInt() : ""));
     }
   }

@@ -24,14 +24,14 @@ final class StaticSnapshot {
   static String path(CephFsMount mount, String id) {
     if (id.contains("/")) {
       throw VolumeException.invalid(
-          "volume_context: backingSnapshotID " + id + " is not part of a name");
+          "volume_context: backingSnapshotID " + id + " cannot be part of the name of a snapshot");
     }
     List<String> fitting =
         mount.names("/" + DirectorySnapshots.FOLDER).stream()
             .filter(name -> name.contains(id))
             .sorted()
             .toList();
-    String what = "volume_context: backingSnapshotID " + id + " fits ";
+    String what = "volume_context: backingSnapshotID " + id + " matches ";
     if (fitting.isEmpty()) {
       throw VolumeException.notFound(what + "no snapshot of " + mount.root());
     }

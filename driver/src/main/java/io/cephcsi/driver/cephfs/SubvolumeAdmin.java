@@ -133,7 +133,7 @@ final class SubvolumeAdmin {
       }
     }
     throw new VolumeException(
-        VolumeException.Reason.ABORTED, "others resize subvolume " + name + "; try again");
+        VolumeException.Reason.ABORTED, "another client resizes subvolume " + name + "; try again");
   }
 
   /**

@@ -74,8 +74,8 @@ final class VolumeSources {
       throw VolumeException.invalid(
           "volume_content_source: volume "
               + id
-              + " shows no snapshot, so a volume that is only read cannot show it; take a snapshot,"
-              + " or set backingSnapshot to false for a copy");
+              + " is no shallow volume, so no shallow volume can be made from it; take a"
+              + " snapshot of it, or set backingSnapshot to false for a clone");
     }
     requireFitting(new OpenVolume(id, files, volume).info().quota());
     return new VolumeContent.Copied(id.toString(), volume.name(), Optional.empty());

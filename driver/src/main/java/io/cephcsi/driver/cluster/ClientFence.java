@@ -60,7 +60,7 @@ public final class ClientFence {
    * @throws IllegalArgumentException if it is not the address of one client
    * @throws CephException.Denied if the user may not blocklist
    */
-  public void shutOut(String address, Duration expires) {
+  public void blocklist(String address, Duration expires) {
     if (!isClient(address)) {
       throw new IllegalArgumentException("not the address of one client: " + address);
     }

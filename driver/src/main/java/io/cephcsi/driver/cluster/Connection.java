@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /** A connection with the pools that were opened through it; shared by all its leases. */
 final class Connection {
   private final RadosCluster cluster;
-  private final Map<Place, IoContext> pools = new ConcurrentHashMap<>();
+  private final Map<PoolKey, IoContext> pools = new ConcurrentHashMap<>();
   private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
 
   Connection(RadosCluster cluster) {
@@ -24,14 +24,14 @@ final class Connection {
 
   IoContext pool(String name, String namespace) {
     IoContext io =
-        pools.computeIfAbsent(new Place(name, namespace), place -> open(name, namespace));
+        pools.computeIfAbsent(new PoolKey(name, namespace), key -> open(name, namespace));
     if (isPool(name, io.poolId())) { // a look at the map of the client, no round trip
       return io;
     }
     // The pool was removed or renamed, and its name may be another's: only the id stays.
     return pools.compute(
-        new Place(name, namespace),
-        (place, known) -> {
+        new PoolKey(name, namespace),
+        (key, known) -> {
           if (known != null && isPool(name, known.poolId())) {
             return known;
           }
@@ -80,5 +80,5 @@ final class Connection {
   }
 
   /** A namespace of a pool. */
-  private record Place(String pool, String namespace) {}
+  private record PoolKey(String pool, String namespace) {}
 }

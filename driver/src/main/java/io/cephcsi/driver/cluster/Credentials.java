@@ -54,8 +54,8 @@ public record Credentials(String userId, String key) {
     if (id.isEmpty() || key == null || key.isBlank()) {
       throw new VolumeException(
           Reason.UNAUTHENTICATED,
-          "secrets: an id and its key are required and not both given (userID, userKey; for CephFS"
-              + " also adminID, adminKey)");
+          "secrets: the id of a Ceph user and its key are required (userID, userKey;"
+              + " for CephFS also adminID, adminKey)");
     }
     return new Credentials(id, key.strip());
   }

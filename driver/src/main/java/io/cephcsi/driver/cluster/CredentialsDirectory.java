@@ -61,16 +61,16 @@ public final class CredentialsDirectory {
     if (!isPlainName(clusterId) || !Files.isDirectory(folder.resolve(clusterId))) {
       return Optional.empty();
     }
-    Path place = folder.resolve(clusterId);
+    Path directory = folder.resolve(clusterId);
     for (int attempt = 1; ; attempt++) {
       try {
-        return Optional.of(read(place));
+        return Optional.of(read(directory));
       } catch (NoSuchFileException e) {
         if (attempt == ATTEMPTS) { // else the link was swapped between the two files
-          throw unusable(place, "has no file " + e.getFile(), e);
+          throw unusable(directory, "has no file " + e.getFile(), e);
         }
       } catch (IOException e) {
-        throw unusable(place, "cannot be read: " + e.getClass().getSimpleName(), e);
+        throw unusable(directory, "cannot be read: " + e.getClass().getSimpleName(), e);
       }
     }
   }
@@ -84,9 +84,9 @@ public final class CredentialsDirectory {
         && clusterId.indexOf('\0') < 0;
   }
 
-  private static Credentials read(Path place) throws IOException {
-    Path current = place.resolve(CURRENT);
-    Path files = Files.exists(current) ? current.toRealPath() : place;
+  private static Credentials read(Path directory) throws IOException {
+    Path current = directory.resolve(CURRENT);
+    Path files = Files.exists(current) ? current.toRealPath() : directory;
     return Credentials.fromSecrets(
         Map.of(USER_ID, text(files.resolve(USER_ID)), USER_KEY, text(files.resolve(USER_KEY))));
   }
@@ -98,8 +98,8 @@ public final class CredentialsDirectory {
     return Files.readString(file);
   }
 
-  private static VolumeException unusable(Path place, String problem, IOException e) {
+  private static VolumeException unusable(Path directory, String problem, IOException e) {
     return new VolumeException(
-        Reason.UNAUTHENTICATED, "the credentials' folder " + place + " " + problem, e);
+        Reason.UNAUTHENTICATED, "the credentials' folder " + directory + " " + problem, e);
   }
 }

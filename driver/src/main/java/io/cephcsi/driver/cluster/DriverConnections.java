@@ -69,26 +69,26 @@ public final class DriverConnections {
 
   /**
    * The configured clusters that the driver has credentials for, sorted by id. Of several ids for
-   * the same monitors and namespace only the first is there: they are one place, and what is in it
-   * must not be listed twice.
+   * the same monitors and namespace only the first is there: they are the same storage, whose
+   * content must not be listed twice.
    */
   public List<ClusterConfig> clusters() {
     Map<String, ClusterConfig> configured = clusters.clusters();
     List<ClusterConfig> usable = new ArrayList<>();
-    Set<List<String>> places = new HashSet<>();
+    Set<List<String>> targets = new HashSet<>();
     for (String id : credentials.ids().get()) {
       ClusterConfig config = configured.get(id);
-      if (config != null && places.add(place(config))) {
+      if (config != null && targets.add(target(config))) {
         usable.add(config);
       }
     }
     return usable;
   }
 
-  private List<String> place(ClusterConfig config) {
-    List<String> place = new ArrayList<>(config.monitors().stream().sorted().toList());
-    place.add(storage.namespace(config));
-    return place;
+  private List<String> target(ClusterConfig config) {
+    List<String> target = new ArrayList<>(config.monitors().stream().sorted().toList());
+    target.add(storage.namespace(config));
+    return target;
   }
 
   /** Which storage is served. */

@@ -88,7 +88,7 @@ public final class NodeRegistry {
     try {
       return isRegistered(access.storage().open(lease, pool), nodeId);
     } catch (CephException e) {
-      LOG.debug("pool {} is not for us: {}", pool, e.getMessage());
+      LOG.debug("pool {} is left out, as it cannot be read: {}", pool, e.getMessage());
       return false;
     }
   }
@@ -148,7 +148,7 @@ public final class NodeRegistry {
       access.storage().open(lease, pool).operate(object, read);
       return !values.get().values().isEmpty();
     } catch (CephException e) {
-      LOG.debug("no nodes in pool {}: {}", pool, e.getMessage());
+      LOG.debug("the nodes in pool {} cannot be read: {}", pool, e.getMessage());
       return false;
     }
   }
@@ -189,7 +189,7 @@ public final class NodeRegistry {
       access.storage().open(lease, pool).operate(object, write);
     } catch (CephException e) {
       if (e instanceof CephException.Denied || e.errno() == Errno.EOPNOTSUPP) {
-        LOG.debug("pool {} is not for us: {}", pool, e.getMessage());
+        LOG.debug("pool {} is left out, as it cannot be read: {}", pool, e.getMessage());
       } else {
         throw e;
       }

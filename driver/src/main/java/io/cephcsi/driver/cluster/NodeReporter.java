@@ -45,7 +45,9 @@ public final class NodeReporter implements AutoCloseable {
     timer.shutdownNow();
     try {
       if (!timer.awaitTermination(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS)) {
-        LOG.info("a report of the node is still running; its cluster does not answer");
+        LOG.info(
+            "the last registration of the node is still running, as a cluster does not"
+                + " answer");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -82,7 +82,9 @@ public final class RenewedLock implements AutoCloseable {
       lock.release();
     } catch (CephException e) {
       LOG.warn(
-          "{}; it ends after {} s", e.getMessage(), TimeUnit.NANOSECONDS.toSeconds(holdsNanos));
+          "{}; the cluster drops the lock after {} s",
+          e.getMessage(),
+          TimeUnit.NANOSECONDS.toSeconds(holdsNanos));
     }
   }
 }

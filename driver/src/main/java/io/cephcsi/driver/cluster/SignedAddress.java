@@ -58,11 +58,11 @@ public final class SignedAddress {
     if (key.length == 0) {
       return Optional.empty();
     }
-    String place = io.cluster().fsid() + "/" + io.poolId() + "/" + io.namespace() + "/" + object;
+    String location = io.cluster().fsid() + "/" + io.poolId() + "/" + io.namespace() + "/" + object;
     try {
       Mac mac = Mac.getInstance(HMAC);
       mac.init(new SecretKeySpec(key, HMAC));
-      byte[] signed = mac.doFinal((place + " " + purpose + " " + address).getBytes(UTF_8));
+      byte[] signed = mac.doFinal((location + " " + purpose + " " + address).getBytes(UTF_8));
       return Optional.of(HexFormat.of().formatHex(signed));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("every Java has " + HMAC, e);

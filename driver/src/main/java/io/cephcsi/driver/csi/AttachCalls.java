@@ -45,10 +45,10 @@ final class AttachCalls {
             reason -> {
               throw VolumeException.invalid("volume_capability: " + reason);
             });
-    Optional<StaticVolume> byHand =
+    Optional<StaticVolume> staticVolume =
         StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
-    if (byHand.isPresent()) {
-      return publish(request, byHand.get());
+    if (staticVolume.isPresent()) {
+      return publish(request, staticVolume.get());
     }
     VolumeId id = Requests.volumeId(request.getVolumeId());
     Attachment wanted =

@@ -181,10 +181,10 @@ public final class ControllerService extends SecretlessCalls {
         answer -> {
           required(request.getVolumeId(), "volume_id");
           VolumeCapabilities.requireComplete(request.getVolumeCapabilitiesList());
-          Optional<StaticVolume> byHand =
+          Optional<StaticVolume> staticVolume =
               StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
-          if (byHand.isPresent()) {
-            StaticVolume volume = byHand.get();
+          if (staticVolume.isPresent()) {
+            StaticVolume volume = staticVolume.get();
             Credentials user = Credentials.fromUserSecrets(request.getSecretsMap());
             return operations.read(
                 "ValidateVolumeCapabilities of " + volume.handle(),

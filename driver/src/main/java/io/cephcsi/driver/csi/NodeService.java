@@ -114,21 +114,21 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
           VolumeUse use =
               VolumeUses.required(
                   request.hasVolumeCapability(), request.getVolumeCapability(), access.storage());
-          Optional<StaticVolume> byHand =
+          Optional<StaticVolume> staticVolume =
               StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
           StageRequest stage =
               new StageRequest(
                   request.getVolumeId(),
-                  byHand,
+                  staticVolume,
                   staging,
                   use,
                   request.getVolumeContextMap(),
-                  byHand.isPresent()
+                  staticVolume.isPresent()
                       ? Credentials.fromUserSecrets(request.getSecretsMap())
                       : access.storage().credentials(request.getSecretsMap()));
           return run(
               request.getVolumeId(),
-              byHand.map(StaticVolume::clusterId),
+              staticVolume.map(StaticVolume::clusterId),
               "NodeStageVolume",
               NodeStageVolumeResponse.getDefaultInstance(),
               operation -> volumes.stage(stage, operation));
@@ -171,9 +171,9 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
                 Reason.FAILED_PRECONDITION,
                 "staging_target_path is required: volumes are staged first");
           }
-          Optional<StaticVolume> byHand =
+          Optional<StaticVolume> staticVolume =
               StaticVolume.of(request.getVolumeId(), request.getVolumeContextMap());
-          if (byHand.isEmpty()) {
+          if (staticVolume.isEmpty()) {
             Requests.volumeId(request.getVolumeId());
           }
           PublishRequest publish =
@@ -186,7 +186,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
                   request.getVolumeContextMap());
           return run(
               request.getVolumeId(),
-              byHand.map(StaticVolume::clusterId),
+              staticVolume.map(StaticVolume::clusterId),
               "NodePublishVolume",
               NodePublishVolumeResponse.getDefaultInstance(),
               operation -> volumes.publish(publish));

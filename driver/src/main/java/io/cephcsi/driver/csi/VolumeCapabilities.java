@@ -99,8 +99,8 @@ final class VolumeCapabilities {
               : Optional.of(
                   "access mode "
                       + mode
-                      + " of RBD is for block volumes: a file system on it mounted by several nodes"
-                      + " would be destroyed");
+                      + " of RBD is for block volumes only: a file system that several nodes mount"
+                      + " would be corrupted");
       case UNKNOWN, UNRECOGNIZED -> Optional.of("access mode " + mode + " is not supported");
     };
   }

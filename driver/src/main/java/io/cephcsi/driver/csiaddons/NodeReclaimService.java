@@ -79,11 +79,13 @@ public final class NodeReclaimService extends ReclaimSpaceNodeGrpc.ReclaimSpaceN
   private static void requireSuitable(VolumeCapability capability) {
     if (capability.hasBlock()) {
       throw new VolumeException(
-          Reason.UNIMPLEMENTED, "what a block volume does not need only its user knows");
+          Reason.UNIMPLEMENTED,
+          "a block volume cannot be trimmed: only its workload knows which blocks are unused");
     }
     if (VolumeUses.writtenByMany(capability)) {
       throw new VolumeException(
-          Reason.UNIMPLEMENTED, "volumes that several nodes write to are not reclaimed on one");
+          Reason.UNIMPLEMENTED,
+          "a volume that several nodes write to cannot be trimmed on one node");
     }
   }
 

@@ -190,7 +190,7 @@ public final class RbdVolumeGroupService extends ControllerGrpc.ControllerImplBa
         .orElseThrow(
             () ->
                 VolumeException.notFound(
-                    "volume group " + text + " does not exist: not an id of ours"));
+                    "volume group " + text + " does not exist: this is no id of this driver"));
   }
 
   private static Set<VolumeId> volumeIds(List<String> texts) {

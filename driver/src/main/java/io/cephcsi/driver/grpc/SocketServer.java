@@ -107,7 +107,7 @@ public final class SocketServer implements AutoCloseable {
     Thread thread = new Thread(task, "grpc");
     thread.setDaemon(true);
     thread.setUncaughtExceptionHandler(
-        (ended, e) -> LOG.error("a thread ended, another takes its place", e));
+        (ended, e) -> LOG.error("a thread of the gRPC server failed; a new one replaces it", e));
     return thread;
   }
 
@@ -163,7 +163,8 @@ public final class SocketServer implements AutoCloseable {
     }
     int mode = (Integer) Files.getAttribute(socket, "unix:mode", LinkOption.NOFOLLOW_LINKS);
     if ((mode & FILE_TYPE) != SOCKET_TYPE) {
-      throw new IOException(socket + " exists and is not a socket; it is left alone");
+      throw new IOException(
+          socket + " exists and is not a socket: remove it, or choose another path");
     }
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       channel.connect(UnixDomainSocketAddress.of(socket));

@@ -74,7 +74,7 @@ public final class StreamResponse<T> {
         long millis = Duration.ofNanos(end - System.nanoTime()).toMillis();
         if (millis <= 0) {
           throw new VolumeException(
-              Reason.DEADLINE_EXCEEDED, "the client has taken nothing for " + PATIENCE);
+              Reason.DEADLINE_EXCEEDED, "the client has not read a message for " + PATIENCE);
         }
         try {
           changed.wait(millis);

@@ -116,7 +116,8 @@ public final class AttachmentJournal {
       }
       if (attempt == ATTEMPTS) {
         throw new VolumeException(
-            Reason.ABORTED, "volume " + id + " is being published by others; try again");
+            Reason.ABORTED,
+            "volume " + id + " is being published or unpublished by another driver; try again");
       }
       entry =
           journal
@@ -160,7 +161,7 @@ public final class AttachmentJournal {
           requireNone(id, current);
           if (isBeingDeleted(entry) && !isBeingDeleted(current)) {
             throw new VolumeException(
-                Reason.ABORTED, "the deletion of volume " + id + " was called off; try again");
+                Reason.ABORTED, "the deletion of volume " + id + " was cancelled; try again");
           }
           return Optional.of(write -> write.omapSet(Map.of(DELETING, mark.getBytes(UTF_8))));
         });
@@ -190,7 +191,11 @@ public final class AttachmentJournal {
                               ? Optional.of(write -> write.omapRemove(List.of(DELETING)))
                               : Optional.empty()));
     } catch (CephException | VolumeException e) {
-      LOG.warn("volume {} stays marked as being deleted: {}", id, e.getMessage());
+      LOG.warn(
+          "volume {} stays marked as being deleted, so it cannot be published;"
+              + " DeleteVolume ends that: {}",
+          id,
+          e.getMessage());
     }
   }
 

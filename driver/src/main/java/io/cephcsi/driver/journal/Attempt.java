@@ -249,13 +249,13 @@ public final class Attempt {
    * over, and whoever finds it ends this. Were the object to go before the name, another attempt
    * could make it anew in between, and lose the name to this one. Three round trips.
    *
-   * @param leftovers throws away what attempts made, once more. One that this one took over may
-   *     have made something since: if it looked at the entry before it was given up, it left that
-   *     to this one; else it throws it away itself. Not for an entry of another program, which does
+   * @param cleanUp throws away what attempts made, once more. One that this one took over may have
+   *     made something since: if it looked at the entry before it was given up, it left that to
+   *     this one; else it throws it away itself. Not for an entry of another program, which does
    *     not look, and may be using what it made.
    * @throws VolumeException ABORTED if another attempt has taken the entry over
    */
-  public void undo(Runnable leftovers) {
+  public void undo(Runnable cleanUp) {
     boolean ours = !isTakenFromOthers();
     try (WriteOperation write = whileMine()) {
       byte[] mark = AttachmentJournal.newMark().getBytes(UTF_8);
@@ -271,7 +271,7 @@ public final class Attempt {
       return; // who removed it frees the name
     }
     if (ours) {
-      leftovers.run();
+      cleanUp.run();
     }
     journal.remove(entry);
   }

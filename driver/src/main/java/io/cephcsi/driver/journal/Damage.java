@@ -91,7 +91,7 @@ final class Damage {
     of(kind, attributes)
         .ifPresent(
             damage -> {
-              throw VolumeException.invalid("this cannot be recorded: " + damage);
+              throw VolumeException.invalid("the journal cannot record this: " + damage);
             });
   }
 
@@ -122,6 +122,10 @@ final class Damage {
   static VolumeException exception(String entry, String damage) {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
-        "damaged journal: " + entry + ": " + damage + "; mend or remove it with the program rados");
+        "damaged journal: "
+            + entry
+            + ": "
+            + damage
+            + "; repair or remove it with the command rados");
   }
 }

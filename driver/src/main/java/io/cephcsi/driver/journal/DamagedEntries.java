@@ -68,7 +68,8 @@ public final class DamagedEntries {
     if (KNOWN.size() < MAX_KNOWN && KNOWN.add(entry)) {
       FOUND.incrementAndGet();
       boolean fit = damage.length() <= MAX_SHOWN && PlainText.isPlain(damage);
-      LOG.warn("lists leave {} out: {}", entry, fit ? damage : PlainText.show(damage));
+      LOG.warn(
+          "lists leave out {}, which is damaged: {}", entry, fit ? damage : PlainText.show(damage));
     }
   }
 }

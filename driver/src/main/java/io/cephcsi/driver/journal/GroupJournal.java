@@ -140,7 +140,11 @@ public final class GroupJournal {
         .ifPresent(
             group -> {
               throw VolumeException.invalid(
-                  "snapshot " + id + " is part of group snapshot " + group + ": delete that");
+                  "snapshot "
+                      + id
+                      + " is part of group snapshot "
+                      + group
+                      + ": delete the group snapshot");
             });
   }
 

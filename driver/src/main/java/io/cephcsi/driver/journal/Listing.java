@@ -148,7 +148,7 @@ public final class Listing<T> {
       }
       readable = true;
     } catch (CephException.Denied e) {
-      LOG.debug("pool {} is not for us: {}", io.pool(), e.getMessage());
+      LOG.debug("pool {} is left out, as it cannot be read: {}", io.pool(), e.getMessage());
       denied = e;
     }
   }

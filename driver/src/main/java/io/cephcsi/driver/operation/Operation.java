@@ -112,13 +112,14 @@ public final class Operation {
     if (dropped == null || other.equals(kind)) {
       return false;
     }
-    cancel(other + " wants it");
+    cancel(other + " has precedence");
     if (!begunOrDropped.compareAndSet(false, true)) {
       return false;
     }
     dropped.accept(
         new VolumeException(
-            Reason.ABORTED, kind + " of " + key + " gave way to " + other + " before it began"));
+            Reason.ABORTED,
+            kind + " of " + key + " was cancelled before it began: " + other + " has precedence"));
     return true;
   }
 

@@ -118,7 +118,10 @@ public final class OperationRegistry {
                     failure instanceof TimeoutException
                         ? new VolumeException(
                             Reason.DEADLINE_EXCEEDED,
-                            what + " has no result after " + answerWithin + " and goes on")
+                            what
+                                + " has no result after "
+                                + answerWithin
+                                + " and goes on; repeat the call for its result")
                         : failure));
   }
 

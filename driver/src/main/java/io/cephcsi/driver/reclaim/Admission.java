@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Bounds how many images of a cluster are reclaimed at once by all drivers and command lines
- * together: a reclaim holds one of a number of places on the cluster's {@link ReclaimSlots}. The
+ * together: a reclaim holds one of a number of slots on the cluster's {@link ReclaimSlots}. The
  * cluster drops the lock of a driver that died. Safe for several threads.
  */
 public final class Admission {
@@ -23,71 +23,74 @@ public final class Admission {
   private static final Duration HOLDS = Duration.ofSeconds(30);
   private static final Duration POLL = Duration.ofMillis(500);
 
-  private final int places;
+  private final int slots;
   private final Duration holds;
 
   /**
-   * @param places how many at once; 0 for no bound
+   * @param slots how many at once; 0 for no bound
    */
-  public Admission(int places) {
-    this(places, HOLDS);
+  public Admission(int slots) {
+    this(slots, HOLDS);
   }
 
-  Admission(int places, Duration holds) {
-    this.places = places;
+  Admission(int slots, Duration holds) {
+    this.slots = slots;
     this.holds = holds;
   }
 
   /**
-   * Waits for a place.
+   * Waits for a slot.
    *
    * @param image the pool and namespace of the image
    * @param what for people who list the locks
    * @return empty when the operation was cancelled meanwhile
    */
-  Optional<Place> enter(IoContext image, String what, Operation operation) {
+  Optional<Slot> enter(IoContext image, String what, Operation operation) {
     if (operation.isCancelled()) {
       return Optional.empty();
     }
-    Optional<ReclaimSlots> board = places == 0 ? Optional.empty() : ReclaimSlots.find(image);
-    if (board.isEmpty()) {
-      if (places > 0) {
-        LOG.warn("every RBD pool is full: {} is reclaimed without a place", what);
+    Optional<ReclaimSlots> locks = slots == 0 ? Optional.empty() : ReclaimSlots.find(image);
+    if (locks.isEmpty()) {
+      if (slots > 0) {
+        LOG.warn(
+            "every RBD pool is full: {} is reclaimed without a slot, so the number of"
+                + " concurrent reclaims is not limited",
+            what);
       }
-      return Optional.of(new Place());
+      return Optional.of(new Slot());
     }
-    Optional<Place> place = Optional.empty();
+    Optional<Slot> slot = Optional.empty();
     try {
-      place = enter(board.get(), what, operation);
-      return place;
+      slot = enter(locks.get(), what, operation);
+      return slot;
     } finally {
-      if (place.isEmpty()) {
-        board.get().close();
+      if (slot.isEmpty()) {
+        locks.get().close();
       }
     }
   }
 
-  private Optional<Place> enter(ReclaimSlots board, String what, Operation operation) {
+  private Optional<Slot> enter(ReclaimSlots locks, String what, Operation operation) {
     String cookie = UUID.randomUUID().toString();
     boolean waited = false;
     while (!operation.isCancelled()) {
-      Optional<RenewedLock> lock = RenewedLock.take(holds, () -> anyFree(board, cookie, what));
+      Optional<RenewedLock> lock = RenewedLock.take(holds, () -> anyFree(locks, cookie, what));
       if (lock.isPresent()) {
-        return Optional.of(new Place(board, lock.get()));
+        return Optional.of(new Slot(locks, lock.get()));
       }
       if (!waited) {
         waited = true;
-        operation.phase("waiting for one of " + places + " places among the cluster's reclaims");
+        operation.phase("waiting for one of " + slots + " slots among the reclaims of the cluster");
       }
       LockSupport.parkNanos(POLL.toNanos());
     }
     return Optional.empty();
   }
 
-  private Optional<ObjectLock> anyFree(ReclaimSlots board, String cookie, String what) {
-    int first = ThreadLocalRandom.current().nextInt(places);
-    for (int i = 0; i < places; i++) {
-      Optional<ObjectLock> lock = board.tryTake((first + i) % places, cookie, what, holds);
+  private Optional<ObjectLock> anyFree(ReclaimSlots locks, String cookie, String what) {
+    int first = ThreadLocalRandom.current().nextInt(slots);
+    for (int i = 0; i < slots; i++) {
+      Optional<ObjectLock> lock = locks.tryTake((first + i) % slots, cookie, what, holds);
       if (lock.isPresent()) {
         return lock;
       }
@@ -95,29 +98,29 @@ public final class Admission {
     return Optional.empty();
   }
 
-  /** A place, held until it is closed or lost; without a bound, a place that is never lost. */
-  static final class Place implements AutoCloseable {
-    private final @Nullable ReclaimSlots board;
+  /** A slot, held until it is closed or lost; without a bound, a slot that is never lost. */
+  static final class Slot implements AutoCloseable {
+    private final @Nullable ReclaimSlots locks;
     private final @Nullable RenewedLock lock;
 
-    private Place() {
-      board = null;
+    private Slot() {
+      locks = null;
       lock = null;
     }
 
-    private Place(ReclaimSlots board, RenewedLock lock) {
-      this.board = board;
+    private Slot(ReclaimSlots locks, RenewedLock lock) {
+      this.locks = locks;
       this.lock = lock;
     }
 
-    /** Whether somebody else may have the place by now; does not block. */
+    /** Whether somebody else may have the slot by now; does not block. */
     boolean isLost() {
       return lock != null && lock.isLost();
     }
 
     @Override
     public void close() {
-      try (ReclaimSlots closed = board) {
+      try (ReclaimSlots closed = locks) {
         if (lock != null) {
           lock.close();
         }

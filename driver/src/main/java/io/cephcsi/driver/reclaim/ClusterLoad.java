@@ -95,7 +95,7 @@ final class ClusterLoad implements AutoCloseable {
     while (why.isPresent() && !stop.getAsBoolean() && System.nanoTime() < end) {
       if (!shown.equals(why.get())) {
         shown = why.get();
-        LOG.info("{} waits, as the cluster reports {}", operation.key(), shown);
+        LOG.info("the reclaim of {} waits: the cluster reports {}", operation.key(), shown);
         operation.phase("waiting for the cluster: " + shown);
       }
       LockSupport.parkNanos(SLICE.toNanos());
@@ -107,9 +107,10 @@ final class ClusterLoad implements AutoCloseable {
     if (heldNanos >= limits.patience().toNanos() && !warned) {
       warned = true;
       LOG.warn(
-          "the cluster reports {} and {} waited for {} s; it goes on all the same",
-          shown,
+          "the reclaim of {} continues although the cluster reports {}: it has waited"
+              + " for {} s",
           operation.key(),
+          shown,
           limits.patience().toSeconds());
     }
     return waited;

@@ -52,7 +52,7 @@ final class ReclaimLock {
    *
    * @return the owner's address
    */
-  static Optional<String> stranger(RbdImage image) {
+  static Optional<String> foreignOwner(RbdImage image) {
     List<String> owners = image.lock().holders();
     Optional<String> reclaimer =
         owners.isEmpty()
@@ -131,16 +131,16 @@ final class ReclaimLock {
     long end = System.nanoTime() + LONGEST.toNanos();
     while (!fenced) {
       try {
-        fence.shutOut(address, SHUT_OUT);
+        fence.blocklist(address, SHUT_OUT);
         image.pool().io().cluster().awaitLatestOsdMap(); // not even the lock is given back now
         fenced = true;
-        LOG.warn("{}: shut out {}: it may have discards on the way", image, address);
+        LOG.warn("{}: blocklisted client {}, which may have sent discards", image, address);
       } catch (CephException | IllegalArgumentException e) {
-        LOG.warn("{}: {} cannot be shut out: {}", image, address, e.getMessage());
+        LOG.warn("{}: client {} cannot be blocklisted: {}", image, address, e.getMessage());
         boolean hopeless = !(e instanceof CephException) || e instanceof CephException.Denied;
         if (hopeless || stop.getAsBoolean() || System.nanoTime() - end > 0) {
           LOG.error(
-              "{}: {} was not shut out; what it sent before may still be carried out",
+              "{}: client {} was not blocklisted; discards that it sent may still be carried out",
               image,
               address);
           return;

@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the places among a cluster's reclaims are: locks on one object, in the first RBD pool, by
+ * Where the slots among a cluster's reclaims are: locks on one object, in the first RBD pool, by
  * id, that the credentials may write to, outside of its namespaces. Clients with the capabilities
  * of {@code profile rbd} meet there without any configuration, whatever pools their images are in.
  * Those that are restricted to other pools meet in the first of theirs, those that are restricted
@@ -37,7 +37,7 @@ final class ReclaimSlots implements AutoCloseable {
   }
 
   /**
-   * Finds the board of a cluster; one question to a monitor, and a round trip for each pool that is
+   * Finds the locks of a cluster; one question to a monitor, and a round trip for each pool that is
    * tried.
    *
    * @param image the pool and namespace of the image that is reclaimed, tried last
@@ -48,12 +48,12 @@ final class ReclaimSlots implements AutoCloseable {
     RadosCluster cluster = image.cluster();
     for (long pool : rbdPools(cluster)) {
       try {
-        Optional<ReclaimSlots> board = in(cluster, pool, "");
-        if (board.isPresent()) {
-          return board;
+        Optional<ReclaimSlots> locks = in(cluster, pool, "");
+        if (locks.isPresent()) {
+          return locks;
         }
       } catch (CephException.Denied | CephException.NotFound e) {
-        LOG.debug("no places in pool {}: {}", pool, e.getMessage());
+        LOG.debug("no reclaim slots in pool {}: {}", pool, e.getMessage());
       }
     }
     return in(cluster, image.poolId(), image.namespace());
@@ -69,7 +69,9 @@ final class ReclaimSlots implements AutoCloseable {
       }
     } catch (CephException.Denied e) {
       LOG.warn(
-          "the places are beside the image, as the pools may not be listed: {}", e.getMessage());
+          "the user may not list the pools, so the number of concurrent reclaims is"
+              + " limited for each pool instead of the cluster: {}",
+          e.getMessage());
     }
     return pools;
   }
@@ -95,15 +97,15 @@ final class ReclaimSlots implements AutoCloseable {
   }
 
   /**
-   * Takes a place unless somebody has it.
+   * Takes a slot unless somebody has it.
    *
-   * @param place its number
+   * @param slot its number
    * @param cookie tells holders of one connection apart
    * @param what for people who list the locks
    * @param holds how long without renewal
    */
-  Optional<ObjectLock> tryTake(int place, String cookie, String what, Duration holds) {
-    return ObjectLock.tryAcquire(io, OBJECT, "place-" + place, cookie, what, holds);
+  Optional<ObjectLock> tryTake(int slot, String cookie, String what, Duration holds) {
+    return ObjectLock.tryAcquire(io, OBJECT, "place-" + slot, cookie, what, holds);
   }
 
   /** Pool and namespace. */

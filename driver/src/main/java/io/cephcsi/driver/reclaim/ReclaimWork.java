@@ -80,7 +80,7 @@ final class ReclaimWork {
     try {
       // The lock would be taken away from somebody who came since the image was found unused.
       if (!WatcherPoll.others(image, ourClientId).isEmpty()) {
-        stopped = "somebody opened the image";
+        stopped = "another client opened the image";
         return;
       }
       Optional<SkipReason> held = SkipReason.ofLock(image);
@@ -91,7 +91,7 @@ final class ReclaimWork {
       // A discard must be sure to come before whatever the next user writes, or never.
       canFence = lock.canFence();
       if (!canFence && lock.isHeld()) {
-        stopped = "the lock of a reclaim that died cannot be broken: " + NOT_ALLOWED;
+        stopped = "the lock of an interrupted reclaim cannot be broken: " + NOT_ALLOWED;
         return;
       }
       locked = lock();
@@ -99,9 +99,9 @@ final class ReclaimWork {
         run(locked, watch);
       }
     } catch (CephException.Blocklisted e) {
-      stopped = "the cluster has shut this client out";
+      stopped = "the cluster has blocklisted this client";
     } catch (CephException.Canceled | CephException.Busy e) {
-      stopped = stopped.isEmpty() ? "the image is wanted by somebody else" : stopped;
+      stopped = stopped.isEmpty() ? "another client requested the lock of the image" : stopped;
     } catch (CephException.TimedOut e) {
       if (writing) {
         lock.fence(operation::isCancelled);
@@ -127,13 +127,13 @@ final class ReclaimWork {
 
   private boolean stopNow(WatcherPoll watch) {
     if (watch.lockIsLost()) {
-      stopped = "the image's lock was taken away";
-    } else if (watch.somebodyCame()) {
-      stopped = "somebody opened the image";
+      stopped = "the lock of the image was lost";
+    } else if (watch.otherWatcherSeen()) {
+      stopped = "another client opened the image";
     } else if (operation.isCancelled()) {
       stopped = operation.whyCancelled();
     } else if (mustStop.getAsBoolean()) {
-      stopped = "the place among the cluster's reclaims was lost";
+      stopped = "the slot among the reclaims of the cluster was lost";
     }
     return !stopped.isEmpty();
   }
@@ -164,7 +164,7 @@ final class ReclaimWork {
               "published",
               "the image has no feature exclusive-lock, and node "
                   + nodes.get(0)
-                  + " has the volume: it may write without a lock, though the cluster does not see it",
+                  + " has the volume: it may write without a lock and without a watcher",
               "");
       return;
     }

@@ -16,7 +16,8 @@ import java.util.Optional;
  */
 record SkipReason(String reason, String detail) {
   private static final String IN_USE = "in_use";
-  private static final SkipReason MIGRATING = new SkipReason("migrating", "the image is migrated");
+  private static final SkipReason MIGRATING =
+      new SkipReason("migrating", "the image is being migrated");
 
   /**
    * Looks at an image that is open for reading: it leaves no watcher, so all there are, are users.
@@ -35,20 +36,21 @@ record SkipReason(String reason, String detail) {
    * would lose what he has not written yet if he were shut out for the sake of a reclaim.
    */
   static Optional<SkipReason> ofLock(RbdImage image) {
-    return ReclaimLock.stranger(image).map(owner -> new SkipReason(IN_USE, held(image, owner)));
+    return ReclaimLock.foreignOwner(image).map(owner -> new SkipReason(IN_USE, held(image, owner)));
   }
 
   private static String held(RbdImage image, String owner) {
     return "in use: "
         + owner
-        + " holds its lock and does not answer; if that client is gone for good, open the image"
-        + " once, or remove the lock (rbd lock list, rbd lock remove)"
+        + " holds its lock and does not answer; if that client does not exist any"
+        + " more, open the image once, or remove the lock (rbd lock list, rbd lock"
+        + " remove)"
         + (ReclaimLock.reclaimer(image).isEmpty()
             ? ""
-            : "; that it is a reclaim that died, the metadata "
+            : "; the metadata key "
                 + ReclaimLock.RECLAIMER
-                + " do not prove: they were not written with the key of this user, or by an earlier"
-                + " version");
+                + " names it as a reclaim that ended, but is not signed with the key of this"
+                + " user, or was written by an earlier version");
   }
 
   /** Looks at what an image takes part in, whoever has it open. */

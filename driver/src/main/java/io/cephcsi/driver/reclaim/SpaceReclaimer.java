@@ -101,14 +101,13 @@ public final class SpaceReclaimer {
 
   private ReclaimResult reclaimUnlessUsed(
       ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation) {
-    Optional<SkipReason> hindrance = SkipReason.of(image);
-    if (hindrance.isPresent() && hindrance.get().isUse() && plan.failInUse()) {
+    Optional<SkipReason> skip = SkipReason.of(image);
+    if (skip.isPresent() && skip.get().isUse() && plan.failInUse()) {
       throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume " + target.name() + " is " + hindrance.get().detail());
+          Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + skip.get().detail());
     }
-    if (hindrance.isPresent()) {
-      return skipped(hindrance.get(), usage(image, plan));
+    if (skip.isPresent()) {
+      return skipped(skip.get(), usage(image, plan));
     }
     // What is read, or copied up, may be a parent's.
     AncestryCheck.require(image.pool().io(), image.id());
@@ -118,19 +117,19 @@ public final class SpaceReclaimer {
     IoContext io = image.pool().io();
     try (ClusterLoad load = ClusterLoad.watch(io.cluster(), operation, limits)) {
       load.hold(operation::isCancelled);
-      Optional<Admission.Place> place = admission.enter(io, target.name(), operation);
-      if (place.isEmpty()) {
+      Optional<Admission.Slot> slot = admission.enter(io, target.name(), operation);
+      if (slot.isEmpty()) {
         return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
       }
-      try (Admission.Place held = place.get()) {
+      try (Admission.Slot held = slot.get()) {
         return reclaim(target, plan, operation, load, held, io.cluster());
       }
     }
   }
 
-  private static ReclaimResult skipped(SkipReason hindrance, OptionalLong usage) {
-    TrimReport trim = TrimReport.skipped(hindrance.reason(), hindrance.detail(), "");
-    return new ReclaimResult(Outcome.SKIPPED, hindrance.detail(), usage, usage, trim);
+  private static ReclaimResult skipped(SkipReason skip, OptionalLong usage) {
+    TrimReport trim = TrimReport.skipped(skip.reason(), skip.detail(), "");
+    return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage, usage, trim);
   }
 
   private static ReclaimResult dryRun(RbdImage image, ReclaimPlan plan, Operation operation) {
@@ -152,17 +151,17 @@ public final class SpaceReclaimer {
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
-      Admission.Place place,
+      Admission.Slot slot,
       RadosCluster another) {
     operation.phase("measure");
     OptionalLong before;
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
       before = usage(open.image(), plan);
-      // It may have waited long: for the cluster, and for a place.
-      Optional<SkipReason> hindrance = SkipReason.ofState(open.image());
-      if (hindrance.isPresent()) {
-        return skipped(hindrance.get(), before);
+      // It may have waited long: for the cluster, and for a slot.
+      Optional<SkipReason> skip = SkipReason.ofState(open.image());
+      if (skip.isPresent()) {
+        return skipped(skip.get(), before);
       }
       ReclaimLock lock = new ReclaimLock(open.image(), another);
       work =
@@ -174,7 +173,7 @@ public final class SpaceReclaimer {
               plan,
               operation,
               load,
-              place::isLost);
+              slot::isLost);
       work.run();
     }
     operation.phase("measure");

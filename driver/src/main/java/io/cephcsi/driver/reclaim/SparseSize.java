@@ -37,7 +37,7 @@ final class SparseSize {
               cluster, cluster.poolName(image.dataPoolId()), image.blockNamePrefix());
       return unit.orElse(ReclaimPlan.MIN_SPARSE_SIZE);
     } catch (CephException | VolumeException e) {
-      LOG.debug("what the OSDs allocate at once is not known: {}", e.getMessage());
+      LOG.debug("the allocation size of the OSDs is not known: {}", e.getMessage());
       return ReclaimPlan.MIN_SPARSE_SIZE;
     }
   }

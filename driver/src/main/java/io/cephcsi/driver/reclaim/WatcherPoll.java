@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Looks again and again whether somebody else opened an image that is being worked on, and whether
  * its lock is still ours. The cluster is asked on a thread of its own, so that the work, which asks
- * {@link #somebodyCame()} and {@link #lockIsLost()}, never waits for the answer.
+ * {@link #otherWatcherSeen()} and {@link #lockIsLost()}, never waits for the answer.
  */
 final class WatcherPoll implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WatcherPoll.class);
@@ -23,7 +23,7 @@ final class WatcherPoll implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread;
   private final boolean locked;
-  private volatile boolean somebodyCame;
+  private volatile boolean otherWatcherSeen;
   private volatile boolean lockIsLost;
 
   private WatcherPoll(RbdImage image, long ourClientId, boolean locked) {
@@ -42,7 +42,7 @@ final class WatcherPoll implements AutoCloseable {
    */
   static WatcherPoll start(RbdImage image, long ourClientId, boolean locked) {
     WatcherPoll watch = new WatcherPoll(image, ourClientId, locked);
-    watch.somebodyCame = watch.othersWatch();
+    watch.otherWatcherSeen = watch.othersWatch();
     watch.thread.start();
     return watch;
   }
@@ -53,8 +53,8 @@ final class WatcherPoll implements AutoCloseable {
   }
 
   /** Whether somebody opened the image, or the cluster does not say: does not block. */
-  boolean somebodyCame() {
-    return somebodyCame;
+  boolean otherWatcherSeen() {
+    return otherWatcherSeen;
   }
 
   /** Whether the lock was taken away, or the cluster does not say: does not block. */
@@ -64,15 +64,15 @@ final class WatcherPoll implements AutoCloseable {
 
   private void watch() {
     try {
-      while (!somebodyCame
+      while (!otherWatcherSeen
           && !lockIsLost
           && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
-        somebodyCame = othersWatch();
+        otherWatcherSeen = othersWatch();
         lockIsLost = locked && !isOwner();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      somebodyCame = true;
+      otherWatcherSeen = true;
     }
   }
 
@@ -93,7 +93,7 @@ final class WatcherPoll implements AutoCloseable {
     try {
       return image.lock().isOwner();
     } catch (RuntimeException e) {
-      LOG.warn("{}: whose its lock is cannot be told: {}", image, e.toString());
+      LOG.warn("{}: the owner of its lock cannot be read: {}", image, e.toString());
       return false;
     }
   }

@@ -225,7 +225,7 @@ class ShallowVolumesIT {
   @Test
   void whatMakesNoSenseIsInvalid() {
     assertStatus(
-        Code.INVALID_ARGUMENT, "shows no snapshot", () -> create(fromVolume(newName(), source)));
+        Code.INVALID_ARGUMENT, "is no shallow volume", () -> create(fromVolume(newName(), source)));
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     assertStatus(Code.INVALID_ARGUMENT, () -> driver.snapshot(newName(), shallow.getVolumeId()));
     assertStatus(

@@ -72,7 +72,7 @@ class StaticSnapshotIT {
   @CsvSource({
     "6729-4342-b82f-166f45204233, INVALID_ARGUMENT, fits several snapshots",
     "nonesuch, NOT_FOUND, fits no snapshot",
-    "../data, INVALID_ARGUMENT, is not part of a name"
+    "../data, INVALID_ARGUMENT, cannot be part of the name of a snapshot"
   })
   void whatIsNotClearIsRefused(String id, VolumeException.Reason reason, String message) {
     assertThatExceptionOfType(VolumeException.class)

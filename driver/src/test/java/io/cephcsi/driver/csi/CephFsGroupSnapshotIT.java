@@ -235,7 +235,7 @@ class CephFsGroupSnapshotIT extends ConformanceCase {
     Volume shallow = driver.show(newName(), taken.getSnapshots(0).getSnapshotId());
     assertStatus(
         Code.INVALID_ARGUMENT,
-        "shows a snapshot",
+        "is a shallow volume",
         () -> groups().take(newName(), a, shallow.getVolumeId()));
     groups().delete(taken);
     List.of(shallow.getVolumeId(), a, b).forEach(driver::delete);

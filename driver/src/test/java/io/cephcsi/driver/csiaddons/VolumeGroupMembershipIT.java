@@ -156,7 +156,7 @@ class VolumeGroupMembershipIT extends VolumeGroupCase {
       CLUSTER.rados("-p", "rbd", "setomapval", headers.get(0), "snapshot_1", "x");
       assertThatThrownBy(() -> groups.create(newName(), a))
           .hasMessageContaining("FAILED_PRECONDITION")
-          .hasMessageContaining("not a volume group of CSI");
+          .hasMessageContaining("not a CSI volume group");
       CLUSTER.rados("-p", "rbd", "rmomapkey", headers.get(0), "snapshot_1");
     }
     VolumeGroup group = groups.create(newName(), a);

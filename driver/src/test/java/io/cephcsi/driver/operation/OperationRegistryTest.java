@@ -189,7 +189,7 @@ class OperationRegistryTest {
         .withThrowableThat()
         .havingCause()
         .isInstanceOf(VolumeException.class)
-        .withMessage("Reclaim of a gave way to Publish before it began");
+        .withMessage("Reclaim of a was cancelled before it began: Publish has precedence");
     queue.remove().run();
     assertThat(reclaim("a", "plan", WAITING, "next")).as("nothing").isCompletedWithValue("next");
 
@@ -214,7 +214,7 @@ class OperationRegistryTest {
               assertAborted(() -> registry.share("a", "CreateSnapshot"), "Reclaim of a");
               return operation.whyCancelled();
             });
-    assertThat(reclaim).isCompletedWithValue("CreateSnapshot wants it");
+    assertThat(reclaim).isCompletedWithValue("CreateSnapshot has precedence");
     assertThat(registry.running()).isEmpty();
   }
 

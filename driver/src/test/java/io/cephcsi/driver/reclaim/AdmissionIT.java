@@ -33,11 +33,11 @@ class AdmissionIT extends ReclaimCase {
     }
   }
 
-  private Admission.Place enter(Admission admission) {
+  private Admission.Slot enter(Admission admission) {
     return enter(admission, io);
   }
 
-  private Admission.Place enter(Admission admission, IoContext image) {
+  private Admission.Slot enter(Admission admission, IoContext image) {
     return operate(operation -> admission.enter(image, "test", operation)).orElseThrow();
   }
 
@@ -64,7 +64,7 @@ class AdmissionIT extends ReclaimCase {
   }
 
   private void assertWaits(Admission admission, IoContext image) throws Exception {
-    CompletableFuture<Optional<Admission.Place>> waiting =
+    CompletableFuture<Optional<Admission.Slot>> waiting =
         operations.start(
             "waits",
             "test",
@@ -75,7 +75,7 @@ class AdmissionIT extends ReclaimCase {
             () ->
                 operations.running().stream()
                     .map(Operation::phase)
-                    .anyMatch(phase -> phase.contains("places among the cluster's reclaims")));
+                    .anyMatch(phase -> phase.contains("slots among the reclaims of the cluster")));
     operations.cancelAll();
     assertThat(waiting.get(10, TimeUnit.SECONDS)).isEmpty();
   }
@@ -85,12 +85,12 @@ class AdmissionIT extends ReclaimCase {
     Admission one = new Admission(1);
     try (IoContext other = cluster.openPool(ceph.otherPool());
         IoContext space = cluster.openPool(ceph.otherPool(), namespace())) {
-      try (Admission.Place held = enter(one)) {
+      try (Admission.Slot held = enter(one)) {
         assertWaits(one, other);
         assertWaits(one, space);
         assertThat(held.isLost()).isFalse();
       }
-      try (Admission.Place held = enter(one, space)) {
+      try (Admission.Slot held = enter(one, space)) {
         assertWaits(one, io);
         assertThat(held.isLost()).isFalse();
       }
@@ -105,8 +105,8 @@ class AdmissionIT extends ReclaimCase {
         RadosCluster second = restricted(onlyOther);
         IoContext firstIo = first.openPool(ceph.otherPool());
         IoContext secondIo = second.openPool(ceph.otherPool());
-        Admission.Place everybodys = enter(one);
-        Admission.Place theirs = enter(one, firstIo)) {
+        Admission.Slot everybodys = enter(one);
+        Admission.Slot theirs = enter(one, firstIo)) {
       assertWaits(one, secondIo);
       assertThat(everybodys.isLost() || theirs.isLost()).isFalse();
       assertThat(firstIo.objects()).contains(ReclaimSlots.OBJECT);
@@ -120,7 +120,7 @@ class AdmissionIT extends ReclaimCase {
     String onlyThere = "profile rbd pool=" + ceph.otherPool() + " namespace=" + namespace;
     try (RadosCluster client = restricted(onlyThere);
         IoContext there = client.openPool(ceph.otherPool(), namespace);
-        Admission.Place held = enter(one, there)) {
+        Admission.Slot held = enter(one, there)) {
       assertWaits(one, there);
       assertThat(held.isLost()).isFalse();
       assertThat(there.objects()).contains(ReclaimSlots.OBJECT);
@@ -142,7 +142,7 @@ class AdmissionIT extends ReclaimCase {
       assertThat(board.tryTake(0, "dead", "test", Duration.ofSeconds(3))).isPresent();
     }
     long start = System.nanoTime();
-    try (Admission.Place place = enter(new Admission(1))) {
+    try (Admission.Slot place = enter(new Admission(1))) {
       assertThat(System.nanoTime() - start).isGreaterThan(TimeUnit.MILLISECONDS.toNanos(1500));
       assertThat(place.isLost()).isFalse();
     }
@@ -150,9 +150,9 @@ class AdmissionIT extends ReclaimCase {
 
   @Test
   void oneMoreThanThereArePlacesWaitsUntilOneIsFree() throws Exception {
-    Admission.Place first = enter(two);
-    CompletableFuture<Optional<Admission.Place>> third;
-    try (Admission.Place second = enter(two)) {
+    Admission.Slot first = enter(two);
+    CompletableFuture<Optional<Admission.Slot>> third;
+    try (Admission.Slot second = enter(two)) {
       third =
           operations.start(
               "third",
@@ -167,7 +167,7 @@ class AdmissionIT extends ReclaimCase {
                       .anyMatch(phase -> phase.contains("one of 2 places")));
       assertThat(third).isNotDone();
       first.close();
-      try (Admission.Place place = third.get(10, TimeUnit.SECONDS).orElseThrow()) {
+      try (Admission.Slot place = third.get(10, TimeUnit.SECONDS).orElseThrow()) {
         assertThat(place.isLost()).isFalse();
       }
       assertThat(second.isLost()).isFalse();
@@ -176,9 +176,9 @@ class AdmissionIT extends ReclaimCase {
 
   @Test
   void whoWaitsCanBeCancelled() throws Exception {
-    try (Admission.Place first = enter(two);
-        Admission.Place second = enter(two)) {
-      CompletableFuture<Optional<Admission.Place>> third =
+    try (Admission.Slot first = enter(two);
+        Admission.Slot second = enter(two)) {
+      CompletableFuture<Optional<Admission.Slot>> third =
           operations.start(
               "third",
               "test",
@@ -193,7 +193,7 @@ class AdmissionIT extends ReclaimCase {
   @Test
   void aPlaceIsRenewedBeforeItRunsOut() {
     Admission brief = new Admission(1, Duration.ofSeconds(6));
-    try (Admission.Place place = enter(brief)) {
+    try (Admission.Slot place = enter(brief)) {
       Awaitility.await()
           .during(Duration.ofSeconds(10))
           .atMost(Duration.ofSeconds(40))

@@ -114,7 +114,7 @@ class FullPoolIT extends ReclaimCase {
                     .build());
         IoContext there = client.openPool(full)) {
       assertThat(ReclaimSlots.find(there)).isEmpty();
-      try (Admission.Place place =
+      try (Admission.Slot place =
           operate(operation -> new Admission(1).enter(there, "test", operation)).orElseThrow()) {
         assertThat(place.isLost()).isFalse();
       }

@@ -80,15 +80,16 @@ public final class AncestryCheck {
         throw refused(
             io,
             imageId,
-            "it is migrated from what is no image of format 2 of this cluster; end that first by"
-                + " \"rbd migration execute\" and \"commit\"");
+            "it is being migrated from a source that is not an image of format 2 in"
+                + " this cluster; end the migration first with \"rbd migration execute\" and"
+                + " \"rbd migration commit\"");
       }
       visit(
           io,
           imageId,
           header,
           from.get().other(),
-          (place, source) -> source.migration().filter(m -> m.isSourceOf(here)).isPresent());
+          (pool, source) -> source.migration().filter(m -> m.isSourceOf(here)).isPresent());
     }
     if (header.parent().isPresent()) {
       ImageLink parent = header.parent().get();
@@ -98,7 +99,7 @@ public final class AncestryCheck {
           imageId,
           header,
           parent,
-          (place, found) -> ImageHeader.children(place, parent.imageId(), snapshot).contains(here));
+          (pool, found) -> ImageHeader.children(pool, parent.imageId(), snapshot).contains(here));
     }
   }
 
@@ -112,29 +113,30 @@ public final class AncestryCheck {
       ImageLink ancestor,
       BiPredicate<IoContext, ImageHeader> knows) {
     if (++ancestors > MAX_ANCESTORS) {
-      throw refused(io, imageId, "its ancestors are too many, or in a loop");
+      throw refused(
+          io, imageId, "it has more than " + MAX_ANCESTORS + " ancestors, or they form a loop");
     }
     at(
         io,
         ancestor,
-        place -> {
-          Optional<ImageHeader> found = ImageHeader.read(place, ancestor.imageId());
+        pool -> {
+          Optional<ImageHeader> found = ImageHeader.read(pool, ancestor.imageId());
           if (found.isEmpty()) {
             return; // nothing can be read from it
           }
           if (acknowledged
-              && place != io
-              && !knows.test(place, found.get())
+              && pool != io
+              && !knows.test(pool, found.get())
               && isStill(io, imageId, header)) {
             throw refused(
                 io,
                 imageId,
-                "its ancestor, "
-                    + describe(place, ancestor.imageId())
-                    + ", does not know of it; if it is a clone of that all the same, such as one of"
-                    + " format 1, flatten it by \"rbd flatten\"");
+                "its ancestor "
+                    + describe(pool, ancestor.imageId())
+                    + " does not list it as a clone; if it is one, such as a clone of format 1,"
+                    + " flatten it with \"rbd flatten\"");
           }
-          walk(place, ancestor.imageId(), found.get());
+          walk(pool, ancestor.imageId(), found.get());
         });
   }
 

@@ -34,7 +34,7 @@ public final class Callbacks<L> {
 
   /** Says that a listener threw; its throwable ends here. */
   static void failed(Throwable thrown) {
-    LOG.error("a callback failed", thrown);
+    LOG.error("a listener that a native library called threw an exception", thrown);
   }
 
   /**

@@ -100,8 +100,8 @@ public final class DeletedImages {
     }
     if (!unproven.isEmpty()) {
       LOG.warn(
-          "{} images stay in the trash of {}, as nothing proves that this driver put them there;"
-              + " remove what nobody needs by \"rbd trash rm\": {}{}",
+          "{} images stay in the trash of {}: they have no mark that a driver moved"
+              + " them there; remove those that nobody needs with \"rbd trash rm\": {}{}",
           unproven.size(),
           io.pool(),
           String.join(", ", unproven.subList(0, Math.min(SHOWN, unproven.size()))),

@@ -136,12 +136,12 @@ final class DriverSnapshots {
   private static void removeUnopened(RbdPool pool, String imageId, HeaderSnapshot snapshot) {
     try {
       if (!InitialSnapshot.remove(pool, imageId, snapshot.id())) {
-        LOG.info("image {} cannot be opened, nor its snapshots be removed", imageId);
+        LOG.info("image {} cannot be opened, so its snapshots are not removed", imageId);
       }
     } catch (CephException.NotFound e) {
       LOG.debug("snapshot {} was removed meanwhile", snapshot.name());
     } catch (CephException.Busy e) {
-      LOG.debug("snapshot {} stays: {}", snapshot.name(), e.getMessage());
+      LOG.debug("snapshot {} is not removed: {}", snapshot.name(), e.getMessage());
     }
   }
 }

@@ -107,7 +107,8 @@ public final class Flattener implements AutoCloseable {
       ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
     } else if (header.isPresent()) {
       LOG.warn(
-          "image {} of pool {} is not flattened: it is listed as a clone of {}, and is none",
+          "image {} of pool {} is not flattened: it is in the list of clones of {},"
+              + " but has another parent or none",
           imageId,
           io.pool(),
           parent);
@@ -144,11 +145,14 @@ public final class Flattener implements AutoCloseable {
                 try (Lease lease = leases.get()) {
                   work.accept(lease.rbdPool(pool));
                 } catch (RuntimeException e) {
-                  LOG.warn("flattening in pool {} failed: {}", pool, e.toString());
+                  LOG.warn("an image in pool {} could not be flattened: {}", pool, e.toString());
                 }
               });
     } catch (RejectedExecutionException e) {
-      LOG.warn("too much to flatten in pool {}; the next clone tries again", pool);
+      LOG.warn(
+          "the queue of images to flatten is full; an image in pool {} is flattened"
+              + " when its next clone is made",
+          pool);
     }
   }
 

@@ -67,16 +67,23 @@ public final class MgrTasks implements AutoCloseable {
     } catch (TimeoutException | RejectedExecutionException e) {
       silentUntilNanos.put(fsid, System.nanoTime() + SILENCE.toNanos());
       LOG.warn(
-          "the manager of cluster {} does not answer; the driver does its tasks for {}",
+          "the manager of cluster {} does not answer; for {} the driver itself"
+              + " removes and flattens images",
           fsid,
           SILENCE);
       return false;
     } catch (VolumeException e) {
-      LOG.warn("no task of the manager for such an image: {}", e.getMessage());
+      LOG.warn(
+          "the manager cannot work on an image with this name, the driver does: {}",
+          e.getMessage());
       return false;
     } catch (ExecutionException e) {
       // Not allowed, or a manager without the module rbd_support.
-      LOG.info("no \"{}\" for image {}: {}", prefix, image, String.valueOf(e.getCause()));
+      LOG.info(
+          "the manager refused \"{}\" for image {}, the driver does it: {}",
+          prefix,
+          image,
+          String.valueOf(e.getCause()));
       return false;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -104,12 +104,18 @@ public final class TrashQueue implements AutoCloseable {
                 try (Lease lease = connections.lease(where.cluster, where.credentials)) {
                   work.accept(lease.rbdPool(where.pool), later);
                 } catch (RuntimeException e) {
-                  LOG.warn("the trash of {} is emptied later: {}", where.pool, e.toString());
+                  LOG.warn(
+                      "the trash of {} could not be emptied; the next call on this pool tries"
+                          + " again: {}",
+                      where.pool,
+                      e.toString());
                   visited.remove(where.key()); // the next call looks again
                 }
               });
     } catch (RejectedExecutionException e) {
-      LOG.warn("too much in the trash of {} at once; the rest is removed later", where.pool);
+      LOG.warn(
+          "the queue for the trash of {} is full; the next call on this pool tries again",
+          where.pool);
       visited.remove(where.key());
     }
   }

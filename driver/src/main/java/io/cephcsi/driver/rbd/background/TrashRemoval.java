@@ -71,8 +71,9 @@ public final class TrashRemoval {
       reap(io, entry.get(), 0, later);
     } else if (new RbdPool(io).trashEntry(imageId).isPresent()) {
       LOG.warn(
-          "image {} stays in the trash of {}: somebody else put it there, or it is deferred; if"
-              + " nobody needs it, remove it by \"rbd trash rm\"",
+          "image {} stays in the trash of {}: it has no mark that a driver moved it"
+              + " there, or its removal is deferred; if nobody needs it, remove it with"
+              + " \"rbd trash rm\"",
           imageId,
           io.pool());
     }
@@ -110,8 +111,8 @@ public final class TrashRemoval {
                 at(
                     io,
                     parent,
-                    place -> {
-                      reapIfDeleted(place, parent.imageId(), generation + 1, later);
+                    pool -> {
+                      reapIfDeleted(pool, parent.imageId(), generation + 1, later);
                       return null;
                     }));
   }
@@ -137,7 +138,7 @@ public final class TrashRemoval {
       LOG.debug("image {} stays in the trash: it has CSI snapshots", entry.id());
     } else {
       LOG.warn(
-          "image {} (id {}) stays in the trash: it has snapshots that no driver took: {}",
+          "image {} (id {}) stays in the trash: it has snapshots that no CSI driver took: {}",
           entry.name(),
           entry.id(),
           String.join(", ", snapshots.foreign()));
@@ -167,7 +168,7 @@ public final class TrashRemoval {
   void sweep(IoContext io, Later later) {
     DeletedImages.removeOldMarks(io);
     for (TrashEntry entry : deleted.allForgotten(io)) {
-      LOG.info("image {} was left in the trash of {}; removing it", entry.name(), io.pool());
+      LOG.info("image {} is still in the trash of {}: removing it", entry.name(), io.pool());
       try {
         reap(io, entry, 0, later);
       } catch (CephException.TimedOut | CephException.Blocklisted e) {
@@ -203,9 +204,9 @@ public final class TrashRemoval {
         at(
             io,
             child,
-            place -> {
-              DeletedImages.find(place, child.imageId())
-                  .ifPresent(clone -> removeClone(place, clone, clones, later));
+            pool -> {
+              DeletedImages.find(pool, child.imageId())
+                  .ifPresent(clone -> removeClone(pool, clone, clones, later));
               return null;
             });
       }
@@ -239,7 +240,7 @@ public final class TrashRemoval {
     try {
       new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
     } catch (CephException.NotFound e) {
-      LOG.debug("image {} is out of the trash already", imageId);
+      LOG.debug("image {} is not in the trash any more", imageId);
     } catch (CephException e) {
       if (e.errno() != Errno.ENOTEMPTY && !(e instanceof CephException.Busy)) {
         throw e;
@@ -271,10 +272,14 @@ public final class TrashRemoval {
     for (long snapshot : header.snapshotIds()) {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
         if (clones.size() == MAX_CLONES || !clones.add(child)) {
-          LOG.warn("image {} stays in the trash: too many clones, or {} twice", imageId, child);
+          LOG.warn(
+              "image {} stays in the trash: it has too many clones, or {} is listed as a"
+                  + " clone twice",
+              imageId,
+              child);
           return false;
         }
-        if (!at(io, child, place -> goes(place, child.imageId(), generation + 1, clones))) {
+        if (!at(io, child, pool -> goes(pool, child.imageId(), generation + 1, clones))) {
           return false;
         }
       }

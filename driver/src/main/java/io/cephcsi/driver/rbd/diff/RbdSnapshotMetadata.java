@@ -147,7 +147,7 @@ public final class RbdSnapshotMetadata {
     if (from > size) {
       throw new VolumeException(
           Reason.OUT_OF_RANGE,
-          "starting_offset " + from + " is behind the end of the volume, which has " + size);
+          "starting_offset " + from + " is beyond the end of the volume of " + size + " bytes");
     }
     int max = maxResults == 0 ? USUAL_RESULTS : Math.min(maxResults, MAX_RESULTS);
     return new ExtentBatches(size, from, max, sink);
@@ -229,8 +229,8 @@ public final class RbdSnapshotMetadata {
                           Reason.FAILED_PRECONDITION,
                           "snapshot "
                               + snapshot.id()
-                              + " has been flattened: it shares nothing any more with other"
-                              + " snapshots of its volume; ask for what is allocated"));
+                              + " was flattened and shares no data with other snapshots of its"
+                              + " volume any more: call GetMetadataAllocated instead"));
       IoContext io = snapshot.session().lease().rbdPool(parent.poolId());
       return new Position(new RbdPool(io), parent.imageId(), parent.snapshotId());
     }

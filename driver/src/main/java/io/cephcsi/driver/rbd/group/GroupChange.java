@@ -53,10 +53,10 @@ record GroupChange(OpenGroup group, GroupMembers members) {
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
       throw e; // the journal may have been written: what is in too much is taken out later
     } catch (CephException | VolumeException e) {
-      members.takeBack(group.group(), attached);
+      members.undoAttach(group.group(), attached);
       throw e;
     }
-    settle(groupId, candidates, before, attached);
+    reconcile(groupId, candidates, before, attached);
   }
 
   /**
@@ -64,7 +64,7 @@ record GroupChange(OpenGroup group, GroupMembers members) {
    * or takes some out looks at the journal again afterwards, so that the last one to do so leaves
    * those of the members. Usually one pass, or two when images were taken out.
    */
-  private void settle(
+  private void reconcile(
       String groupId,
       List<GroupedVolume> candidates,
       GroupEntry before,
@@ -72,7 +72,7 @@ record GroupChange(OpenGroup group, GroupMembers members) {
     List<GroupMember> detached = new ArrayList<>();
     try {
       List<GroupedVolume> staying = candidates;
-      for (int pass = 1; members.settle(group.group(), groupId, staying, detached); pass++) {
+      for (int pass = 1; members.reconcile(group.group(), groupId, staying, detached); pass++) {
         if (pass == PASSES) {
           throw changedMeanwhile(group.id().toString());
         }
@@ -108,15 +108,18 @@ record GroupChange(OpenGroup group, GroupMembers members) {
       if (!Set.copyOf(now.members()).equals(written)) {
         // Another driver has changed them since, and answered: this call may have taken some out.
         List<GroupedVolume> theirs = members.existing(Set.copyOf(now.members()));
-        members.settle(group.group(), group.requireGroupId(), theirs, new ArrayList<>());
+        members.reconcile(group.group(), group.requireGroupId(), theirs, new ArrayList<>());
         return;
       }
-      members.putBack(group.group(), detached);
+      members.undoDetach(group.group(), detached);
       if (group.journal().replaceMembers(now, version, before.members())) {
-        members.takeBack(group.group(), attached);
+        members.undoAttach(group.group(), attached);
       }
     } catch (CephException | VolumeException e) {
-      LOG.warn("volume group {} keeps its new members: {}", group.id(), e.toString());
+      LOG.warn(
+          "the failed change of volume group {} could not be undone; repeat the call: {}",
+          group.id(),
+          e.toString());
     }
   }
 

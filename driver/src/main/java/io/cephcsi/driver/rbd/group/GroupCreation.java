@@ -41,7 +41,7 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
     String name = known.journal().requestName();
     if (known.isOfSnapshots()) {
       throw new VolumeException(
-          Reason.ALREADY_EXISTS, "the name " + name + " belongs to a snapshot of a group");
+          Reason.ALREADY_EXISTS, "the name " + name + " is used by a group snapshot");
     }
     if (!known.name().equals(parameters.namePrefix() + known.journal().uuid())) {
       throw new VolumeException(
@@ -105,14 +105,14 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
       createGroup(group);
       String groupId = group.requireGroupId();
       members.attach(group.group(), groupId, candidates, attached);
-      members.settle(group.group(), groupId, candidates, new ArrayList<>());
+      members.reconcile(group.group(), groupId, candidates, new ArrayList<>());
       if (!isStillOurs(group, version)) {
         throw GroupChange.changedMeanwhile(group.entry().journal().requestName());
       }
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
       throw e; // nobody knows how far it came: the retry finds out
     } catch (CephException | VolumeException e) {
-      members.takeBack(group.group(), attached);
+      members.undoAttach(group.group(), attached);
       if (isNew) {
         undo(group, version);
       }
@@ -141,7 +141,11 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
       group.remove();
       group.journal().undo(group.entry().journal());
     } catch (CephException e) {
-      LOG.warn("the reservation of {} stays until the retry: {}", group.id(), e.getMessage());
+      LOG.warn(
+          "the journal entry of {} could not be removed; the repeated call uses or"
+              + " removes it: {}",
+          group.id(),
+          e.getMessage());
     }
   }
 }

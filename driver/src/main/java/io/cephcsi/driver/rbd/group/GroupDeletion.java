@@ -47,8 +47,8 @@ record GroupDeletion(OpenGroup group) {
                 + group.id()
                 + " has "
                 + ours.size()
-                + " volumes, and this driver does not delete volumes with their group: take them"
-                + " out first");
+                + " volumes: remove them from the group first, as this driver deletes only"
+                + " empty groups");
       }
       deleteAll(ours, groupId);
       group.remove();
@@ -60,7 +60,7 @@ record GroupDeletion(OpenGroup group) {
     List<GroupSnapshot> left = group.group().snapshots();
     if (!left.isEmpty()) {
       GroupSnapshotRecovery recovery = new GroupSnapshotRecovery(group.session());
-      left.forEach(one -> recovery.settle(group.pool().io(), one.name()));
+      left.forEach(one -> recovery.finish(group.pool().io(), one.name()));
       left = group.group().snapshots();
     }
     int count = left.size();
@@ -89,7 +89,7 @@ record GroupDeletion(OpenGroup group) {
       if (isIn && !here) {
         throw new VolumeException(
             Reason.FAILED_PRECONDITION,
-            "volume " + id + " is in another pool than its group: take it out first");
+            "volume " + id + " is in another pool than its group: remove it from the group first");
       } else if (isIn) {
         ours.add(volume.orElseThrow());
       } else if (volume.isPresent()
@@ -98,7 +98,10 @@ record GroupDeletion(OpenGroup group) {
           && AttachmentJournal.isBeingDeleted(volume.get().entry())) {
         ours.add(volume.get());
       } else if (volume.isPresent()) {
-        LOG.info("volume {} stays: it is not in group {}", id, group.entry().name());
+        LOG.info(
+            "volume {} is not deleted with the group: it is not in RBD group {}",
+            id,
+            group.entry().name());
       }
     }
     return ours;
@@ -136,7 +139,7 @@ record GroupDeletion(OpenGroup group) {
     } catch (VolumeException e) {
       // Somebody has just opened it: it stays, and so it stays in the group.
       image.ifPresent(
-          member -> new GroupMembers(group.session()).putBack(group.group(), List.of(member)));
+          member -> new GroupMembers(group.session()).undoDetach(group.group(), List.of(member)));
       throw e;
     }
   }

@@ -115,7 +115,7 @@ record GroupMembers(RbdSession session) {
             Reason.FAILED_PRECONDITION,
             "volume "
                 + candidate.id()
-                + " cannot be grouped: its image is "
+                + " cannot be in a group: its image is "
                 + hindrance.cephName());
       }
     }
@@ -152,7 +152,8 @@ record GroupMembers(RbdSession session) {
         candidate
             .header()
             .group()
-            .ifPresent(link -> groups.takeOut(candidate.volume(), candidate.imageId(), link));
+            .ifPresent(
+                link -> groups.removeFromGroup(candidate.volume(), candidate.imageId(), link));
         attach(group, groupId, candidate);
         attached.add(candidate);
       } else if (halfAttached.contains(candidate.imageId())) {
@@ -201,13 +202,14 @@ record GroupMembers(RbdSession session) {
   }
 
   /** Takes images out again that this call put in; what hinders that is only noted. */
-  void takeBack(RbdGroup group, List<GroupedVolume> attached) {
+  void undoAttach(RbdGroup group, List<GroupedVolume> attached) {
     for (GroupedVolume candidate : attached) {
       try {
         detach(group, candidate.volume().pool(), candidate.imageId());
       } catch (CephException e) {
         LOG.warn(
-            "the image of {} stays in group {} until the retry: {}",
+            "the image of volume {} could not be removed from RBD group {}; the"
+                + " repeated call removes it: {}",
             candidate.id(),
             group.name(),
             e.getMessage());
@@ -223,7 +225,7 @@ record GroupMembers(RbdSession session) {
    * @param detached gets those that were in the group and were taken out, also when this fails
    * @return whether any was put in or taken out
    */
-  boolean settle(
+  boolean reconcile(
       RbdGroup group, String groupId, List<GroupedVolume> staying, List<GroupMember> detached) {
     List<GroupMember> images = GroupHeader.images(group.pool().io(), groupId);
     long own = group.pool().io().poolId(); // and that of the volumes
@@ -248,13 +250,20 @@ record GroupMembers(RbdSession session) {
       }
       Optional<RbdPool> pool = poolOf(group, image);
       if (pool.isEmpty()) {
-        LOG.warn("{} is listed in group {} and has no pool: it stays", image, group.name());
+        LOG.warn(
+            "{} of RBD group {} is not removed from it: its pool does not exist",
+            image,
+            group.name());
         continue;
       }
       Optional<GroupLink> in =
           ImageHeader.read(pool.get().io(), image.imageId()).flatMap(ImageHeader::group);
       if (in.isPresent() && !in.get().equals(here)) {
-        LOG.warn("{} is listed in group {} and is in another: it stays", image, group.name());
+        LOG.warn(
+            "{} of RBD group {} is not removed from it: the header of the image names"
+                + " another group",
+            image,
+            group.name());
         continue;
       }
       detach(group, pool.get(), image.imageId());
@@ -279,13 +288,13 @@ record GroupMembers(RbdSession session) {
   }
 
   /** Puts images back; one that is gone by now is not missed. */
-  void putBack(RbdGroup group, List<GroupMember> detached) {
+  void undoDetach(RbdGroup group, List<GroupMember> detached) {
     for (GroupMember image : detached) {
-      poolOf(group, image).ifPresent(pool -> putBack(group, pool, image.imageId()));
+      poolOf(group, image).ifPresent(pool -> undoDetach(group, pool, image.imageId()));
     }
   }
 
-  private static void putBack(RbdGroup group, RbdPool pool, String imageId) {
+  private static void undoDetach(RbdGroup group, RbdPool pool, String imageId) {
     ImageHeader.name(pool.io(), imageId).ifPresent(name -> group.addImage(pool, name));
   }
 

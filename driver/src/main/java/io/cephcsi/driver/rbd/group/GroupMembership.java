@@ -97,7 +97,7 @@ record GroupMembership(Kind kind, RbdPool pool, String group, Optional<OpenGroup
                   + volume
                   + " is in the RBD group "
                   + group
-                  + ", which is not a volume group of CSI: take it out there first");
+                  + ", which is not a CSI volume group: remove it from that group first");
       case SNAPSHOT, STALE, VANISHED -> {}
     }
   }

@@ -93,7 +93,7 @@ final class GroupSnapshotLock implements AutoCloseable {
         Reason.ABORTED,
         "another driver works on group snapshot "
             + group.id()
-            + ", or died over it less than "
+            + ", or ended without releasing its lock less than "
             + HOLDS.toSeconds()
             + " s ago; try again");
   }
@@ -124,10 +124,10 @@ final class GroupSnapshotLock implements AutoCloseable {
       return; // a call of this process that ended and could not say so
     }
     LOG.warn(
-        "the driver at {} did not end its work on group snapshot {}: blocklisting it",
+        "the driver at {} stopped during its work on group snapshot {}: blocklisting it",
         address,
         group.id());
-    new ClientFence(io.cluster()).shutOut(address, FENCED);
+    new ClientFence(io.cluster()).blocklist(address, FENCED);
   }
 
   private VolumeException unproven(String worker) {
@@ -139,8 +139,9 @@ final class GroupSnapshotLock implements AutoCloseable {
             + worker
             + " of object "
             + object(group)
-            + " says that somebody works on it, and was not written with the key of this user; if"
-            + " no driver does, remove it (rados rmxattr)");
+            + " names a driver that works on it, but is not signed with the key of this"
+            + " user; if no driver works on it, remove the attribute with \"rados"
+            + " rmxattr\"");
   }
 
   private Map<String, byte[]> workers() {

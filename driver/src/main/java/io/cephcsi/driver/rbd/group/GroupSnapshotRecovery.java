@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Ends the snapshots of groups that a driver died over and whose call was not repeated: their
- * volumes are in a group, or have parts of a group's snapshot, which hinders their deletion.
- * Whoever meets such a volume settles it here. What every snapshot has an image of by then may have
- * been promised and stays; else nothing was, and all of it goes.
+ * volumes are in a group, or have parts of a group's snapshot, which hinders their deletion. A call
+ * on such a volume ends it here. What every snapshot has an image of by then may have been promised
+ * and stays; else nothing was, and all of it goes.
  *
  * @param session of the call
  */
@@ -39,11 +39,11 @@ record GroupSnapshotRecovery(RbdSession session) {
   }
 
   /** Settles all that an image has a part of. */
-  void settleParts(RbdPool pool, String imageId) {
+  void finishParts(RbdPool pool, String imageId) {
     for (GroupSnapshotRef ref : GroupSnapshotRemoval.partsOf(pool, imageId)) {
       try {
         IoContext io = session.lease().rbdPool(ref.groupPoolId());
-        settle(io, ref.snapshotName());
+        finish(io, ref.snapshotName());
       } catch (CephException.NotFound e) {
         LOG.debug("the pool of {} is gone", ref);
       }
@@ -51,8 +51,8 @@ record GroupSnapshotRecovery(RbdSession session) {
   }
 
   /** Settles the one that a snapshot of a group belongs to, if it is ours. */
-  void settle(IoContext io, String snapshot) {
-    find(io, snapshot).filter(group -> group.entry().isOfSnapshots()).ifPresent(this::settle);
+  void finish(IoContext io, String snapshot) {
+    find(io, snapshot).filter(group -> group.entry().isOfSnapshots()).ifPresent(this::finish);
   }
 
   /**
@@ -60,7 +60,7 @@ record GroupSnapshotRecovery(RbdSession session) {
    *
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED if somebody is at work on it
    */
-  void settle(OpenGroup begun) {
+  void finish(OpenGroup begun) {
     String kind = "recovery of a group snapshot";
     try (OperationRegistry.Hold name =
             session
@@ -69,19 +69,19 @@ record GroupSnapshotRecovery(RbdSession session) {
         GroupSnapshotLock work = GroupSnapshotLock.begin(begun, kind)) {
       Optional<OpenGroup> current = work.current();
       if (current.isPresent()) {
-        settle(current.get(), work);
+        finish(current.get(), work);
       }
     }
   }
 
-  private void settle(OpenGroup group, GroupSnapshotLock work) {
+  private void finish(OpenGroup group, GroupSnapshotLock work) {
     GroupSnapshotRemoval removal = new GroupSnapshotRemoval(group, work);
     List<JournalEntry> parts = removal.parts();
     boolean promised = GroupSnapshotRemoval.maybePromised(parts);
     LOG.info(
-        "a driver died over group snapshot {}: {}",
+        "group snapshot {} was left unfinished by a driver that ended: {}",
         group.id(),
-        promised ? "clearing up behind it" : "removing it, as it was never answered");
+        promised ? "completing it" : "removing it, as no caller has got it");
     if (promised) {
       removal.cleanUp(parts);
     } else {

@@ -202,13 +202,16 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
   VolumeException lostPart() {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
-        "the group snapshot " + group.id() + " has lost a part: delete it and take another");
+        "the group snapshot "
+            + group.id()
+            + " is incomplete, as one of its snapshots is missing: delete it and take a"
+            + " new one");
   }
 
   /** Removes all of what was never promised and cannot be completed; to be thrown. */
   VolumeException removeUnpromised() {
     all();
     return new VolumeException(
-        Reason.ABORTED, "what was left of group snapshot " + group.id() + " is removed; try again");
+        Reason.ABORTED, "the unfinished group snapshot " + group.id() + " was removed; try again");
   }
 }

@@ -74,7 +74,7 @@ record GroupSnapshotReservation(OpenGroup group, String requestName, String name
         journal().reserve(name, new ImageNames(group.pool(), namePrefix), attributes);
     if (!entry.groupId().equals(Optional.of(group.id().toString()))) {
       throw new VolumeException(
-          Reason.ALREADY_EXISTS, "the name " + name + " belongs to another snapshot");
+          Reason.ALREADY_EXISTS, "the name " + name + " is used by another snapshot");
     }
     return entry;
   }

@@ -121,8 +121,8 @@ record OpenGroup(
                 + pool.io().pool()
                 + "/"
                 + entry.name()
-                + " cannot be removed, as it lists images that are not in it: take these off the"
-                + " list (\"rados listomapkeys rbd_group_header."
+                + " cannot be removed, as it lists images that are not in it: remove these"
+                + " keys with \"rados rmomapkey\" (\"rados listomapkeys rbd_group_header."
                 + groupId().orElse("ID")
                 + "\" shows pool and id of each)",
             e);

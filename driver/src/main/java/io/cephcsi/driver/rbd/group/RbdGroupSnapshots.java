@@ -178,7 +178,7 @@ public final class RbdGroupSnapshots {
     boolean reservedOnly = known.entry().values().isEmpty() && known.groupId().isEmpty();
     if (!known.entry().isOfSnapshots() && !reservedOnly) {
       throw new VolumeException(
-          Reason.ALREADY_EXISTS, "the name " + taking.requestName() + " belongs to a volume group");
+          Reason.ALREADY_EXISTS, "the name " + taking.requestName() + " is used by a volume group");
     }
     Set<String> wanted = new HashSet<>();
     sources.forEach(source -> wanted.add(source.volume().imageName()));
@@ -194,7 +194,7 @@ public final class RbdGroupSnapshots {
     if (!wanted.containsAll(taken) || recorded.size() != wanted.size()) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
-          "group snapshot " + taking.requestName() + " exists, of other volumes");
+          "group snapshot " + taking.requestName() + " exists with other volumes");
     }
   }
 
@@ -214,7 +214,7 @@ public final class RbdGroupSnapshots {
             Reason.ABORTED,
             "group snapshot "
                 + removal.group().id()
-                + " is being deleted, or has lost a snapshot: delete it first")
+                + " is being deleted or is incomplete: delete it first")
         : removal.removeUnpromised();
   }
 
@@ -231,7 +231,11 @@ public final class RbdGroupSnapshots {
     try {
       new GroupSnapshotRemoval(group.with(group.reread()), work).all();
     } catch (CephException | VolumeException e) {
-      LOG.warn("what was made of group snapshot {} stays: {}", group.id(), e.toString());
+      LOG.warn(
+          "the failed group snapshot {} could not be removed; the repeated call or"
+              + " DeleteVolumeGroupSnapshot removes it: {}",
+          group.id(),
+          e.toString());
     }
   }
 

@@ -93,7 +93,7 @@ public final class RbdGroups {
     if (wanted.size() > MAX_MEMBERS) {
       throw new VolumeException(
           Reason.RESOURCE_EXHAUSTED,
-          "a group can have " + MAX_MEMBERS + " volumes, not " + wanted.size());
+          "a group can have at most " + MAX_MEMBERS + " volumes, not " + wanted.size());
     }
   }
 

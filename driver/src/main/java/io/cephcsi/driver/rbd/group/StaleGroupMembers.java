@@ -15,16 +15,19 @@ public final class StaleGroupMembers implements ImageGroups {
   private static final Logger LOG = LoggerFactory.getLogger(StaleGroupMembers.class);
 
   @Override
-  public void takeOut(OpenVolume volume, String imageId, GroupLink link) {
+  public void removeFromGroup(OpenVolume volume, String imageId, GroupLink link) {
     GroupMembership group = GroupMembership.of(volume, link);
     if (group.kind() == GroupMembership.Kind.FOREIGN && !isIn(volume, imageId, link)) {
       return; // the group has gone since
     }
     group.requireFree(volume.id());
     if (group.snapshot().isPresent()) {
-      new GroupSnapshotRecovery(volume.session()).settle(group.snapshot().get());
+      new GroupSnapshotRecovery(volume.session()).finish(group.snapshot().get());
     } else if (group.kind() == GroupMembership.Kind.VANISHED) {
-      LOG.info("image {} was left in group {}, which is gone", imageId, link.groupId());
+      LOG.info(
+          "image {} refers to RBD group {}, which does not exist: removing the reference",
+          imageId,
+          link.groupId());
       GroupHeader.forget(volume.pool().io(), imageId, link);
       if (link.poolId() == volume.pool().io().poolId()) { // the header may name any pool
         GroupHeader.removeRemnant(group.pool().io(), link.groupId());
@@ -42,7 +45,10 @@ public final class StaleGroupMembers implements ImageGroups {
   }
 
   private static void detach(GroupMembership group, RbdPool imagePool, String imageId) {
-    LOG.info("image {} was left in the group {}; taking it out", imageId, group.group());
+    LOG.info(
+        "image {} was left in RBD group {} by an interrupted call: removing it from the group",
+        imageId,
+        group.group());
     try {
       group.pool().group(group.group()).removeImageById(imagePool, imageId);
     } catch (CephException.NotFound e) {
@@ -52,6 +58,6 @@ public final class StaleGroupMembers implements ImageGroups {
 
   @Override
   public void endSnapshots(OpenVolume volume, String imageId) {
-    new GroupSnapshotRecovery(volume.session()).settleParts(volume.pool(), imageId);
+    new GroupSnapshotRecovery(volume.session()).finishParts(volume.pool(), imageId);
   }
 }

@@ -57,7 +57,7 @@ public final class CloneSteps {
       image.snapshots().create(name);
     } catch (CephException.AlreadyExists e) {
       requireOwn.run();
-      LOG.info("snapshot {} was left by a process that died; taking it anew", name);
+      LOG.info("snapshot {} is left from an interrupted call: taking it again", name);
       removeSnapshot(image, name);
       image.snapshots().create(name);
     }

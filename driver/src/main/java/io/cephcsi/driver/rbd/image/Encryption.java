@@ -20,8 +20,8 @@ public final class Encryption {
     if (entry.isEncrypted()) {
       throw VolumeException.invalid(
           what
-              + " is encrypted: encrypted volumes cannot be made by this driver; keep another"
-              + " driver for it");
+              + " is encrypted, which this driver does not support: use another driver,"
+              + " such as ceph-csi, for it");
     }
   }
 }

@@ -37,7 +37,8 @@ public final class RecordedImage {
             Reason.FAILED_PRECONDITION,
             describe(entry, recorded)
                 + (inTrash ? " is in the trash" : " has lost its name")
-                + ", and nobody deleted it through the driver; restore it, or delete it so");
+                + ", but no driver deleted it: restore it (rbd trash restore, rbd rename), or"
+                + " delete the volume or snapshot");
       }
       return Optional.empty();
     }

@@ -46,12 +46,13 @@ final class VolumeReader implements ListReader<ListedVolume> {
     List<Optional<Found>> found =
         ImageLists.find(cluster, names, (io, name) -> find(io, journalPool, name));
     Set<ImageLocation> trash =
-        ImageLocation.inTrash(found.stream().flatMap(Optional::stream).map(Found::place).toList());
+        ImageLocation.inTrash(
+            found.stream().flatMap(Optional::stream).map(Found::location).toList());
     return found.stream()
         .map(
             volume ->
                 volume
-                    .filter(present -> !trash.contains(present.place))
+                    .filter(present -> !trash.contains(present.location))
                     .map(present -> present.listed(cluster)))
         .toList();
   }
@@ -94,9 +95,9 @@ final class VolumeReader implements ListReader<ListedVolume> {
 
   /** A volume with an image, perhaps in the trash. */
   private record Found(
-      ImageLocation place, String journalPool, JournalEntry entry, ImageSummary image) {
+      ImageLocation location, String journalPool, JournalEntry entry, ImageSummary image) {
     ListedVolume listed(ClusterView cluster) {
-      IoContext io = place.io();
+      IoContext io = location.io();
       return new ListedVolume(
           new VolumeId(cluster.clusterId(), io.poolId(), entry.uuid()),
           image.size(),

@@ -138,8 +138,8 @@ public record RbdParameters(
     String pool = name(parameters, "pool");
     if (Booleans.isTrue("parameters", parameters, "encrypted")) {
       throw VolumeException.invalid(
-          "parameters: encrypted volumes cannot be made by this driver; remove encrypted, or keep"
-              + " another driver for this StorageClass");
+          "parameters: encrypted: this driver does not support encryption; remove the"
+              + " parameter, or use another driver for this StorageClass");
     }
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(

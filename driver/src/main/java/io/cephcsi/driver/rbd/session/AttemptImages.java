@@ -70,7 +70,7 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
       NameRemoval.forget(pool, name, id.get());
       return;
     }
-    LOG.info("image {} was left half made; it is thrown away", name);
+    LOG.info("image {} is left from an interrupted call: removing it", name);
     toTrash(name, id.get());
   }
 
@@ -91,9 +91,9 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           attempt.entry().requestName()
-              + " exists: another program made its image "
+              + " exists: another program created its image "
               + name
-              + ", which has no parent, and did not record it");
+              + ", which has no parent and is not in the journal");
     }
     try {
       ImageUse.requireUnused(pool, id, "image " + name);
@@ -130,9 +130,9 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
               + snapshot
               + " in pool "
               + from.io().pool()
-              + " is in the way of "
+              + " has the name that a snapshot for "
               + attempt.entry().requestName()
-              + ", and nothing proves that it was left by an attempt at that; it stays");
+              + " needs, and no mark that it was taken for that: remove it if nobody needs it");
     }
   }
 
@@ -160,7 +160,11 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
         toTrash(name, id);
       }
     } catch (CephException e) {
-      LOG.warn("image {} with id {} may be left: {}", name, id, e.getMessage());
+      LOG.warn(
+          "image {} (id {}) could not be removed and may still exist: {}",
+          name,
+          id,
+          e.getMessage());
     }
   }
 }

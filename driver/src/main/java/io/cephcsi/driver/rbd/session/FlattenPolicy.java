@@ -81,7 +81,7 @@ public record FlattenPolicy(CloneLimits limits, Flattener flattener, Supplier<Le
                 + image
                 + " has "
                 + own
-                + " snapshots that stay on it, and at most "
+                + " native snapshots, and at most "
                 + limits.maxSnapshots()
                 + " are allowed: delete some");
       }

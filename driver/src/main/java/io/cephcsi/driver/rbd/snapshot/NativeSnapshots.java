@@ -88,7 +88,7 @@ public final class NativeSnapshots {
       try (RbdImage image = pool.openById(id)) {
         discard(image, attempt);
       } catch (CephException.NotFound e) {
-        LOG.debug("there is nothing of snapshot {} on {}", attempt.entry().name(), id);
+        LOG.debug("snapshot {} does not exist on image {}", attempt.entry().name(), id);
       }
     }
   }
@@ -136,7 +136,7 @@ public final class NativeSnapshots {
    */
   public static void outOfTrash(RbdPool pool, JournalEntry entry, Runnable work) {
     TrashRestoreState state = new TrashRestoreState(pool.io(), entry.uuid());
-    boolean restored = takeOut(pool, entry, state);
+    boolean restored = restoreFromTrash(pool, entry, state);
     try {
       if (restored) {
         state.restored();
@@ -155,12 +155,14 @@ public final class NativeSnapshots {
         new TrashRestoreState(pool.io(), entry.uuid()).end();
       }
     } catch (VolumeException e) {
-      LOG.warn("{}; it stays out of the trash for now", e.getMessage());
+      LOG.warn(
+          "{}; it is moved back to the trash by the next call on its snapshots", e.getMessage());
     }
   }
 
   /** Whether it was there. */
-  private static boolean takeOut(RbdPool pool, JournalEntry entry, TrashRestoreState state) {
+  private static boolean restoreFromTrash(
+      RbdPool pool, JournalEntry entry, TrashRestoreState state) {
     String imageId = entry.nativeImage().orElseThrow();
     Optional<TrashEntry> trashed = pool.trashEntry(imageId);
     if (trashed.isEmpty()) {
@@ -179,7 +181,10 @@ public final class NativeSnapshots {
       state.end();
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
-          "image " + imageId + " stays in the trash: another has its name " + image(entry),
+          "image "
+              + imageId
+              + " cannot be restored from the trash: another image has its name "
+              + image(entry),
           e);
     } catch (CephException e) {
       state.end();
@@ -194,9 +199,9 @@ public final class NativeSnapshots {
           Reason.FAILED_PRECONDITION,
           "image "
               + trashed.name()
-              + " was moved to the trash by hand, to stay there until "
+              + " was moved to the trash by another program, to be kept there until "
               + trashed.deferredUntil()
-              + "; restore it first");
+              + "; restore it first (rbd trash restore)");
     }
   }
 
@@ -222,8 +227,9 @@ public final class NativeSnapshots {
     }
     if (!restored || !new TrashRestoreState(pool.io(), entry.uuid()).claim()) {
       LOG.warn(
-          "image {} (id {}) of snapshot {} stays out of the trash: nothing proves that a driver"
-              + " took it out; if nobody needs it, remove it by hand",
+          "image {} (id {}) of snapshot {} is not moved back to the trash: it has no"
+              + " mark that a driver restored it; if nobody needs it, remove it with \"rbd"
+              + " rm\"",
           name,
           imageId,
           entry.name());

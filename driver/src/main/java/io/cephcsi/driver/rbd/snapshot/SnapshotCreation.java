@@ -106,7 +106,7 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
     if (!of.equals(Optional.of(source.imageName()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
-          "snapshot " + requestName + " exists, of " + of.orElse("another volume"));
+          "snapshot " + requestName + " exists with the source " + of.orElse("another volume"));
     }
     return attempt;
   }

@@ -95,7 +95,7 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
           "snapshot " + snapshot.id() + ": its image is in use (" + e.getMessage() + ")",
           e);
     } catch (CephException.NotFound e) {
-      LOG.debug("image {} was never whole", entry.name());
+      LOG.debug("image {} was never complete", entry.name());
       CloneSteps.discard(pool, entry.name());
     }
     return imageId;

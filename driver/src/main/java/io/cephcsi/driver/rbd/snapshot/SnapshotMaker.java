@@ -184,7 +184,10 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     if (images.mayRemoveSnapshot(source.pool())) {
       CloneSteps.removeLeftSnapshot(source.pool(), source.imageName(), name);
     } else {
-      LOG.warn("snapshot {} of image {} stays, if there is one", name, source.imageName());
+      LOG.warn(
+          "snapshot {} of image {} could not be removed and may still exist",
+          name,
+          source.imageName());
     }
   }
 
@@ -204,6 +207,9 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
 
   private void note(RuntimeException e) {
     LOG.warn(
-        "the reservation of {} stays until the retry: {}", entry().requestName(), e.toString());
+        "the journal entry of {} could not be removed; the repeated call uses or"
+            + " removes it: {}",
+        entry().requestName(),
+        e.toString());
   }
 }

@@ -29,18 +29,18 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
  *   from a volume:    csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N
  * </pre>
  *
- * @param making the volume
+ * @param pending the volume
  * @param from where its content comes from
  */
-record Cloner(PendingVolume making, ContentSource from) {
+record Cloner(PendingVolume pending, ContentSource from) {
   private static final String KIND = "CreateVolume";
 
   CreatedImage make() {
     requireSameCluster();
     try (OperationRegistry.Hold hold = operations().share(from.id().toString(), KIND)) {
-      CloneSource source = CloneSource.require(making.session(), from);
+      CloneSource source = CloneSource.require(pending.session(), from);
       long expected = size(source.size());
-      making.request().parameters().requireSize(expected);
+      pending.request().parameters().requireSize(expected);
       try {
         if (source.isNative()) {
           cloneNative(source);
@@ -52,13 +52,13 @@ record Cloner(PendingVolume making, ContentSource from) {
       } catch (CephException.NotFound e) {
         throw sourceMissing(source, e);
       }
-      String imageId = CloneSteps.requireId(making.pool(), making.image());
+      String imageId = CloneSteps.requireId(pending.pool(), pending.image());
       if (from instanceof ContentSource.OfSnapshot) {
         return grown(imageId, source.size(), expected);
       }
       // Somebody may have grown the source before the snapshot was taken.
       long content =
-          ImageHeader.read(making.pool().io(), imageId)
+          ImageHeader.read(pending.pool().io(), imageId)
               .map(ImageHeader::size)
               .orElse(source.size());
       return grown(imageId, content, size(content));
@@ -66,12 +66,12 @@ record Cloner(PendingVolume making, ContentSource from) {
   }
 
   private OperationRegistry operations() {
-    return making.session().operations();
+    return pending.session().operations();
   }
 
   private CreatedImage grown(String imageId, long content, long size) {
     if (size > content) {
-      try (RbdImage image = making.pool().openById(imageId)) {
+      try (RbdImage image = pending.pool().openById(imageId)) {
         image.resize(size, false, Progress.NONE);
       }
     }
@@ -91,7 +91,7 @@ record Cloner(PendingVolume making, ContentSource from) {
   }
 
   private void requireSameCluster() {
-    String cluster = making.request().parameters().clusterId();
+    String cluster = pending.request().parameters().clusterId();
     if (!from.id().clusterId().equals(cluster)) {
       throw VolumeException.invalid(
           "volume_content_source: "
@@ -106,7 +106,7 @@ record Cloner(PendingVolume making, ContentSource from) {
 
   /** The content's size, or the larger one that is asked for. */
   private long size(long content) {
-    CapacityRange capacity = making.request().capacity();
+    CapacityRange capacity = pending.request().capacity();
     if (capacity.limit() > 0 && content > capacity.limit()) {
       throw new VolumeException(
           Reason.OUT_OF_RANGE,
@@ -118,7 +118,7 @@ record Cloner(PendingVolume making, ContentSource from) {
   /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
   private void cloneNative(CloneSource source) {
     IoContext io = source.pool().io();
-    FlattenPolicy bounds = making.session().bounds();
+    FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, source.image(), source.imageId(), depth);
     Runnable makeClone = () -> makeClone(source, source.entry().name());
@@ -141,16 +141,16 @@ record Cloner(PendingVolume making, ContentSource from) {
   }
 
   private void makeClone(CloneSource source, String snapshot) {
-    making.images().makeClone(source.pool(), source.image(), snapshot, making.image(), options());
+    pending.images().makeClone(source.pool(), source.image(), snapshot, pending.image(), options());
   }
 
   private ImageOptions options() {
-    return CloneSteps.cloneOptions(making.request().parameters().options());
+    return CloneSteps.cloneOptions(pending.request().parameters().options());
   }
 
   private void cloneSnapshot(CloneSource source) {
     IoContext io = source.pool().io();
-    FlattenPolicy bounds = making.session().bounds();
+    FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, source.image(), depth);
     makeClone(source, source.image());
@@ -161,14 +161,14 @@ record Cloner(PendingVolume making, ContentSource from) {
 
   private void cloneVolume(CloneSource source) {
     IoContext io = source.pool().io();
-    FlattenPolicy bounds = making.session().bounds();
+    FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 2;
     bounds.requireDepth(io, source.image(), depth);
     bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
-    String temporary = making.temporary();
-    AttemptImages images = making.images();
+    String temporary = pending.temporary();
+    AttemptImages images = pending.images();
     try (RbdImage image = source.pool().open(source.image());
-        InitialSnapshot second = InitialSnapshot.prepare(making.pool())) { // as for a CSI snapshot
+        InitialSnapshot second = InitialSnapshot.prepare(pending.pool())) { // as for a CSI snapshot
       CloneSteps.withSnapshot(
           image,
           temporary,
@@ -179,14 +179,14 @@ record Cloner(PendingVolume making, ContentSource from) {
       cloneTemporary(second);
     }
     if (bounds.isDeep(depth)) {
-      bounds.flatten(making.pool().io(), temporary);
+      bounds.flatten(pending.pool().io(), temporary);
     }
   }
 
   private void cloneTemporary(InitialSnapshot snapshot) {
-    RbdPool pool = making.pool();
-    String temporary = making.temporary();
-    String name = making.image();
+    RbdPool pool = pending.pool();
+    String temporary = pending.temporary();
+    String name = pending.image();
     String id = CloneSteps.requireId(pool, temporary);
     HeaderAttribute note = IntermediateImage.note(name);
     if (!snapshot.take(id, name, note)) {
@@ -195,7 +195,7 @@ record Cloner(PendingVolume making, ContentSource from) {
         open.snapshots().create(name);
       }
     }
-    making.images().makeClone(pool, temporary, name, name, options());
+    pending.images().makeClone(pool, temporary, name, name, options());
     CloneSteps.removeSnapshot(pool, temporary, name);
   }
 }

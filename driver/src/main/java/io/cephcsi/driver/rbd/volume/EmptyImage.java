@@ -10,11 +10,11 @@ import java.util.Optional;
 /**
  * Makes the image of a volume without content.
  *
- * @param making the volume
+ * @param pending the volume
  */
-record EmptyImage(PendingVolume making) {
+record EmptyImage(PendingVolume pending) {
   CreatedImage make() {
-    long size = making.request().capacity().sizeToCreate();
+    long size = pending.request().capacity().sizeToCreate();
     try {
       return create(size);
     } catch (CephException.AlreadyExists e) {
@@ -22,13 +22,13 @@ record EmptyImage(PendingVolume making) {
       if (others.isPresent()) {
         return others.get();
       }
-      making.images().discard(making.image(), false);
+      pending.images().discard(pending.image(), false);
       return create(size);
     }
   }
 
   private CreatedImage create(long size) {
-    PreparedCreation.Created created = making.empty().orElseThrow().create(making.image(), size);
+    PreparedCreation.Created created = pending.empty().orElseThrow().create(pending.image(), size);
     return new CreatedImage(created.id(), size, created.certain());
   }
 
@@ -37,16 +37,16 @@ record EmptyImage(PendingVolume making) {
    * may be in use for long.
    */
   private Optional<CreatedImage> madeByOthers() {
-    if (!making.attempt().isTakenFromOthers()) {
+    if (!pending.attempt().isTakenFromOthers()) {
       return Optional.empty();
     }
-    RbdPool pool = making.pool();
-    Optional<String> id = ImageId.find(pool, making.image());
+    RbdPool pool = pending.pool();
+    Optional<String> id = ImageId.find(pool, pending.image());
     return id.flatMap(found -> ImageHeader.read(pool.io(), found))
         .filter(header -> header.parent().isEmpty())
         .map(
             header -> {
-              making.requireSize(header.size());
+              pending.requireSize(header.size());
               return new CreatedImage(id.orElseThrow(), header.size(), false);
             });
   }

@@ -12,7 +12,7 @@ public interface ImageGroups {
    * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION naming the group, if
    *     somebody put the volume into it; ABORTED while a snapshot is being taken
    */
-  void takeOut(OpenVolume volume, String imageId, GroupLink link);
+  void removeFromGroup(OpenVolume volume, String imageId, GroupLink link);
 
   /** Ends the snapshots of groups that an image has a part of, and that a driver died over. */
   void endSnapshots(OpenVolume volume, String imageId);

@@ -61,7 +61,9 @@ record IntermediateImage(RbdPool pool, String image) {
       return id;
     }
     LOG.warn(
-        "image {} (id {}) stays, as nothing proves that it stood between image {} and its source",
+        "image {} (id {}) is not removed: it has no mark that it was created as the"
+            + " intermediate image of clone {}; if nobody needs it, remove it with \"rbd"
+            + " rm\"",
         name(),
         id.get(),
         image);

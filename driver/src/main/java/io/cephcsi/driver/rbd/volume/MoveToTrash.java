@@ -99,7 +99,9 @@ final class MoveToTrash {
           "volume " + volume.id() + " is in use (" + e.getMessage() + ")",
           e);
     } catch (CephException.NotFound e) {
-      LOG.info("image {} is gone or was never whole; sweeping its name away", name);
+      LOG.info(
+          "image {} does not exist or was never complete: removing its name from the pool",
+          name);
       CloneSteps.discard(pool, name).ifPresent(inTrash::add);
     }
   }
@@ -147,7 +149,7 @@ final class MoveToTrash {
       header
           .flatMap(ImageHeader::group)
           .filter(link -> !groupId.equals(Optional.of(link.groupId())))
-          .ifPresent(link -> groups.takeOut(volume, imageId, link));
+          .ifPresent(link -> groups.removeFromGroup(volume, imageId, link));
       try {
         return ImageHeader.snapshots(
             io, imageId, header.map(ImageHeader::snapshotIds).orElse(List.of()));

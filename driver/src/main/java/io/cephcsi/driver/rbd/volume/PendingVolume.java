@@ -137,7 +137,7 @@ record PendingVolume(
       CloneSteps.removeLeftSnapshot(from, parent, temporary());
     } else {
       LOG.warn(
-          "snapshot {} of image {} in pool {} stays, if there is one",
+          "snapshot {} of image {} in pool {} could not be removed and may still exist",
           temporary(),
           parent,
           from.io().pool());

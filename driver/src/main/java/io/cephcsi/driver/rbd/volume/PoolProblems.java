@@ -45,10 +45,15 @@ final class PoolProblems {
       boolean ofData = parameters.options().dataPool().filter(pool.name()::equals).isPresent();
       if (ofImages && pool.erasureCoded()) {
         return Optional.of(
-            problem(e, pool, "is erasure-coded: name a replicated one, and this as dataPool"));
+            problem(
+                e,
+                pool,
+                "is erasure-coded: set pool to a replicated pool and dataPool to this one"));
       }
       if ((ofImages || ofData) && !pool.applications().contains(RBD)) {
-        return Optional.of(problem(e, pool, "is not for RBD: it has not the application rbd"));
+        return Optional.of(
+            problem(
+                e, pool, "does not have the application rbd (ceph osd pool application enable)"));
       }
       if (ofData && pool.erasureCoded()) {
         return Optional.of(problem(e, pool, "must allow overwrites (allow_ec_overwrites)"));

@@ -15,9 +15,9 @@ import java.util.Optional;
 /**
  * Tells whether a volume that exists was made from the source that is asked for.
  *
- * @param making the volume
+ * @param pending the volume
  */
-record SourceCheck(PendingVolume making) {
+record SourceCheck(PendingVolume pending) {
   /**
    * Requires that an existing volume was made from the source that is asked for. The journal tells;
    * of a volume that another driver made its parents tell, unless it has been flattened since.
@@ -25,11 +25,11 @@ record SourceCheck(PendingVolume making) {
    * @throws VolumeException ALREADY_EXISTS if it was not, or nobody can tell
    */
   void requireSame(ImageHeader header) {
-    Optional<ContentSource> wanted = making.request().source();
-    Optional<String> recorded = making.entry().contentSource();
+    Optional<ContentSource> wanted = pending.request().source();
+    Optional<String> recorded = pending.entry().contentSource();
     boolean same =
         recorded.isPresent()
-            ? making.request().sourceId().equals(recorded)
+            ? pending.request().sourceId().equals(recorded)
             : wanted.isEmpty()
                 ? header.parent().isEmpty()
                 : header.parent().isPresent() && isFrom(header.parent().get(), wanted.get());
@@ -37,9 +37,9 @@ record SourceCheck(PendingVolume making) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           "volume "
-              + making.entry().requestName()
+              + pending.entry().requestName()
               + " exists and was not made from "
-              + making.request().sourceId().orElse("nothing"));
+              + pending.request().sourceId().orElse("nothing"));
     }
   }
 
@@ -47,8 +47,8 @@ record SourceCheck(PendingVolume making) {
     if (wanted instanceof ContentSource.OfSnapshot) {
       return parent.poolId() == wanted.id().location() && isImageOf(parent, wanted);
     }
-    IoContext io = making.pool().io();
-    if (!ImageId.find(making.pool(), making.temporary()).equals(Optional.of(parent.imageId()))) {
+    IoContext io = pending.pool().io();
+    if (!ImageId.find(pending.pool(), pending.temporary()).equals(Optional.of(parent.imageId()))) {
       return false;
     }
     Optional<ImageLink> origin =
@@ -60,11 +60,11 @@ record SourceCheck(PendingVolume making) {
 
   /** Whether an image is that of a source, which may be deleted and in the trash by now. */
   private boolean isImageOf(ImageLink image, ContentSource source) {
-    Optional<JournalEntry> entry = CloneSource.entry(making.session(), source);
+    Optional<JournalEntry> entry = CloneSource.entry(pending.session(), source);
     if (entry.isPresent()) {
       return entry.get().imageId().equals(Optional.of(image.imageId()));
     }
-    return new RbdPool(making.session().lease().rbdPool(source.id().location()))
+    return new RbdPool(pending.session().lease().rbdPool(source.id().location()))
         .trashEntry(image.imageId())
         .map(TrashEntry::name)
         .filter(name -> name.endsWith(source.id().uuid().toString()))

@@ -69,15 +69,15 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   private CreatedVolume create(RbdPool pool, Optional<PreparedCreation> empty) {
-    PendingVolume making = reserve(pool, empty);
-    OptionalLong size = findOrMake(making);
+    PendingVolume pending = reserve(pool, empty);
+    OptionalLong size = findOrMake(pending);
     if (size.isEmpty()) {
-      endDeletion(making);
-      making = reserve(pool, empty);
-      size = findOrMake(making);
+      endDeletion(pending);
+      pending = reserve(pool, empty);
+      size = findOrMake(pending);
     }
     return created(
-        making,
+        pending,
         size.orElseThrow(
             () ->
                 new VolumeException(
@@ -132,15 +132,15 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     if (attempt.isEmpty()) {
       return; // a process died between the name and its entry
     }
-    PendingVolume making =
+    PendingVolume pending =
         new PendingVolume(session, request, pool, attempt.get(), Optional.empty());
-    if (making.entry().isMade()) {
+    if (pending.entry().isMade()) {
       throw new VolumeException(Reason.ALREADY_EXISTS, mismatch.explain(), mismatch);
     }
-    if (AttachmentJournal.isBeingDeleted(making.entry())) {
-      endDeletion(making); // that of an attempt which was given up before
+    if (AttachmentJournal.isBeingDeleted(pending.entry())) {
+      endDeletion(pending); // that of an attempt which was given up before
     } else {
-      making.abandon();
+      pending.abandon();
     }
   }
 
@@ -151,65 +151,65 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * @return the size of the image; empty if the entry is that of a volume whose deletion has begun,
    *     or whose image is gone: it is to be deleted, and the name to be reserved anew
    */
-  private OptionalLong findOrMake(PendingVolume making) {
-    if (AttachmentJournal.isBeingDeleted(making.entry())) {
+  private OptionalLong findOrMake(PendingVolume pending) {
+    if (AttachmentJournal.isBeingDeleted(pending.entry())) {
       return OptionalLong.empty();
     }
-    if (making.entry().imageId().isPresent()) {
-      return find(making);
+    if (pending.entry().imageId().isPresent()) {
+      return find(pending);
     }
     try {
-      CreatedImage made = make(making);
-      record(making, made);
+      CreatedImage made = make(pending);
+      record(pending, made);
       return OptionalLong.of(made.size());
     } catch (CephException.TimedOut | CephException.Blocklisted e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
-      undo(making, e);
+      undo(pending, e);
       throw e instanceof CephException.AlreadyExists ? disturbed(e) : e;
     }
   }
 
-  private static OptionalLong find(PendingVolume making) {
-    return RecordedImage.find(making.pool(), making.attempt().journal(), making.entry())
-        .flatMap(id -> ImageHeader.read(making.pool().io(), id))
+  private static OptionalLong find(PendingVolume pending) {
+    return RecordedImage.find(pending.pool(), pending.attempt().journal(), pending.entry())
+        .flatMap(id -> ImageHeader.read(pending.pool().io(), id))
         .map(
             header -> {
-              making.requireSize(header.size());
-              new SourceCheck(making).requireSame(header);
+              pending.requireSize(header.size());
+              new SourceCheck(pending).requireSame(header);
               return OptionalLong.of(header.size());
             })
         .orElseGet(OptionalLong::empty);
   }
 
-  private static CreatedImage make(PendingVolume making) {
-    making.recordSource();
-    return making
+  private static CreatedImage make(PendingVolume pending) {
+    pending.recordSource();
+    return pending
         .request()
         .source()
-        .map(from -> new Cloner(making, from).make())
-        .orElseGet(() -> new EmptyImage(making).make());
+        .map(from -> new Cloner(pending, from).make())
+        .orElseGet(() -> new EmptyImage(pending).make());
   }
 
-  private void record(PendingVolume making, CreatedImage made) {
+  private void record(PendingVolume pending, CreatedImage made) {
     try {
-      session.settings().labels().write(making.pool(), made.id(), request.parameters().labels());
-      making.attempt().completeImage(made.id());
+      session.settings().labels().write(pending.pool(), made.id(), request.parameters().labels());
+      pending.attempt().completeImage(made.id());
     } catch (CephException.NotFound | VolumeException e) {
       if (made.own()) {
-        making.images().discardOwn(making.image(), made.id());
+        pending.images().discardOwn(pending.image(), made.id());
       }
       throw e;
     }
   }
 
   /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
-  private void undo(PendingVolume making, RuntimeException because) {
+  private void undo(PendingVolume pending, RuntimeException because) {
     try {
       if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
-        making.removeTemporary(request.sourceId()); // what has the name is not this call's
+        pending.removeTemporary(request.sourceId()); // what has the name is not this call's
       } else {
-        making.abandon();
+        pending.abandon();
       }
     } catch (VolumeException e) {
       if (e.reason() == Reason.ABORTED) {
@@ -222,7 +222,11 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   private void note(RuntimeException e) {
-    LOG.warn("the reservation of {} stays until the retry: {}", request.name(), e.toString());
+    LOG.warn(
+        "the journal entry of {} could not be removed; the repeated call uses or"
+            + " removes it: {}",
+        request.name(),
+        e.toString());
   }
 
   /** What was thrown away came back: somebody works on it who does not know that he is late. */
@@ -241,8 +245,8 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * Ends a deletion that a driver died over, or that another driver is at, so that the name gets a
    * new volume: the CO still has the old one's identifier, and deletes that.
    */
-  private void endDeletion(PendingVolume making) {
-    OpenVolume volume = making.volume();
+  private void endDeletion(PendingVolume pending) {
+    OpenVolume volume = pending.volume();
     try (VolumeDeletion deletion = VolumeDeletion.withNameLocked(volume, groups)) {
       deletion.run();
     } catch (VolumeException e) {
@@ -256,11 +260,11 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     }
   }
 
-  private CreatedVolume created(PendingVolume making, long size) {
+  private CreatedVolume created(PendingVolume pending, long size) {
     RbdParameters parameters = request.parameters();
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
-    context.put("imageName", making.image());
+    context.put("imageName", pending.image());
     context.put("journalPool", parameters.journalPool());
-    return new CreatedVolume(making.volume().id(), size, context, parameters.topology());
+    return new CreatedVolume(pending.volume().id(), size, context, parameters.topology());
   }
 }
