@@ -137,7 +137,7 @@ final class CephFsVolumeCreation {
     }
     try {
       return make(reserved, content);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo(reserved, e);

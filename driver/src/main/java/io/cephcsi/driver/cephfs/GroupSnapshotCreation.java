@@ -117,7 +117,7 @@ record GroupSnapshotCreation(
       if (!attempts().complete(attempt)) {
         throw atWork();
       }
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // nobody knows how far it came: the retry begins anew
     } catch (CephException | VolumeException e) {
       withdraw(parts, attempt, isNew);

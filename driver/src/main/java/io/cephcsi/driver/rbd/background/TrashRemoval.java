@@ -171,7 +171,7 @@ public final class TrashRemoval {
       LOG.info("image {} is still in the trash of {}: removing it", entry.name(), io.pool());
       try {
         reap(io, entry, 0, later);
-      } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      } catch (CephException.OutcomeUnknown e) {
         throw e;
       } catch (CephException e) { // of this image; others can go
         LOG.warn("image {} stays in the trash: {}", entry.name(), e.getMessage());

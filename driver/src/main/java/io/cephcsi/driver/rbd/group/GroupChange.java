@@ -50,7 +50,7 @@ record GroupChange(OpenGroup group, GroupMembers members) {
           && !group.journal().replaceMembers(before, version, wanted)) {
         throw changedMeanwhile(group.id().toString());
       }
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // the journal may have been written: what is in too much is taken out later
     } catch (CephException | VolumeException e) {
       members.undoAttach(group.group(), attached);
@@ -78,7 +78,7 @@ record GroupChange(OpenGroup group, GroupMembers members) {
         }
         staying = current(candidates);
       }
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e;
     } catch (CephException e) {
       restore(ids(candidates), before, attached, detached);

@@ -109,7 +109,7 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
       if (!isStillOurs(group, version)) {
         throw GroupChange.changedMeanwhile(group.entry().journal().requestName());
       }
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // nobody knows how far it came: the retry finds out
     } catch (CephException | VolumeException e) {
       members.undoAttach(group.group(), attached);

@@ -50,7 +50,7 @@ record GroupSnapshotReservation(OpenGroup group, String requestName, String name
         return Optional.empty();
       }
       return Optional.of(all);
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // they may be recorded: the retry finds out
     } catch (CephException | VolumeException e) {
       if (group.entry().values().isEmpty()) {

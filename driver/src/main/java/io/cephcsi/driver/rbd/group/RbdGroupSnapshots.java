@@ -130,7 +130,7 @@ public final class RbdGroupSnapshots {
       }
       try {
         return take(taking, removal, reservation.isNew(), sources);
-      } catch (CephException.TimedOut | CephException.Blocklisted e) {
+      } catch (CephException.OutcomeUnknown e) {
         throw e; // nobody knows how far it came: the retry finds out
       } catch (CephException | VolumeException e) {
         if (reservation.isNew()) {

@@ -85,7 +85,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   private <T> T madeOrUndone(Supplier<T> work) {
     try {
       return work.get();
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo();

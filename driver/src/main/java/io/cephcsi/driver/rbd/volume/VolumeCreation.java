@@ -162,7 +162,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
       CreatedImage made = make(pending);
       record(pending, made);
       return OptionalLong.of(made.size());
-    } catch (CephException.TimedOut | CephException.Blocklisted e) {
+    } catch (CephException.OutcomeUnknown e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo(pending, e);
