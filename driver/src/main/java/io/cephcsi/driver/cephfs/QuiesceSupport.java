@@ -2,6 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
@@ -32,12 +33,7 @@ public final class QuiesceSupport implements AutoCloseable {
 
   private final CompletableFuture<Boolean> answer = new CompletableFuture<>();
   private final ScheduledExecutorService timer =
-      Executors.newSingleThreadScheduledExecutor(
-          task -> {
-            Thread thread = new Thread(task, "quiesce-support");
-            thread.setDaemon(true);
-            return thread;
-          });
+      Executors.newSingleThreadScheduledExecutor(DaemonThreads.named("quiesce-support"));
 
   private QuiesceSupport() {}
 

@@ -5,6 +5,7 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.cephfs.DirectorySnapshots;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.JournalEntry;
 import java.time.Duration;
@@ -46,11 +47,7 @@ final class SnapshotPaths implements AutoCloseable {
             10,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(CLOSING_QUEUE),
-            task -> {
-              Thread thread = new Thread(task, "close-mount");
-              thread.setDaemon(true);
-              return thread;
-            });
+            DaemonThreads.named("close-mount"));
     closers.allowCoreThreadTimeOut(true);
     return closers;
   }

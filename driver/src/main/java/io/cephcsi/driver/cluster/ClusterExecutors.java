@@ -87,12 +87,7 @@ public final class ClusterExecutors implements AutoCloseable {
   /** Threads that end when they have been idle for a while. */
   static ThreadPoolExecutor executor(String name, int threads, int queue) {
     AtomicInteger count = new AtomicInteger();
-    ThreadFactory factory =
-        task -> {
-          Thread thread = new Thread(task, name + "-" + count.incrementAndGet());
-          thread.setDaemon(true); // a native call that never returns must not keep the process
-          return thread;
-        };
+    ThreadFactory factory = task -> DaemonThreads.of(name + "-" + count.incrementAndGet(), task);
     ThreadPoolExecutor executor =
         new ThreadPoolExecutor(
             threads, threads, 60, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), factory);

@@ -22,8 +22,7 @@ final class ConnectionCloser {
    * @param owner for messages
    */
   void close(Connection connection, Credentials owner) {
-    Thread thread = new Thread(() -> run(connection, owner), "close-connection");
-    thread.setDaemon(true); // a native call that never returns must not keep the process
+    Thread thread = DaemonThreads.of("close-connection", () -> run(connection, owner));
     running.add(thread);
     thread.start();
   }

@@ -26,8 +26,7 @@ public final class MonitorProbe implements AutoCloseable {
   /** Looks for the clusters of a directory, once it is started. */
   public MonitorProbe(ClusterDirectory clusters) {
     this.clusters = clusters;
-    this.thread = new Thread(this::tryUntilReached, "monitor-probe");
-    thread.setDaemon(true);
+    this.thread = DaemonThreads.of("monitor-probe", this::tryUntilReached);
   }
 
   /** Starts looking, in the background; called once. */

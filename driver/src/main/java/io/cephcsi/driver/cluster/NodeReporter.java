@@ -13,12 +13,7 @@ public final class NodeReporter implements AutoCloseable {
   private static final int LAST_MOMENTS_SECONDS = 1;
 
   private final ScheduledExecutorService timer =
-      Executors.newSingleThreadScheduledExecutor(
-          task -> {
-            Thread thread = new Thread(task, "node-report");
-            thread.setDaemon(true);
-            return thread;
-          });
+      Executors.newSingleThreadScheduledExecutor(DaemonThreads.named("node-report"));
 
   private NodeReporter() {}
 

@@ -21,7 +21,7 @@ public final class RenewedLock implements AutoCloseable {
 
   /** Several, so that a cluster that hangs does not keep the locks of another from renewal. */
   private static final ScheduledExecutorService RENEWALS =
-      Executors.newScheduledThreadPool(4, RenewedLock::thread);
+      Executors.newScheduledThreadPool(4, DaemonThreads.named("renew-lock"));
 
   private final ObjectLock lock;
   private final ScheduledFuture<?> renewal;
@@ -36,12 +36,6 @@ public final class RenewedLock implements AutoCloseable {
     long third = holds.toMillis() / 3;
     this.renewal =
         RENEWALS.scheduleWithFixedDelay(this::renew, third, third, TimeUnit.MILLISECONDS);
-  }
-
-  private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "renew-lock");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /**

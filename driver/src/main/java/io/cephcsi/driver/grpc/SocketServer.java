@@ -2,6 +2,7 @@ package io.cephcsi.driver.grpc;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.grpc.BindableService;
 import io.grpc.Server;
@@ -104,8 +105,7 @@ public final class SocketServer implements AutoCloseable {
   }
 
   private static Thread thread(Runnable task) {
-    Thread thread = new Thread(task, "grpc");
-    thread.setDaemon(true);
+    Thread thread = DaemonThreads.of("grpc", task);
     thread.setUncaughtExceptionHandler(
         (ended, e) -> LOG.error("a thread of the gRPC server failed; a new one replaces it", e));
     return thread;

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.cluster.CephCommand;
+import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
@@ -59,9 +60,7 @@ final class ClusterLoad implements AutoCloseable {
    */
   static ClusterLoad watch(RadosCluster cluster, Operation operation, Limits limits) {
     ClusterLoad load = new ClusterLoad(cluster, operation, limits);
-    Thread thread = new Thread(load::poll, "reclaim-load");
-    thread.setDaemon(true);
-    thread.start();
+    DaemonThreads.of("reclaim-load", load::poll).start();
     return load;
   }
 

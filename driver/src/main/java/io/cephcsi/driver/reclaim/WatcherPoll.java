@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
+import io.cephcsi.driver.cluster.DaemonThreads;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -30,8 +31,7 @@ final class WatcherPoll implements AutoCloseable {
     this.image = image;
     this.ourClientId = ourClientId;
     this.locked = locked;
-    this.thread = new Thread(this::watch, "reclaim-watch");
-    thread.setDaemon(true);
+    this.thread = DaemonThreads.of("reclaim-watch", this::watch);
   }
 
   /**
