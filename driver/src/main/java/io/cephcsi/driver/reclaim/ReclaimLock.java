@@ -1,5 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -53,7 +55,7 @@ final class ReclaimLock {
    * @return the owner's address
    */
   static Optional<String> foreignOwner(RbdImage image) {
-    List<String> owners = image.lock().holders();
+    List<String> owners = HeaderLock.holders(image.pool(), image.id());
     Optional<String> reclaimer =
         owners.isEmpty()
             ? Optional.empty()
@@ -75,7 +77,7 @@ final class ReclaimLock {
   }
 
   private static String header(RbdImage image) {
-    return "rbd_header." + image.id();
+    return ImageHeader.object(image.id());
   }
 
   /** Whether the user can {@link #fence}, and break the lock of a reclaimer that died. */
@@ -85,7 +87,7 @@ final class ReclaimLock {
 
   /** Whether somebody has the lock. */
   boolean isHeld() {
-    return !image.lock().holders().isEmpty();
+    return !HeaderLock.holders(image.pool(), image.id()).isEmpty();
   }
 
   /**

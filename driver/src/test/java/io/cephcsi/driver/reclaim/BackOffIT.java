@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
@@ -297,9 +298,9 @@ class BackOffIT {
   void whatMayBeOnItsWayIsShutOut() throws Exception {
     reclaimUntilItIsGivenUp(new TestTarget(ceph, pool, name));
     try (RbdImage image = pool.openReadOnly(name)) {
-      assertThat(image.lock().holders()).hasSize(1);
+      assertThat(HeaderLock.holders(image.pool(), image.id())).hasSize(1);
       assertThat(ceph.ceph("osd", "blocklist", "ls"))
-          .contains(image.lock().holders().get(0).replaceFirst("^v\\d:", ""));
+          .contains(HeaderLock.holders(image.pool(), image.id()).get(0).replaceFirst("^v\\d:", ""));
     }
     awaitCalm();
     // The object map may still have objects that went away after nobody waited for it any more.

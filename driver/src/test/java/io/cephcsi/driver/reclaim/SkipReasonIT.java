@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -159,12 +160,12 @@ class SkipReasonIT extends ReclaimCase {
         "internal");
     String owner;
     try (RbdImage image = there.openReadOnly(name)) {
-      owner = image.lock().holders().get(0);
+      owner = HeaderLock.holders(image.pool(), image.id()).get(0);
       ReclaimResult result = reclaimThere(Map.of());
       assertThat(result.outcome()).isEqualTo(Outcome.SKIPPED);
       assertThat(result.trim().reason()).isEqualTo("in_use");
       assertThat(result.reason()).contains(owner);
-      assertThat(image.lock().holders()).containsExactly(owner);
+      assertThat(HeaderLock.holders(image.pool(), image.id())).containsExactly(owner);
     }
     assertThat(ceph.ceph("osd", "blocklist", "ls"))
         .doesNotContain(owner.replaceFirst("^v\\d:", ""));
@@ -185,7 +186,7 @@ class SkipReasonIT extends ReclaimCase {
     dieAtWork(new TestTarget(ceph, there, name));
     assertReclaimed();
     try (RbdImage image = there.openReadOnly(name)) {
-      assertThat(image.lock().holders()).isEmpty();
+      assertThat(HeaderLock.holders(image.pool(), image.id())).isEmpty();
       assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isEmpty();
     }
   }
@@ -199,7 +200,7 @@ class SkipReasonIT extends ReclaimCase {
     }
     try (RbdImage image = there.openReadOnly(name)) {
       Awaitility.await().until(() -> image.watchers().isEmpty());
-      assertThat(image.lock().holders()).hasSize(1);
+      assertThat(HeaderLock.holders(image.pool(), image.id())).hasSize(1);
       assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isPresent();
     }
   }

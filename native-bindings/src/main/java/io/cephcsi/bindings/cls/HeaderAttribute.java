@@ -33,7 +33,7 @@ public record HeaderAttribute(String name, String value) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
       addTo(write);
-      io.operate("rbd_header." + imageId, write);
+      io.operate(ImageHeader.object(imageId), write);
     }
   }
 
@@ -46,7 +46,7 @@ public record HeaderAttribute(String name, String value) {
   public boolean isOn(IoContext io, String imageId) {
     try (ReadOperation read = new ReadOperation()) {
       var attributes = read.getXattrs();
-      io.operate("rbd_header." + imageId, read);
+      io.operate(ImageHeader.object(imageId), read);
       return Arrays.equals(attributes.get().get(name), value.getBytes(UTF_8));
     } catch (CephException.NotFound e) {
       return false;

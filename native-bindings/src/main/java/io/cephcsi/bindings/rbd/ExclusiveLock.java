@@ -6,7 +6,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeMemory;
-import io.cephcsi.bindings.rados.ObjectLock;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,7 +20,6 @@ import java.util.List;
  */
 public final class ExclusiveLock {
   private static final int EXCLUSIVE = 0;
-  private static final String RBD_LOCK = "rbd_lock";
 
   private final RbdImage image;
 
@@ -96,16 +94,6 @@ public final class ExclusiveLock {
     } finally {
       LibRbd.rbd_lock_get_owners_cleanup(array, count);
     }
-  }
-
-  /**
-   * Who holds the lock, asked of the image's header: also of one that is open for reading, of which
-   * librbd knows no lock, and of one without the feature.
-   *
-   * @return addresses in the form that blocklisting takes
-   */
-  public List<String> holders() {
-    return ObjectLock.holders(image.pool().io(), "rbd_header." + image.id(), RBD_LOCK);
   }
 
   /**
