@@ -79,7 +79,7 @@ final class ReclaimWork {
     boolean locked = false;
     try {
       // The lock would be taken away from somebody who came since the image was found unused.
-      if (!WatcherPoll.others(image, ourClientId).isEmpty()) {
+      if (!image.otherWatchers(ourClientId).isEmpty()) {
         stopped = "another client opened the image";
         return;
       }

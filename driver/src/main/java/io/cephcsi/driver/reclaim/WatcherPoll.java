@@ -47,11 +47,6 @@ final class WatcherPoll implements AutoCloseable {
     return watch;
   }
 
-  /** Those who have the image open, other than the client with this id. */
-  static List<Watcher> others(RbdImage image, long ourClientId) {
-    return image.watchers().stream().filter(w -> w.clientId() != ourClientId).toList();
-  }
-
   /** Whether somebody opened the image, or the cluster does not say: does not block. */
   boolean otherWatcherSeen() {
     return otherWatcherSeen;
@@ -78,7 +73,7 @@ final class WatcherPoll implements AutoCloseable {
 
   private boolean othersWatch() {
     try {
-      List<Watcher> others = others(image, ourClientId);
+      List<Watcher> others = image.otherWatchers(ourClientId);
       if (!others.isEmpty()) {
         LOG.info("{} was opened by {}", image, others.get(0).address());
       }
