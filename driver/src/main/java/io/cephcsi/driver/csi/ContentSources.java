@@ -45,6 +45,6 @@ final class ContentSources {
         .orElseThrow(
             () ->
                 VolumeException.notFound(
-                    field + " " + text + " does not exist: not an id of ours"));
+                    field + " " + text + " does not exist: this is no id of this driver"));
   }
 }

@@ -147,7 +147,9 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
                   .orElseThrow(
                       () ->
                           VolumeException.notFound(
-                              "group snapshot " + text + " does not exist: not an id of ours"));
+                              "group snapshot "
+                                  + text
+                                  + " does not exist: this is no id of this driver"));
           Set<String> expected = texts(request.getSnapshotIdsList(), "snapshot_ids");
           Credentials user = backend.storage().credentials(request.getSecretsMap());
           return operations
@@ -183,7 +185,7 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
               .orElseThrow(
                   () ->
                       VolumeException.notFound(
-                          field + ": " + text + " does not exist: not an id of ours")));
+                          field + ": " + text + " does not exist: this is no id of this driver")));
     }
     return ids;
   }

@@ -28,7 +28,8 @@ public final class Requests {
     return VolumeId.parse(required(value, "volume_id"))
         .orElseThrow(
             () ->
-                VolumeException.notFound("volume " + value + " does not exist: not an id of ours"));
+                VolumeException.notFound(
+                    "volume " + value + " does not exist: this is no id of this driver"));
   }
 
   /** The capacity range; none is any. */

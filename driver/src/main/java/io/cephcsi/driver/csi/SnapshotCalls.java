@@ -35,7 +35,9 @@ final class SnapshotCalls {
             .orElseThrow(
                 () ->
                     VolumeException.notFound(
-                        "source_volume_id " + volume + " does not exist: not an id of ours"));
+                        "source_volume_id "
+                            + volume
+                            + " does not exist: this is no id of this driver"));
     ControllerBackend.SnapshotCreation creation =
         backend.snapshotCreation(request.getParametersMap());
     Credentials credentials = backend.storage().credentials(request.getSecretsMap());
