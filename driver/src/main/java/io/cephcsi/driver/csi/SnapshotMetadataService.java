@@ -50,16 +50,17 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
               () ->
                   metadata.allocated(
                       id,
-                      request.getStartingOffset(),
-                      request.getMaxResults(),
                       user,
-                      (capacity, extents) ->
-                          answer.send(
-                              GetMetadataAllocatedResponse.newBuilder()
-                                  .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
-                                  .setVolumeCapacityBytes(capacity)
-                                  .addAllBlockMetadata(encode(extents))
-                                  .build())),
+                      new Extent.Request(
+                          request.getStartingOffset(),
+                          request.getMaxResults(),
+                          (capacity, extents) ->
+                              answer.send(
+                                  GetMetadataAllocatedResponse.newBuilder()
+                                      .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
+                                      .setVolumeCapacityBytes(capacity)
+                                      .addAllBlockMetadata(encode(extents))
+                                      .build()))),
               executor(id));
         });
   }
@@ -80,16 +81,17 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
                   metadata.delta(
                       base,
                       target,
-                      request.getStartingOffset(),
-                      request.getMaxResults(),
                       user,
-                      (capacity, extents) ->
-                          answer.send(
-                              GetMetadataDeltaResponse.newBuilder()
-                                  .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
-                                  .setVolumeCapacityBytes(capacity)
-                                  .addAllBlockMetadata(encode(extents))
-                                  .build())),
+                      new Extent.Request(
+                          request.getStartingOffset(),
+                          request.getMaxResults(),
+                          (capacity, extents) ->
+                              answer.send(
+                                  GetMetadataDeltaResponse.newBuilder()
+                                      .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
+                                      .setVolumeCapacityBytes(capacity)
+                                      .addAllBlockMetadata(encode(extents))
+                                      .build()))),
               executor(target));
         });
   }
@@ -103,7 +105,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
         .orElseThrow(
             () ->
                 VolumeException.notFound(
-                    field + " " + text + " does not exist: not an id of ours"));
+                    field + " " + text + " does not exist: this is no id of this driver"));
   }
 
   private static void requireNotNegative(long startingOffset, int maxResults) {

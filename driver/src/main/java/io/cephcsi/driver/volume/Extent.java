@@ -14,6 +14,15 @@ public record Extent(long offset, long length) {
     return offset + length;
   }
 
+  /**
+   * Which extents of a snapshot are asked for.
+   *
+   * @param startingOffset begin here, in bytes; not negative
+   * @param maxResults the most extents in one batch; 0 for a usual number
+   * @param sink takes them
+   */
+  public record Request(long startingOffset, int maxResults, Sink sink) {}
+
   /** Takes the extents of one snapshot, in order. */
   @FunctionalInterface
   public interface Sink {

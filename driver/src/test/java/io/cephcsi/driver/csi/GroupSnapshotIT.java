@@ -389,16 +389,17 @@ class GroupSnapshotIT extends ConformanceCase {
       new RbdSnapshotMetadata(sessions)
           .allocated(
               snapshot,
-              0,
-              1,
               user,
-              (capacity, extents) -> {
-                assertThatThrownBy(() -> snapshots.delete(group, members, user))
-                    .isInstanceOfSatisfying(
-                        VolumeException.class,
-                        e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
-                read.addAll(extents);
-              });
+              new Extent.Request(
+                  0,
+                  1,
+                  (capacity, extents) -> {
+                    assertThatThrownBy(() -> snapshots.delete(group, members, user))
+                        .isInstanceOfSatisfying(
+                            VolumeException.class,
+                            e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
+                    read.addAll(extents);
+                  }));
       assertThat(read).hasSize(2);
       snapshots.delete(group, members, user);
     }

@@ -53,13 +53,10 @@ public final class RbdSnapshotMetadata {
   /**
    * What has data in a snapshot.
    *
-   * @param from begin at this offset, in bytes
-   * @param maxResults the most extents in one batch; 0 for a usual number
    * @throws VolumeException NOT_FOUND if it does not exist; OUT_OF_RANGE if it ends before the
    *     offset
    */
-  public void allocated(
-      VolumeId snapshot, long from, int maxResults, Credentials user, Extent.Sink sink) {
+  public void allocated(VolumeId snapshot, Credentials user, Extent.Request request) {
     in(
         snapshot,
         user,
@@ -67,8 +64,8 @@ public final class RbdSnapshotMetadata {
           try (OperationRegistry.Hold hold =
                   session.operations().share(snapshot.toString(), "GetMetadataAllocated");
               RbdImage image = open(find(session, snapshot))) {
-            ExtentBatches batches = batches(image.size(), from, maxResults, sink);
-            walk(image, Optional.empty(), from, batches);
+            ExtentBatches batches = batches(image.size(), request);
+            walk(image, Optional.empty(), request.startingOffset(), batches);
             batches.finish();
           }
           return null;
@@ -78,19 +75,11 @@ public final class RbdSnapshotMetadata {
   /**
    * What changed from one snapshot to a later one of the same volume.
    *
-   * @param from begin at this offset, in bytes
-   * @param maxResults the most extents in one batch; 0 for a usual number
    * @throws VolumeException NOT_FOUND if one does not exist; INVALID_ARGUMENT if they are not of
    *     one volume, or in the wrong order; FAILED_PRECONDITION if that cannot be found out any
    *     more; OUT_OF_RANGE if the later one ends before the offset
    */
-  public void delta(
-      VolumeId base,
-      VolumeId target,
-      long from,
-      int maxResults,
-      Credentials user,
-      Extent.Sink sink) {
+  public void delta(VolumeId base, VolumeId target, Credentials user, Extent.Request request) {
     if (!base.clusterId().equals(target.clusterId())) {
       throw notOfOneVolume(base, target);
     }
@@ -102,14 +91,13 @@ public final class RbdSnapshotMetadata {
                   session.operations().share(base.toString(), "GetMetadataDelta");
               OperationRegistry.Hold newer =
                   session.operations().share(target.toString(), "GetMetadataDelta")) {
-            delta(find(session, base), find(session, target), from, maxResults, sink);
+            delta(find(session, base), find(session, target), request);
           }
           return null;
         });
   }
 
-  private void delta(
-      OpenSnapshot base, OpenSnapshot target, long from, int maxResults, Extent.Sink sink) {
+  private void delta(OpenSnapshot base, OpenSnapshot target, Extent.Request request) {
     Position older = position(base);
     Position newer = position(target);
     if (!older.imageId().equals(newer.imageId())
@@ -122,7 +110,8 @@ public final class RbdSnapshotMetadata {
     }
     try (RbdImage then = open(older);
         RbdImage now = open(newer)) {
-      ExtentBatches batches = batches(now.size(), from, maxResults, sink);
+      ExtentBatches batches = batches(now.size(), request);
+      long from = request.startingOffset();
       if (older.snapshotId() < newer.snapshotId()) {
         if (base.staysOnImage()) {
           walk(now, Optional.of(base.entry().name()), from, batches);
@@ -143,14 +132,19 @@ public final class RbdSnapshotMetadata {
         "snapshots " + base + " and " + target + " were not taken of the same volume");
   }
 
-  private static ExtentBatches batches(long size, long from, int maxResults, Extent.Sink sink) {
-    if (from > size) {
+  private static ExtentBatches batches(long size, Extent.Request request) {
+    if (request.startingOffset() > size) {
       throw new VolumeException(
           Reason.OUT_OF_RANGE,
-          "starting_offset " + from + " is beyond the end of the volume of " + size + " bytes");
+          "starting_offset "
+              + request.startingOffset()
+              + " is beyond the end of the volume of "
+              + size
+              + " bytes");
     }
-    int max = maxResults == 0 ? USUAL_RESULTS : Math.min(maxResults, MAX_RESULTS);
-    return new ExtentBatches(size, from, max, sink);
+    int asked = request.maxResults();
+    int max = asked == 0 ? USUAL_RESULTS : Math.min(asked, MAX_RESULTS);
+    return new ExtentBatches(size, request.startingOffset(), max, request.sink());
   }
 
   private static void walk(
