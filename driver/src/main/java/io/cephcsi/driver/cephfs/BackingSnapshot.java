@@ -16,12 +16,13 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A snapshot and what refers to it: the CSI snapshot itself, until its user deletes it, and shallow
- * volumes. Whoever takes the last reference away removes it.
+ * The backing snapshot of shallow volumes and its references: one for the CSI snapshot itself,
+ * until DeleteSnapshot, and one for each shallow volume. The call that removes the last reference
+ * removes the snapshot.
  *
- * <p>Adding and removing meet in the tracker, where each sees the other, unless there is none: then
- * a mark in the snapshot's journal entry, set before its reference goes and looked at after a new
- * one came, tells the one of the other.
+ * <p>The reference tracker orders concurrent additions and removals. Without a tracker, a mark in
+ * the snapshot's journal entry does: a deletion sets it before it removes its reference, and an
+ * addition reads it after it has added one.
  *
  * @param files the file system that it is in
  * @param tracker of the file system

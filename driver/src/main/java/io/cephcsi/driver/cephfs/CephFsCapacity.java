@@ -10,7 +10,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** How much room there is for files. Blocks on the cluster. Safe for several threads. */
+/** The free space of file systems. Blocks on the cluster. Safe for several threads. */
 public final class CephFsCapacity implements Capacity.Source {
   private final DriverConnections access;
 

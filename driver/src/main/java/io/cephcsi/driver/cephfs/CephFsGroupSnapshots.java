@@ -22,13 +22,14 @@ import java.util.Set;
 import java.util.UUID;
 
 /**
- * Snapshots of several subvolumes at one point in time, taken while their clients stand still. Each
- * becomes a CSI snapshot like any other; only its deletion is that of the group's.
+ * Group snapshots: snapshots of several subvolumes at one point in time, taken while the MDS
+ * quiesces their clients. Each becomes an ordinary CSI snapshot, but is deleted with its group
+ * snapshot only.
  *
- * <p>The group's snapshot is an entry of the journal of groups, with its volumes' ids as keys and
- * its snapshots' ids as values; these are recorded before anything is taken. All calls block on the
- * cluster and may be repeated after a crash at any point. Locks: the caller has that of the name
- * (create) or the id; then come those of volumes, in the order of their ids.
+ * <p>A group snapshot is an entry of the group journal, with volume ids as keys and snapshot ids as
+ * values. The entry is complete before the first snapshot is taken. All calls block on the cluster
+ * and may be repeated after a crash at any point. Locks: the caller has that of the name (create)
+ * or the id; then come those of the volumes, in the order of their ids.
  */
 public final class CephFsGroupSnapshots {
   private static final String CREATE = "CreateVolumeGroupSnapshot";

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What CephFS volumes and snapshots there are, and how they are. */
+/** Lists CephFS volumes and snapshots, and reads the condition of a volume. */
 public final class CephFsInventory implements Inventory {
   private final DriverConnections access;
   private final ClusterExecutors executors;

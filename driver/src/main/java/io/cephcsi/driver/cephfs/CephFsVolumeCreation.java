@@ -19,7 +19,10 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Makes one volume, or finds it made: reserves the name, makes what it stands for, answers. */
+/**
+ * One CreateVolume: reserves the name in the journal, then creates a subvolume, a clone or a
+ * shallow volume; or finds what an earlier call created.
+ */
 final class CephFsVolumeCreation {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsVolumeCreation.class);
 

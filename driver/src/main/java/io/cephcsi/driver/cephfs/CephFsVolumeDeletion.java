@@ -9,9 +9,9 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 
 /**
- * The deletion of one volume: first marked, so that no driver gives the volume to a node, then
- * carried out. One that a driver died over is carried out again, from wherever it came to. The
- * caller holds the lock of the volume's name.
+ * The deletion of one volume. It first marks the journal entry, so that no driver publishes the
+ * volume any more, then removes the subvolume or reference, then the entry. After a crash a
+ * repeated call continues at any step. The caller holds the lock of the volume's name.
  *
  * @param files the file system that it is in
  * @param trackers of all file systems

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What the readers of lists share: the file system of each journal, mounted while a batch is read.
+ * What the readers of lists share: they mount the file system of a journal while a batch is read.
  *
  * @param instanceId tells several drivers on one file system apart
  */

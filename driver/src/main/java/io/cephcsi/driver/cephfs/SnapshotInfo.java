@@ -8,7 +8,7 @@ import java.time.format.DateTimeParseException;
 import java.time.temporal.ChronoUnit;
 
 /**
- * What the manager says of a snapshot.
+ * A snapshot as the manager describes it.
  *
  * @param createdAt when it was taken, if the manager's clock shows UTC, as in containers it does;
  *     in whole seconds: of the fraction, the manager first says another than later

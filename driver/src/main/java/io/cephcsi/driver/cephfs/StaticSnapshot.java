@@ -6,8 +6,8 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 
 /**
- * The snapshot that a volume shows which somebody made by hand: {@code rootPath} names a directory,
- * {@code backingSnapshotID} a part of the name of one of its snapshots, long enough to be clear.
+ * The snapshot of a static volume: {@code rootPath} names a directory, {@code backingSnapshotID} a
+ * part of the name of exactly one of its snapshots.
  */
 final class StaticSnapshot {
   private StaticSnapshot() {}

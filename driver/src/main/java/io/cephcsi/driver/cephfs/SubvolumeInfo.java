@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Optional;
 
 /**
- * What the manager says of a subvolume.
+ * A subvolume as the manager describes it.
  *
  * @param state such as {@code complete} or {@code snapshot-retained}
  * @param path of its data; empty when only its snapshots are left

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** What is in a volume that is made. */
+/** The content that a new volume gets. */
 sealed interface VolumeContent {
   /** What the journal records of it from the start. */
   Map<String, String> attributes();

@@ -9,7 +9,10 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
 
-/** Decides what becomes of the source that a request names. */
+/**
+ * Finds the content source that a CreateVolume names, and decides between a clone and a shallow
+ * volume.
+ */
 final class VolumeSources {
   private final OpenFileSystem files;
   private final CephFsRequest request;

@@ -13,8 +13,8 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Clusters as the driver itself may use them, for calls that carry no secrets and for its own
- * bookkeeping. Safe for several threads.
+ * Connections with the driver's own credentials, for calls that carry no secrets and for the
+ * driver's own records. Safe for several threads.
  */
 public final class DriverConnections {
   private final ClusterDirectory clusters;

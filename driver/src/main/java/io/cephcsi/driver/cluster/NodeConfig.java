@@ -3,7 +3,7 @@ package io.cephcsi.driver.cluster;
 import java.util.List;
 
 /**
- * What the configuration of a cluster says for nodes.
+ * The settings of a cluster for node plugins.
  *
  * @param kernelMountOptions options of each mount of CephFS by the kernel, between commas
  * @param fuseMountOptions options of each mount of CephFS by ceph-fuse, between commas

@@ -11,9 +11,9 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The address that a client leaves at an object, so that it can be shut out if it dies. Others may
- * write to the object, too, and must not be able to have any client shut out that they like: it is
- * signed with the key of the client's user, for this object and this purpose.
+ * The address of a client, stored in an object, so that another client can blocklist it after it
+ * died. Others may write to the object too; so that they cannot have arbitrary clients blocklisted,
+ * the address is signed with the key of the client's user, for this object and this purpose.
  *
  * <pre>
  *   address · space · HMAC-SHA-256 in hex

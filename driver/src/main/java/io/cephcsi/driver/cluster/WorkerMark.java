@@ -10,8 +10,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 
 /**
- * What a worker leaves at an object for as long as it works on it, so that whoever takes over can
- * shut it out: an attribute with its {@link SignedAddress}.
+ * An extended attribute that a driver sets on an object while it works on it. Another driver that
+ * takes the object's lock after it blocklists the client whose {@link SignedAddress} the attribute
+ * has.
  *
  * <pre>
  *   csi.java.worker.UUID  →  signed address

@@ -18,8 +18,8 @@ import java.util.Optional;
 import java.util.concurrent.Executor;
 
 /**
- * What the controller's calls come to on one kind of storage. Decoding checks a request before
- * anything is touched; the rest blocks on the cluster, under the lock that the service took.
+ * The controller calls on one kind of storage. Decoding checks a request before anything is
+ * changed; all other methods block on the cluster, under the lock that the service took.
  */
 public interface ControllerBackend {
   /** Which storage it is. */

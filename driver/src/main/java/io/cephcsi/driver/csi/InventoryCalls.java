@@ -27,7 +27,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
-/** The controller's questions on volumes and snapshots: decode, call, encode. */
+/** Lists of volumes and snapshots, and single ones: decode, call, encode. */
 final class InventoryCalls {
   private final SecretlessBackend own;
   private final ControllerBackend backend;

@@ -7,7 +7,8 @@ import io.cephcsi.driver.volume.Capacity;
 import io.cephcsi.driver.volume.Inventory;
 
 /**
- * What the controller can do only with credentials of its own, because the requests carry none.
+ * The calls of the controller whose requests carry no secrets; they use the driver's own
+ * credentials.
  *
  * @param access the clusters, with those credentials
  * @param inventory lists

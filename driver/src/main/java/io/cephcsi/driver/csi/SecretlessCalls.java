@@ -33,8 +33,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 
 /**
- * The part of the controller that works with credentials of the driver's own; without them its
- * calls are UNIMPLEMENTED and not advertised.
+ * Decodes and encodes the controller's calls that carry no secrets. Without credentials of the
+ * driver ({@code --credentials}) they are UNIMPLEMENTED and not advertised.
  */
 abstract class SecretlessCalls extends ControllerGrpc.ControllerImplBase {
   private static final List<RPC.Type> ALWAYS =

@@ -18,7 +18,7 @@ import java.util.UUID;
 
 /**
  * Compares reference trackers with the journal and the snapshots of the file system. It only reads.
- * What is made or deleted meanwhile may show as a problem: who is in doubt looks again.
+ * Concurrent calls can show as problems: check again before you act.
  */
 public final class TrackerCheck {
   private static final int UUID_LENGTH = 36;

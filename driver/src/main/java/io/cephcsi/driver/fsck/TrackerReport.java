@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What is known of a snapshot's tracker.
+ * The result of the check of one snapshot's tracker.
  *
  * @param snapshotId the CSI snapshot id
  * @param tracker empty when there is none, or it cannot be read

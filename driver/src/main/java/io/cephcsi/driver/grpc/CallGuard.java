@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The outermost part of every call: a request has to arrive in time and within the memory that
- * there is, and whatever goes wrong in a call, be it an error of memory, ends that call only.
+ * The outermost interceptor of each call. A request must arrive in time and fit into the memory for
+ * requests. A failure, such as an OutOfMemoryError, ends only its own call.
  */
 final class CallGuard implements ServerInterceptor {
   private static final Logger LOG = LoggerFactory.getLogger(CallGuard.class);

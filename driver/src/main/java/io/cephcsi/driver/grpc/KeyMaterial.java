@@ -4,8 +4,8 @@ import java.util.Collection;
 import java.util.regex.Pattern;
 
 /**
- * Hides keys in text that a person reads: one that stands in the wrong field of a request must not
- * be shown with the error that it causes. Pure.
+ * Hides keys in texts for people: a key in the wrong field of a request must not appear in the
+ * error. Pure.
  */
 public final class KeyMaterial {
   private static final String HIDDEN = "***stripped***";

@@ -10,8 +10,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
 /**
- * The answer to one call in many messages, made no faster than the client takes them. Messages are
- * sent by one thread at a time.
+ * A stream of response messages. It blocks while the client does not read. One thread at a time
+ * sends messages.
  */
 public final class StreamResponse<T> {
   private static final Duration PATIENCE = Duration.ofMinutes(5);

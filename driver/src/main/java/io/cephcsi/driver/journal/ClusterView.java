@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A cluster as one list sees it: its pools and what endangers them, asked once, in two round trips.
+ * A cluster as one list sees it: its pools and health errors, asked once, in two round trips.
  *
  * @param lease the connection
  * @param reads reads many things at once

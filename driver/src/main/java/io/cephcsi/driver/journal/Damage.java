@@ -13,9 +13,8 @@ import java.util.UUID;
 import java.util.regex.Pattern;
 
 /**
- * What can be wrong with entries: whoever may write to a pool can write anything into its journal.
- * No name, id or text leaves an entry that was not looked at here, and no entry is written that
- * could not be read again. Pure.
+ * Validates journal entries: any client with access to the pool can write any bytes there. Every
+ * name, id and text that is read passes here, and nothing is written that would not pass. Pure.
  */
 final class Damage {
   private static final int MAX_BYTES = 1024; // of a text

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Entries that lists leave out because they cannot be read: one must not hide all others. Each is
- * said once and counted once, as long as there are not too many. Safe for several threads.
+ * Leaves damaged journal entries out of lists, so that the others are still listed. Each is logged
+ * and counted once, up to a bound. Safe for several threads.
  */
 public final class DamagedEntries {
   private static final Logger LOG = LoggerFactory.getLogger(DamagedEntries.class);

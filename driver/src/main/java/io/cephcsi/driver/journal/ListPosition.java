@@ -11,8 +11,8 @@ import java.util.zip.CRC32;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a list goes on: behind a name in the directory of a pool. It holds by itself, so a token
- * stays good over restarts and while names come and go, the named one too.
+ * A position in a list: after a name in the directory of a pool. It needs no state of the driver: a
+ * token stays valid over restarts and while names are added and removed.
  *
  * <pre>
  *   token: base64url of   u8 what and version · u32 CRC of clusterID · i64 pool · u32 hash of the

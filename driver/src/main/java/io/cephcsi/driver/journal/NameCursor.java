@@ -10,9 +10,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names of a directory from a position on, in the order of lists, with one page of them in
- * memory: by their bytes, and where a token holds only the stem of a name, those with the same stem
- * by their hashes. One round trip for every 1,000 names. For one thread.
+ * Iterates over the names of a directory from a position on, with one page of them in memory. The
+ * order is that of the names' bytes; names with the same stem as a token that holds only a stem are
+ * ordered by hash. One round trip for every 1,000 names. For one thread.
  */
 public final class NameCursor {
   private static final int PAGE = 1000;

@@ -9,8 +9,9 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * What the entry of a native snapshot tells of its image while that is taken out of the trash:
- * whoever comes after a crash may put back only what a driver took out, and not what people did.
+ * Whether a driver restored the image of a native snapshot from the trash, recorded in the journal
+ * entry. After a crash only an image that a driver restored is moved back to the trash, and none
+ * that an administrator restored.
  *
  * <pre>
  *   (absent)   nobody works on it

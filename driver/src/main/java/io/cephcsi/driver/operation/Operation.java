@@ -11,8 +11,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A running operation, as the work sees it: it says how far it is and asks whether it should stop.
- * Safe for several threads.
+ * A running operation, as its work sees it: the work reports its phase and progress, and asks
+ * whether it was cancelled. Safe for several threads.
  */
 public final class Operation {
   private final String kind;

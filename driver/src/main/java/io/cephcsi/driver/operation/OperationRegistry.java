@@ -26,9 +26,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations that run: one at a time for each volume, snapshot or name. An operation belongs to
- * the driver, not to the call that started it: when the caller goes away it runs on and keeps its
- * place. Safe for several threads; nothing here blocks.
+ * The running operations: one at a time for each volume, snapshot or name. An operation belongs to
+ * the driver, not to the call that started it: it goes on, and stays registered, when its caller
+ * disconnects. Safe for several threads; nothing here blocks.
  */
 public final class OperationRegistry {
   private static final Duration KEEP_RESULTS = Duration.ofMinutes(10);

@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Bounds how many images of a cluster are reclaimed at once by all drivers and command lines
- * together: a reclaim holds one of a number of slots on the cluster's {@link ReclaimSlots}. The
- * cluster drops the lock of a driver that died. Safe for several threads.
+ * Limits how many images of a cluster are reclaimed at once, over all drivers and command lines: a
+ * reclaim holds one of the {@link ReclaimSlots} of the cluster. The cluster drops the slot of a
+ * driver that died. Safe for several threads.
  */
 public final class Admission {
   private static final Logger LOG = LoggerFactory.getLogger(Admission.class);

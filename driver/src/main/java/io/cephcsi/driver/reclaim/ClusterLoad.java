@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Holds one reclaim back while the cluster has more urgent work, before it begins and between any
- * two of its steps, for a bounded time in all. A thread of its own asks for the cluster's health,
- * so that the work never waits for the answer.
+ * Pauses a reclaim while the cluster reports a health check that is more urgent: before it begins
+ * and between any two steps, for a bounded time in all. A thread of its own asks for the cluster's
+ * health, so that the work never waits for the answer.
  */
 final class ClusterLoad implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ClusterLoad.class);

@@ -3,7 +3,7 @@ package io.cephcsi.driver.reclaim;
 import java.util.Arrays;
 import java.util.Optional;
 
-/** The ranges of a plan, kept in memory: 16 bytes each. Immutable. */
+/** The ranges to discard, in memory: 16 bytes each. Immutable. */
 final class Discards {
   private long[] starts = new long[64];
   private long[] ends = new long[64];

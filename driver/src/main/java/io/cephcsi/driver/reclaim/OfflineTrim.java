@@ -16,9 +16,9 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
 /**
- * Discards what the file system in an image does not use. The caller holds the image's managed lock
- * since before {@link #plan}, and has seen after taking it that nobody else has the image open:
- * only then the free ranges stay free until they are discarded.
+ * Discards the ranges that the file system in an image does not use. The caller has held the
+ * image's managed lock since before {@link #plan}, and has checked after it took the lock that no
+ * other client has the image open. Only then the free ranges stay free until they are discarded.
  */
 final class OfflineTrim {
   static final int DEFAULT_CONCURRENCY = 16;

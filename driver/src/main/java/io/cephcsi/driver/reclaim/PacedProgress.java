@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
 /**
- * Keeps the pace of an operation of librbd that goes over the objects one by one and tells the
- * number of the last: only those that exist cost anything. Used by one thread at a time.
+ * Throttles an operation of librbd that reports the number of the object that it has reached: only
+ * objects that exist count. Used by one thread at a time.
  */
 final class PacedProgress {
   private final Throttle pace;

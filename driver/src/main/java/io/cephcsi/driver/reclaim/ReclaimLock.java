@@ -19,10 +19,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The managed lock of an image that is reclaimed. While it is held, the image's metadata says by
- * whom: a lock that a reclaimer left when it died may be broken, one of anybody else may not. Who
- * breaks it has its owner blocklisted, and others can write locks and metadata, too: only what was
- * signed with our user's key counts. Used by one thread.
+ * The managed lock of an image during a reclaim. Meanwhile the image's metadata has the signed
+ * address of the owner. A lock that a reclaim left when it died may be broken, with its owner
+ * blocklisted; a lock of any other client may not. Others can write locks and metadata, too: only
+ * an address that is signed with the key of the driver's user counts. Used by one thread.
  */
 final class ReclaimLock {
   /** In the image's metadata while it is reclaimed: the {@link SignedAddress} of who does. */

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
-/** By which means space is freed. */
+/** How space is freed. */
 public enum ReclaimMethod {
   /** Discards what the file system inside does not use. */
   TRIM,

@@ -3,7 +3,7 @@ package io.cephcsi.driver.reclaim;
 import java.util.OptionalLong;
 
 /**
- * What a reclaim came to.
+ * The result of a reclaim.
  *
  * @param outcome how it ended
  * @param reason why nothing was touched, or not all; empty otherwise

@@ -16,11 +16,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the slots among a cluster's reclaims are: locks on one object, in the first RBD pool, by
- * id, that the credentials may write to, outside of its namespaces. Clients with the capabilities
- * of {@code profile rbd} meet there without any configuration, whatever pools their images are in.
- * Those that are restricted to other pools meet in the first of theirs, those that are restricted
- * to a namespace in that: the bound then holds for each such circle of clients.
+ * The slots for reclaims of a cluster: locks on one object, in the first RBD pool, by id, that the
+ * credentials may write to, in its default namespace. So clients with the capabilities of {@code
+ * profile rbd} share the slots without any configuration. Clients that are restricted to other
+ * pools share those of the first of these pools; clients that are restricted to a namespace those
+ * of the namespace. The limit then holds for each such set of clients.
  *
  * <p>Owns its {@link IoContext}. Safe for several threads; blocks on the cluster.
  */

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** An image to reclaim, wherever it comes from. */
+/** An image to reclaim: of a volume, or named on the command line. */
 public interface ReclaimTarget {
   /** For messages: the volume's id, or pool and image. */
   String name();

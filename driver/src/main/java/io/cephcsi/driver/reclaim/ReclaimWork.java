@@ -10,13 +10,13 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * The writing part of a reclaim, under the image's managed lock: trim, then sparsify. Used by one
- * thread.
+ * The writing part of a reclaim, with the managed lock of the image: trim, then sparsify. Used by
+ * one thread.
  *
- * <p>The lock keeps everybody else from writing, so that what the file system does not use stays
- * unused until it is discarded. It also keeps librbd from handing a running sparsify to a newcomer
- * who asks for the lock, where it could not be stopped. It is given back as soon as a newcomer is
- * seen, and not taken again: what was planned under it is not true any more.
+ * <p>The lock keeps other clients from writing, so that free ranges stay free until they are
+ * discarded. It also keeps librbd from passing a running sparsify on to a client that requests the
+ * lock, where it could not be stopped. The lock is released as soon as another client opens the
+ * image, and not taken again: the plan is outdated then.
  */
 final class ReclaimWork {
   private static final String NOT_ALLOWED =

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A reason to leave an image alone.
+ * Why an image is not reclaimed.
  *
  * @param reason as a short word, for metrics
  * @param detail as a sentence

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Frees the space of volumes that nobody uses, and says exactly how much. Gives way as soon as
- * somebody opens the image. Safe for several threads; blocks on the cluster.
+ * Frees the space of volumes that no client uses, and measures how much. Stops as soon as a client
+ * opens the image. Safe for several threads; blocks on the cluster.
  */
 public final class SpaceReclaimer {
   private static final Logger LOG = LoggerFactory.getLogger(SpaceReclaimer.class);

@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How short a range of zeroes sparsify frees. Unless the plan says it, that is what the OSDs
- * allocate at once: shorter holes free nothing, and longer ones leave free what could be freed.
+ * The shortest range of zeroes that sparsify frees. By default it is the allocation size of the
+ * OSDs: shorter holes free nothing, and a longer size would miss some.
  */
 final class SparseSize {
   private static final Logger LOG = LoggerFactory.getLogger(SparseSize.class);

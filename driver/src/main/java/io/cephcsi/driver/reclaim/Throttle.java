@@ -4,10 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/**
- * Holds work down to a rate, and back while the cluster is busy with itself. Used by one thread at
- * a time.
- */
+/** Limits work to a rate, and pauses it while the cluster is busy. Used by one thread at a time. */
 final class Throttle {
   private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 

@@ -3,7 +3,7 @@ package io.cephcsi.driver.reclaim;
 import io.cephcsi.bindings.rbd.RbdImage;
 import java.util.OptionalLong;
 
-/** What a trim of an image would free, for rankings: nothing is changed, and no lock is taken. */
+/** What a trim of an image would free, for rankings. Changes nothing, and takes no lock. */
 public final class TrimEstimate {
   private TrimEstimate() {}
 

@@ -3,7 +3,7 @@ package io.cephcsi.driver.reclaim;
 import java.util.Locale;
 
 /**
- * What became of the trim in a reclaim.
+ * The result of the trim in a reclaim.
  *
  * @param reason why nothing was discarded, as a short word for metrics; {@code none} otherwise
  * @param detail the same as a sentence; empty otherwise

@@ -11,9 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks again and again whether somebody else opened an image that is being worked on, and whether
- * its lock is still ours. The cluster is asked on a thread of its own, so that the work, which asks
- * {@link #otherWatcherSeen()} and {@link #lockIsLost()}, never waits for the answer.
+ * Polls whether another client has opened an image that is being reclaimed, and whether its lock is
+ * lost. A thread of its own asks the cluster, so that the work, which asks {@link
+ * #otherWatcherSeen()} and {@link #lockIsLost()}, never waits for the answer.
  */
 final class WatcherPoll implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WatcherPoll.class);

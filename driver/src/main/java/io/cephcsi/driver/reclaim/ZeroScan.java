@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * Foretells what sparsify would leave: reads all that is allocated and looks for zeroes. Nothing is
- * changed.
+ * Estimates what sparsify would leave: reads all allocated data and looks for zeroes. Changes
+ * nothing.
  */
 final class ZeroScan {
   private static final int READ_BYTES = 4 << 20;

@@ -3,7 +3,7 @@ package io.cephcsi.driver.tracker;
 import java.util.Set;
 
 /**
- * What the addition of references came to.
+ * The result of an addition of references.
  *
  * @param added the keys that were absent: what an undo has to remove, and no others
  * @param masked the keys that are masked, and stay so

@@ -1,8 +1,8 @@
 package io.cephcsi.driver.tracker;
 
 /**
- * What a process remembers of a tracker after a write: whoever writes asserts the version, so it is
- * true or the write is refused.
+ * The state of a tracker after the last write of this process. It may be outdated: a write asserts
+ * the version, and is refused then.
  *
  * @param state with the keys that are known
  * @param whole whether those are all keys, so that any other is absent; then a write has no key to

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.tracker;
 
-/** What a tracker says of a reference key. */
+/** The state of a reference key in a tracker. */
 public enum ReferenceState {
   /** Not there. */
   ABSENT,

@@ -16,10 +16,10 @@ import java.util.function.IntConsumer;
  * object, byte for byte that of ceph-csi. The keys are the CSI snapshot id itself, for as long as
  * the snapshot exists for its user, and the subvolume name of each shallow volume.
  *
- * <p>In the steady state each call is one round trip: what was last seen of a tracker is remembered
- * (how many refer to it, whether the snapshot itself does, and of a tracker of few keys all of
- * them), each write asserts the version that this was seen at, and only when another process wrote
- * meanwhile the tracker is read. Calls of several threads on one tracker share a write.
+ * <p>As a rule each call is one round trip: the last known state of a tracker is cached (the count,
+ * whether the snapshot itself has a reference, and for a tracker of few keys all of them), and each
+ * write asserts the version of that state. The tracker is read only if another process has written
+ * meanwhile. Calls of several threads on one tracker share a write.
  *
  * <p>Every call is idempotent, and safe for several threads and processes. Calls block on the
  * cluster, for as long as its operations may take. A call that throws anything but {@link

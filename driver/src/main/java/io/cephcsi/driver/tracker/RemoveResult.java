@@ -1,6 +1,6 @@
 package io.cephcsi.driver.tracker;
 
-/** What the removal of a reference came to. */
+/** The result of a removal of a reference. */
 public enum RemoveResult {
   /** Others still refer to the snapshot: it stays. */
   REMAINING,

@@ -9,8 +9,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tracker as the changes of one write see it and make it. What is not known of a key may be
- * guessed: the write then says what it expects, and is refused when that is wrong.
+ * The state of a tracker while the changes of one write are applied. The state of a key that is not
+ * known may be guessed: the write then asserts the guess, and is refused when it is wrong.
  */
 final class TrackerModel {
   private final String name;

@@ -16,10 +16,10 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The changes of one tracker by this process. Who gets the lane writes for all that wait by then,
- * so threads never compete with each other; with other processes they compete by versions.
+ * The changes of one tracker by this process. One thread at a time writes, for all that wait by
+ * then, so threads never compete with each other; with other processes they compete by versions.
  *
- * <p>What was last seen is remembered. A write that builds upon it costs one round trip; when it is
+ * <p>The last known state is cached. A write that builds on it costs one round trip; when it is
  * refused, because another process wrote or a guess was wrong, the tracker is read.
  */
 final class TrackerQueue {

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Where trackers are kept. Safe for several threads; calls block on the cluster. */
+/** Stores trackers. Safe for several threads; calls block on the cluster. */
 public interface TrackerStore {
   /**
    * Reads a tracker and some of its keys, all at one version; one round trip.

@@ -4,9 +4,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The booleans of parameters and contexts: those of Go's {@code strconv.ParseBool}, as ceph-csi
- * reads them. What is not clearly one is refused: a volume must not become plain because of a
- * spelling. Pure.
+ * Booleans in parameters and contexts, as Go's {@code strconv.ParseBool} reads them, like ceph-csi.
+ * Any other text is refused: a misspelt {@code encrypted} must not lead to a volume without
+ * encryption. Pure.
  */
 public final class Booleans {
   private Booleans() {}

@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * How much room there is.
+ * Free space.
  *
  * @param available in bytes
  * @param largest the largest volume that could be filled; empty when nothing but the room limits it

@@ -4,7 +4,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Optional;
 import java.util.Set;
 
-/** Checks, before anything is touched, which volumes can be taken together. */
+/** Checks, before anything is changed, that a group snapshot of some volumes is possible. */
 public final class GroupSources {
   private GroupSources() {}
 

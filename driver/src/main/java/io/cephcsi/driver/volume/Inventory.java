@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What volumes and snapshots there are, and how they are. Changes nothing, locks nothing. All calls
+ * Lists of volumes and snapshots, and their condition. Changes nothing, locks nothing. All calls
  * block on the cluster. Safe for several threads.
  */
 public interface Inventory {

@@ -4,9 +4,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A volume that no driver made: an administrator wrote down in its context, the {@code
+ * A volume that no driver made: an administrator wrote into its context, the {@code
  * volumeAttributes} of a Kubernetes PersistentVolume, where its data are, with {@code staticVolume:
- * "true"}, as ceph-csi has it.
+ * "true"}, as for ceph-csi.
  *
  * @param handle its identifier, which the administrator chose
  * @param context what he wrote down

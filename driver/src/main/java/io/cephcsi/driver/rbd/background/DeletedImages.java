@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells which images in the trash a driver of this format put there: those that bear its {@link
- * TrashMark}. A name proves nothing, as people and other programs give such names, too, or move a
- * volume's image to the trash by hand. See {@code docs/decisions/trash.md}. Safe for several
- * threads; blocks on the cluster.
+ * Tells which images in the trash a driver moved there: those that have a {@link TrashMark}. The
+ * name of an image is no proof: other programs may use the same names, or move the image of a
+ * volume to the trash. See {@code docs/decisions/trash.md}. Safe for several threads; blocks on the
+ * cluster.
  */
 public final class DeletedImages {
   private static final Logger LOG = LoggerFactory.getLogger(DeletedImages.class);

@@ -23,10 +23,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells which snapshots of a deleted image go with it, and removes them: that which bears the name
- * of the image of a CSI snapshot, or of the image between a volume and its clone; and those of
- * which the journal tells that a driver was at work on them, and died. All others stay, and the
- * image with them. Safe for several threads; blocks on the cluster.
+ * Finds and removes the snapshots of a deleted image that a driver took: those with the name of the
+ * image of a CSI snapshot or of an intermediate image, and those that an unfinished journal entry
+ * names. An image with any other snapshot stays in the trash. Safe for several threads; blocks on
+ * the cluster.
  */
 final class DriverSnapshots {
   private static final Logger LOG = LoggerFactory.getLogger(DriverSnapshots.class);

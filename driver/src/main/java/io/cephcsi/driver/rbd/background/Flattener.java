@@ -26,7 +26,8 @@ import org.slf4j.LoggerFactory;
  * Flattens images in the background: by a task of the manager, or here where the manager cannot.
  * Safe for several threads.
  *
- * <p>What {@link AncestryCheck} refuses is not flattened: that would copy what belongs to others.
+ * <p>An image that {@link AncestryCheck} refuses is not flattened: the flattening would copy data
+ * that belongs to others.
  */
 public final class Flattener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Flattener.class);

@@ -16,12 +16,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Long work that the manager does: recorded on the cluster, it survives the driver. The manager
- * does the tasks one by one in the order of their making; one that fails it repeats after 30 s, and
- * then ever more rarely.
+ * Tasks of the manager's module rbd_support. They are stored on the cluster, so they survive the
+ * driver. The manager does the tasks one by one in their order; a failed one is repeated after 30
+ * s, then at growing intervals.
  *
- * <p>Commands to the manager have no timeout in librados; they run on threads of their own for each
- * cluster, and after one that was not answered its manager is left alone for a while.
+ * <p>Commands to the manager have no timeout in librados. So each cluster has a thread for them,
+ * and after an unanswered command the manager is not asked again for a while.
  */
 public final class MgrTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);

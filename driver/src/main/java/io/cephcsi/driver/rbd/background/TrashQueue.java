@@ -19,11 +19,11 @@ import org.slf4j.LoggerFactory;
 /**
  * Empties the trash of deleted images in the background.
  *
- * <p>The deleting call ends when its image is in the trash and the journal has forgotten it: no
- * more is lost by a crash than time, as every image that a driver put into the trash, and that no
- * journal entry claims, is found again when a driver first works with the pool after its start.
- * Removals on a cluster are decided one after the other, so that of the last two clones of an image
- * one sees that the other goes.
+ * <p>DeleteVolume and DeleteSnapshot return when the image is in the trash and the journal entry is
+ * removed. A crash after that loses no image: at the first call on a pool after its start, a driver
+ * looks for images in the trash that a driver moved there and that no journal entry has. Removals
+ * on a cluster are decided one after the other, so that of the last two clones of an image the
+ * second one finds the first one gone.
  */
 public final class TrashQueue implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TrashQueue.class);

@@ -22,15 +22,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Decides what in the trash can go, and has it removed: only {@link DeletedImages}, and those only
- * with {@link DriverSnapshots}.
+ * Decides which images in the trash can be removed, and has them removed: only {@link
+ * DeletedImages}, and those only with {@link DriverSnapshots}.
  *
- * <p>An image that clones still need stays. When the last of its clones goes to the trash, it is
- * that clone's turn that takes its ancestors along: librbd removes a snapshot in the trash
- * namespace with the last clone of it, so the manager, which works in order, can remove the clone,
- * then its parent, and so on. One that has a CSI snapshot on it stays as well; the deletion of its
- * last snapshot comes back here. No task is made for an image that cannot go yet: the manager would
- * try it for ever.
+ * <p>An image with clones stays. When its last clone is removed, the removal of that clone
+ * continues with its ancestors: librbd removes a snapshot in the trash namespace together with its
+ * last clone, so the manager, which works in order, can remove the clone, then its parent, and so
+ * on. An image with a CSI snapshot stays as well, until the last of these is deleted. The manager
+ * gets no task for an image that cannot be removed yet, as it would repeat the task for ever.
  */
 public final class TrashRemoval {
   private static final Logger LOG = LoggerFactory.getLogger(TrashRemoval.class);

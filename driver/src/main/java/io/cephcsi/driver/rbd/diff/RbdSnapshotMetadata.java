@@ -24,15 +24,14 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Which ranges of RBD snapshots have data, and which changed between two of them. Nothing is
- * written, and no image is opened for writing. Calls take as long as the taker of the extents does;
- * they share the locks of the snapshots' ids.
+ * Allocated extents of RBD snapshots, and the extents that changed between two of them. Nothing is
+ * written, and no image is opened for writing. Calls block until the receiver has taken the
+ * extents; they share the locks of the snapshots' ids.
  *
- * <p>Of snapshots that stay on their volume's image librbd tells what changed. Those of the usual
- * kind are images of their own, cloned from snapshots of the volume's image, which are in the trash
- * namespace where librbd does not find them by name: of these the object maps tell which objects
- * changed, or where there are no valid ones, all that is allocated is looked at; and what differs
- * there is what changed.
+ * <p>For native snapshots librbd computes the difference. Other snapshots are images of their own,
+ * cloned from snapshots in the trash namespace of the volume's image, which librbd does not find by
+ * name. For these the object maps tell which objects may have changed; without valid object maps
+ * all allocated objects may have. The data of these objects is compared.
  */
 public final class RbdSnapshotMetadata {
   /** The most extents in one message: they are about 24 bytes each. */

@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A change of the members of a volume group: images in, the journal's one write, images out. For
- * one call.
+ * Changes the members of a volume group: adds images to the RBD group, writes the members to the
+ * journal in one step, then removes images from the RBD group. For one call.
  *
  * @param group the group
  * @param members its volumes

@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The steps of making a volume group: the name is reserved together with the members, then the RBD
- * group gets their images. A retry goes on where the process died. For one call.
+ * Creates a volume group: reserves the name together with the members, then adds their images to
+ * the RBD group. A repeated call continues after a crash. For one call.
  *
  * @param parameters of the VolumeGroupClass
  * @param wanted the members

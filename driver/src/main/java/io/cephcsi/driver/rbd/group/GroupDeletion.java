@@ -20,9 +20,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Deletes a volume group: first every volume is marked and looked at, then one after the other is
- * taken out of the group and deleted, then the group goes, the journal's entry last. A retry goes
- * on where the process died.
+ * Deletes a volume group: marks and checks all volumes first, then removes each from the RBD group
+ * and deletes it, then removes the RBD group, and the journal entry last. A repeated call continues
+ * after a crash.
  *
  * @param group the group
  */

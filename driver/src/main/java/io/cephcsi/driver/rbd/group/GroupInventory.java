@@ -16,8 +16,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What volume groups there are, on the clusters that the driver has credentials for, or without
- * such on all that are configured.
+ * Lists volume groups: on the clusters that the driver has credentials for, or, without such, on
+ * all configured ones.
  *
  * @param own the clusters with credentials of the driver's own
  * @param clusters the configured clusters

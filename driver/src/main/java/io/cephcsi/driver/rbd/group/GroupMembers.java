@@ -28,8 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds the volumes of a group, checks that they can be in it, and puts their images into the RBD
- * group and takes them out.
+ * Finds the volumes of a group, checks that they can be members, and adds and removes their images.
  *
  * @param session of the call
  */

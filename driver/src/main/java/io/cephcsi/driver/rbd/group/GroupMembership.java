@@ -13,10 +13,10 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
 
 /**
- * What it means that an image is in an RBD group. The journal says who the members of a volume
- * group are; their images are in the RBD group before they become members and until after they have
- * ceased to be. An image in the group of a journal entry that does not have it as a member was left
- * there by a process that died, and may be taken out.
+ * How an image in an RBD group relates to the journal. The journal names the members of a volume
+ * group; their images are added to the RBD group before that and removed after it. So an image in
+ * the RBD group that is no member in the journal was left there by an interrupted call and may be
+ * removed.
  *
  * @param kind what it means
  * @param pool the pool of the group

@@ -27,10 +27,9 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Takes a reserved snapshot of a group: one snapshot of the RBD group, which all images get at one
- * point in time, then of each image's part a clone with a snapshot of its own, as every CSI
- * snapshot is; then the group's snapshot goes, whose parts stay in the trash namespace for the
- * clones.
+ * Takes a reserved group snapshot: a snapshot of the RBD group, which is of one point in time;
+ * then, for each image, a clone of its part with a snapshot, like every CSI snapshot; then removes
+ * the snapshot of the RBD group, whose parts stay in the trash namespace for the clones.
  *
  * @param removal removes what is left over, of the entry whose name a group that is made for this
  *     bears

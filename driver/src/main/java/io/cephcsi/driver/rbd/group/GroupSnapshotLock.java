@@ -19,11 +19,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The right to work on a snapshot of a group, which one driver at a time has: a lock on the entry's
- * object in the journal. The cluster drops that of a driver that died, so whoever gets it may take
- * over. The driver before may only have been stopped, and go on: its {@link WorkerMark} stays at
- * the entry until its work has ended, and who finds it there blocklists it, so that nothing that it
- * still does arrives. Ends with {@link #close}.
+ * The lock of a group snapshot, on the object of its journal entry. The cluster drops the lock of a
+ * driver that died, and another driver may take it. A driver that was only stopped may go on: its
+ * {@link WorkerMark} stays at the entry until its work has ended, and the next owner of the lock
+ * blocklists the client of each mark that it finds. Ends with {@link #close}.
  */
 final class GroupSnapshotLock implements AutoCloseable {
   /** The lock's name; ceph-csi does not look at it. */

@@ -14,10 +14,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Ends the snapshots of groups that a driver died over and whose call was not repeated: their
- * volumes are in a group, or have parts of a group's snapshot, which hinders their deletion. A call
- * on such a volume ends it here. What every snapshot has an image of by then may have been promised
- * and stays; else nothing was, and all of it goes.
+ * Completes or removes group snapshots of drivers that died and whose call was not repeated. Their
+ * volumes are in an RBD group or have parts of its snapshot, and could not be deleted. If every
+ * snapshot has its image, a caller may have got the group snapshot, and it is completed; otherwise
+ * it is removed.
  *
  * @param session of the call
  */

@@ -33,8 +33,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Removes what belongs to a group's snapshot, or what is left of making one. The caller has the
- * {@link GroupSnapshotLock}.
+ * Removes a group snapshot, also an incomplete one. The caller has the {@link GroupSnapshotLock}.
  *
  * @param group the entry of the group's snapshot
  * @param work the right to work on it

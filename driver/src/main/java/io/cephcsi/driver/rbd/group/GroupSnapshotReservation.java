@@ -18,7 +18,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Reserves the snapshots of a group's snapshot, and records them in its entry.
+ * Reserves the snapshots of a group snapshot, and records them in its entry.
  *
  * @param group the entry of the group's snapshot
  * @param requestName its name

@@ -7,7 +7,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Set;
 
-/** Checks, before anything is touched, which volumes can be taken together. */
+/** Checks, before anything is changed, that a group snapshot of some volumes is possible. */
 final class GroupSnapshotSources {
   private GroupSnapshotSources() {}
 

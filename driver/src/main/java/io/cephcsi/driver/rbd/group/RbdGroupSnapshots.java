@@ -40,15 +40,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Snapshots of several volumes at one point in time. Each becomes a CSI snapshot like any other,
- * which can be restored; only its deletion is that of the group's.
+ * Group snapshots: snapshots of several volumes at one point in time. Each becomes an ordinary CSI
+ * snapshot, but is deleted with its group snapshot only.
  *
- * <p>The group's snapshot is an entry of the journal of groups, with its snapshots' ids as keys;
- * they are recorded before anything is taken, so that whatever dies is found by the retry, or by
- * the deletion of a volume ({@link GroupSnapshotRecovery}). All calls block on the cluster and may
- * be repeated after a crash at any point. Locks: the caller has that of the name (create) or the
- * id; then come those of volumes, in the order of their ids, and last the {@link
- * GroupSnapshotLock}, which other drivers see.
+ * <p>A group snapshot is an entry of the group journal, with its snapshots' ids as keys. They are
+ * recorded before anything is taken, so that the repeated call, or the deletion of a volume ({@link
+ * GroupSnapshotRecovery}), finds what a crash left. All calls block on the cluster and may be
+ * repeated after a crash at any point. Locks: the caller has that of the name (create) or the id;
+ * then come those of volumes, in the order of their ids, and last the {@link GroupSnapshotLock},
+ * which all drivers see.
  */
 public final class RbdGroupSnapshots {
   private static final Logger LOG = LoggerFactory.getLogger(RbdGroupSnapshots.class);

@@ -23,11 +23,11 @@ import java.util.function.Function;
 /**
  * Volume groups as RBD groups.
  *
- * <p>Who the members are is one object of the journal, which one write changes. The RBD group has
- * the members' images always, and while it is being changed, or after a process died over that,
- * others too: images go in before the journal is written, and out after it. So whatever dies, the
- * membership is the old or the new one; the next change of the group settles the rest, and an image
- * that was left in the group is taken out when its volume is deleted or grouped elsewhere.
+ * <p>One object of the journal has the members, so one write changes them. The RBD group always has
+ * the images of all members, and during a change, or after a crash, others as well: images are
+ * added before the journal is written, and removed after it. So after a crash the members are the
+ * old or the new ones. The next change of the group removes images that are left over, and so does
+ * the deletion of such a volume or its addition to another group.
  *
  * <p>All calls block on the cluster and may be repeated after a crash at any point. Locks: the
  * caller has that of the name (create) or the id; then come those of volumes, in the order of their

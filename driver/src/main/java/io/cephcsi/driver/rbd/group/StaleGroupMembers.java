@@ -10,7 +10,7 @@ import io.cephcsi.driver.rbd.volume.ImageGroups;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Takes images out of RBD groups that a process which died left them in. Blocks on the cluster. */
+/** Removes images from RBD groups that an interrupted call left them in. Blocks on the cluster. */
 public final class StaleGroupMembers implements ImageGroups {
   private static final Logger LOG = LoggerFactory.getLogger(StaleGroupMembers.class);
 

@@ -21,7 +21,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The steps that snapshots and clones are made of; each may be repeated. */
+/** The steps of snapshots and clones; each may be repeated. */
 public final class CloneSteps {
   private static final Logger LOG = LoggerFactory.getLogger(CloneSteps.class);
 

@@ -4,8 +4,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 
 /**
- * Encrypted volumes and snapshots, which ceph-csi makes and this driver cannot: a copy without its
- * key would be of no use.
+ * Refuses encrypted volumes and snapshots, which ceph-csi makes and this driver does not support: a
+ * clone without the key would be useless.
  */
 public final class Encryption {
   private Encryption() {}

@@ -7,8 +7,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import java.util.Optional;
 
 /**
- * The image that a volume or snapshot has now: the one that is recorded, or another one that
- * somebody put in its place, as {@code rbd migration} does.
+ * The current image of a volume or snapshot: the recorded one, or one that replaced it, as {@code
+ * rbd migration} does.
  *
  * @param id its id
  * @param header of it

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Writes the Kubernetes names of a volume or snapshot into the metadata of its image, where the
- * configuration asks for it.
+ * Writes the Kubernetes names of a volume or snapshot into the metadata of its image, if the
+ * configuration says so.
  *
  * @param enabled whether anything is written
  * @param clusterName the Kubernetes cluster; empty for none

@@ -12,7 +12,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BiFunction;
 
-/** What the lists of volumes and of snapshots share. */
+/** What the lists of volumes and of snapshots have in common. */
 public final class ImageLists {
   private ImageLists() {}
 

@@ -3,7 +3,7 @@ package io.cephcsi.driver.rbd.image;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 
-/** How large images can be. Pure. */
+/** The limits of image sizes. Pure. */
 public final class ImageSizes {
   /** Of one image: cls_rbd refuses object maps of more. */
   static final long MAX_OBJECTS = 256_000_000;

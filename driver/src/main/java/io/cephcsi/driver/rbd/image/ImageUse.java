@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** Tells whether somebody uses an image. */
+/** Tells whether an image has watchers. */
 public final class ImageUse {
   // While the manager removes a clone it has the parent open, for a moment.
   private static final long PATIENCE_MILLIS = 3000;

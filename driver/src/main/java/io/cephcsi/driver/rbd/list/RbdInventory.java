@@ -26,7 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What RBD volumes and snapshots there are, and how they are. */
+/** Lists RBD volumes and snapshots, and reads the condition of a volume. */
 public final class RbdInventory implements Inventory {
   private final DriverConnections access;
   private final ClusterExecutors executors;

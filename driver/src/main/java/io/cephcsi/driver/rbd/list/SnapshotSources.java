@@ -5,10 +5,10 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import java.util.UUID;
 
 /**
- * Which volume each snapshot was taken of, as far as lists have found out. It never changes once a
- * snapshot is complete, and nothing on the cluster leads from a volume to its snapshots: so the
- * first list of one volume's snapshots reads the journal's object of every snapshot, and those
- * after it the objects of that volume's, and of new ones. Safe for several threads.
+ * Remembers the source volume of each snapshot that a list has read; it never changes once a
+ * snapshot is complete. The cluster has no index from a volume to its snapshots. So the first list
+ * of one volume's snapshots reads the journal entry of every snapshot; later ones read the entries
+ * of that volume and new ones. Safe for several threads.
  */
 final class SnapshotSources {
   private static final int MAX = 100_000; // about 15 MB

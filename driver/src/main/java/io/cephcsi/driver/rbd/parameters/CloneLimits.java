@@ -3,8 +3,8 @@ package io.cephcsi.driver.rbd.parameters;
 import io.cephcsi.driver.volume.VolumeException;
 
 /**
- * How long chains of clones, and how many snapshots of an image, may get. Reads of a deep chain are
- * slow, and an image opens slowly with many snapshots.
+ * The limits of the length of clone chains, and of snapshots on an image. Reads of a deep chain are
+ * slow, and an image with many snapshots opens slowly.
  *
  * @param hardDepth a clone with more ancestors is refused until one of them is flattened
  * @param softDepth a clone with more ancestors has one of them flattened in the background

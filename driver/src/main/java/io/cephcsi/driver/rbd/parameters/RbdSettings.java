@@ -3,7 +3,7 @@ package io.cephcsi.driver.rbd.parameters;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 
 /**
- * How a driver treats its volumes.
+ * The settings of a driver for its RBD volumes.
  *
  * @param instanceId tells several drivers on one pool apart
  * @param limits on chains of clones

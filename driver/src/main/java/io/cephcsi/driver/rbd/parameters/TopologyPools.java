@@ -12,8 +12,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The parameter {@code topologyConstrainedPools} of a StorageClass: which pool serves which part of
- * the data centre. Pure.
+ * The parameter {@code topologyConstrainedPools} of a StorageClass: which pool serves which
+ * topology segment. Pure.
  *
  * <pre>
  *   [{"poolName": "east", "dataPool": "east-ec",

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The images under the names of one attempt: makes them as clones, and throws away what former
- * attempts left there, or what this one made and cannot record.
+ * The images of one attempt: creates them as clones, and removes those that earlier attempts left,
+ * or that this one created and cannot record.
  *
  * @param session of the call
  * @param pool of the images

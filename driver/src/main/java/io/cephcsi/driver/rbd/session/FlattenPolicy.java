@@ -12,7 +12,8 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Keeps chains of clones short, and snapshots on an image few, by flattening. For one call.
+ * Keeps clone chains and the number of snapshots on an image within {@link CloneLimits} by
+ * flattening. For one call.
  *
  * @param limits how long, and how many
  * @param flattener flattens in the background

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The image of a volume, with the connection to work on it, whoever made it.
+ * The image of a volume, which may be static, with the connection to work on it.
  *
  * @param volumeId the volume's identifier
  * @param lease the connection, which whoever opened it closes

@@ -21,7 +21,7 @@ import java.util.UUID;
 
 /**
  * What one call works with on a cluster: the connection and its user, pools and their journals, and
- * what goes on after the call. Lives as long as the call. Safe for several threads.
+ * the work in the background. Lives as long as the call. Safe for several threads.
  */
 public final class RbdSession {
   private final RbdSessions sessions;

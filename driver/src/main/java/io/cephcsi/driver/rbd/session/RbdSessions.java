@@ -20,8 +20,8 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.function.Function;
 
 /**
- * Opens the session of each call on RBD, and does what goes on after the calls: emptying the trash,
- * and flattening. Safe for several threads; calls block on the cluster.
+ * Opens the session of each call on RBD, and owns the work in the background: the removal of images
+ * from the trash, and flattening. Safe for several threads; calls block on the cluster.
  */
 public final class RbdSessions implements AutoCloseable {
   private final ClusterDirectory clusters;

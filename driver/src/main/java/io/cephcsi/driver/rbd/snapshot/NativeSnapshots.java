@@ -30,17 +30,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Snapshots that stay on their volume's image, which costs one change of the monitors' map instead
- * of two, one image less, and one generation less in each clone:
+ * Native snapshots: they stay on the image of their volume. Compared with a snapshot that has an
+ * image of its own, this saves one change of the monitors' map of two, an image, and a generation
+ * in each clone:
  *
  * <pre>
  *   csi-vol-V@csi-snap-S ← csi-vol-N
  * </pre>
  *
- * <p>The volume's image stays in the trash until its last such snapshot is deleted: {@link
- * TrashRemoval} asks the journal. An image in the trash cannot be cloned, so a restore takes it out
- * and puts it back; that it is out is recorded before, so that whoever comes after a crash puts it
- * back. See {@code docs/decisions/native-snapshots.md}.
+ * <p>The image of a deleted volume stays in the trash until its last native snapshot is deleted:
+ * {@link TrashRemoval} asks the journal. An image in the trash cannot be cloned, so a clone
+ * restores it and moves it back. The restore is recorded before, so that after a crash the next
+ * call moves the image back. See {@code docs/decisions/native-snapshots.md}.
  */
 public final class NativeSnapshots {
   private static final Logger LOG = LoggerFactory.getLogger(NativeSnapshots.class);

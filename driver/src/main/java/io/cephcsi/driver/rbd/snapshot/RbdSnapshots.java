@@ -17,8 +17,8 @@ import io.cephcsi.driver.volume.VolumeId;
  *   csi-vol-V@(trash: csi-snap-S) ← csi-snap-S@csi-snap-S
  * </pre>
  *
- * or, where the class asks for it, as {@link NativeSnapshots}. A snapshot stays what it is,
- * whatever the class says later.
+ * or, if the VolumeSnapshotClass says so, as {@link NativeSnapshots}. A later change of the class
+ * does not change existing snapshots.
  *
  * <p>All calls block on the cluster and may be repeated after a crash at any point. Locks: the
  * caller has that of the name (create) or the id (delete); create shares the source's id, delete

@@ -25,8 +25,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * One CreateSnapshot, whose name the caller has locked: the pool is looked up, the name is reserved
- * in the journal, and {@link SnapshotMaker} makes the snapshot, unless it is there.
+ * One CreateSnapshot, whose name the caller has locked: finds the pool, reserves the name in the
+ * journal, and takes the snapshot with {@link SnapshotMaker}, or finds it.
  *
  * @param source the volume
  * @param requestName the name that the CO chose

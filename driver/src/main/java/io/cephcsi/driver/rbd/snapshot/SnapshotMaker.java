@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes one reserved snapshot. The id of the image, or of the snapshot, enters the journal last;
- * without it, whatever a process that died left is made anew.
+ * Takes one reserved snapshot. The id of the image, or of the native snapshot, is written to the
+ * journal last; without it, a repeated call takes the snapshot again.
  *
  * @param source the volume
  * @param images under the names of the attempt

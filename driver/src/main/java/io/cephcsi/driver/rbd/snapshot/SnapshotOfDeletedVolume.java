@@ -20,9 +20,9 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * One CreateSnapshot of a volume that was deleted since: its snapshot lives on, and what is only
- * half made goes. A name that was reserved in a pool that only the volume's entry told is not
- * found.
+ * One CreateSnapshot whose volume has been deleted: a complete snapshot of that name is returned,
+ * an incomplete one is removed. A name that was reserved in a pool that only the journal entry of
+ * the volume named is not found.
  *
  * @param session of the call
  * @param source the volume

@@ -15,7 +15,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.Optional;
 
 /**
- * An image that the content of a volume comes from.
+ * The image that a clone is made from.
  *
  * @param pool its pool
  * @param entry what the journal says of the volume or snapshot

@@ -21,7 +21,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 
 /**
- * Makes the image of a volume with content.
+ * Creates the image of a volume with a content source.
  *
  * <pre>
  *   from a snapshot:  csi-snap-S@csi-snap-S ← csi-vol-N

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.rbd.volume;
 
 /**
- * An image that was made for a volume, and is not recorded yet.
+ * An image that was created for a volume, and is not in the journal yet.
  *
  * @param id the id that its name leads to
  * @param size in bytes

@@ -8,7 +8,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.Optional;
 
 /**
- * Makes the image of a volume without content.
+ * Creates the image of a volume without a content source.
  *
  * @param pending the volume
  */

@@ -3,7 +3,7 @@ package io.cephcsi.driver.rbd.volume;
 import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 
-/** What the deletion of a volume asks of the RBD groups that its image may be in. */
+/** What the deletion of a volume needs of RBD groups. */
 public interface ImageGroups {
   /**
    * Takes the image of a volume out of a group that a process which died left it in.

@@ -19,9 +19,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The image between a volume and the one that it was cloned from. Its name proves nothing: somebody
- * may have copied the volume's image to it. A note of this driver on its header does, or its clone,
- * or its parent. Once both images have been flattened, only the note is left:
+ * The image between a volume and the volume that it was cloned from. Its name is no proof, as
+ * another program may have copied an image to that name. Proofs are: an attribute that this driver
+ * set on its header, its clone, or its parent. After both images have been flattened, only the
+ * attribute is left:
  *
  * <pre>
  *   csi-vol-V@(trash: csi-vol-N-temp) ← csi-vol-N-temp@(trash: csi-vol-N) ← csi-vol-N

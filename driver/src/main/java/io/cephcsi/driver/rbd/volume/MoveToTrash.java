@@ -22,9 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Puts the images of a deleted volume into the trash: its own, and the one between it and the
- * volume that it was cloned from. Snapshots of the volume, and clones of it, live on: the image
- * stays in the trash until they are gone.
+ * Moves the images of a deleted volume to the trash: its own, and the intermediate one. Snapshots
+ * and clones of the volume keep working: the image stays in the trash until they are gone.
  */
 final class MoveToTrash {
   private static final Logger LOG = LoggerFactory.getLogger(MoveToTrash.class);
@@ -100,8 +99,7 @@ final class MoveToTrash {
           e);
     } catch (CephException.NotFound e) {
       LOG.info(
-          "image {} does not exist or was never complete: removing its name from the pool",
-          name);
+          "image {} does not exist or was never complete: removing its name from the pool", name);
       CloneSteps.discard(pool, name).ifPresent(inTrash::add);
     }
   }

@@ -13,9 +13,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What can be changed of a volume while it lives, checked: limits on the speed of its image, which
- * librbd enforces in every client that it serves (rbd-nbd, QEMU), but the kernel's client does not
- * know.
+ * The mutable parameters of a volume, checked: limits on the I/O of its image, which librbd
+ * enforces in every client that uses it (rbd-nbd, QEMU), and the kernel's client does not.
  *
  * @param metadata the image's metadata to set; an empty value takes the key away, so that what the
  *     pool says holds again

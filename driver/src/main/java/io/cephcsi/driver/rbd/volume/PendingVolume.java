@@ -18,7 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A volume that is being made.
+ * A volume during CreateVolume.
  *
  * @param session of the call
  * @param request what is asked for

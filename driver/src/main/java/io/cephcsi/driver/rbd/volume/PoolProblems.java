@@ -11,7 +11,7 @@ import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Says which pool of a StorageClass cannot hold images, once something failed there. */
+/** Explains after a failure which pool of a StorageClass cannot hold images. */
 final class PoolProblems {
   private static final Logger LOG = LoggerFactory.getLogger(PoolProblems.class);
   private static final String RBD = "rbd";

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** How much room there is for volumes. Blocks on the cluster. Safe for several threads. */
+/** The free space of pools. Blocks on the cluster. Safe for several threads. */
 public final class RbdCapacity implements Capacity.Source {
   private final DriverConnections access;
 

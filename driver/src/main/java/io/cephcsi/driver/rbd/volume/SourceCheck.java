@@ -13,7 +13,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Optional;
 
 /**
- * Tells whether a volume that exists was made from the source that is asked for.
+ * Checks that an existing volume has the content source that a repeated CreateVolume names.
  *
  * @param pending the volume
  */

@@ -28,9 +28,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One CreateVolume, whose name the caller has locked: the pools are looked up, the name is reserved
- * in the journal, the image is made, or found made, and its id is recorded. That comes last:
- * without it the image was never given to anybody, and is made anew. What fails is undone.
+ * One CreateVolume, whose name the caller has locked: finds the pools, reserves the name in the
+ * journal, creates the image, or finds it, and records its id. The id is recorded last: an entry
+ * without it was never returned to a caller, and its image is created again. A failed call is
+ * undone.
  *
  * @param session of the call
  * @param request what is asked for

@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The deletion of one volume: first marked, so that no driver gives the volume to a node or puts it
- * into a group, then carried out, or called off. Holds the lock of the volume's name until it is
- * closed. Used by one thread.
+ * The deletion of one volume: marks the journal entry first, so that no driver publishes the volume
+ * or adds it to a group, then carries the deletion out or cancels it. Holds the lock of the
+ * volume's name until it is closed. Used by one thread.
  */
 public final class VolumeDeletion implements AutoCloseable {
   private final OpenVolume volume;
