@@ -39,7 +39,7 @@ public final class GroupOwnership implements AutoCloseable {
   private GroupOwnership(Path top, int group) {
     this.group = group;
     OpenFile folder = OpenFile.folder(top);
-    levels.add(new Level("", folder, folder.facts()));
+    levels.add(new Level("", folder, folder.stat()));
   }
 
   /**
@@ -119,7 +119,7 @@ public final class GroupOwnership implements AutoCloseable {
   /** Changes an entry, unless it is a folder. */
   private boolean isFolder(Level level, OpenFile folder, String name) {
     try (OpenFile file = folder.child(name)) {
-      FileStat facts = file.facts();
+      FileStat facts = file.stat();
       if (facts.isFolder()) {
         return true;
       }
@@ -144,7 +144,7 @@ public final class GroupOwnership implements AutoCloseable {
       }
       return;
     }
-    FileStat facts = child.facts();
+    FileStat facts = child.stat();
     if (!facts.isBeside(level.facts)) {
       child.close();
       return;
@@ -182,7 +182,7 @@ public final class GroupOwnership implements AutoCloseable {
     try {
       file.setGroup(group);
       if (more != 0) {
-        file.setPermissions(file.facts().permissions() | more);
+        file.setPermissions(file.stat().permissions() | more);
       }
     } catch (CephException.NotFound e) {
       // somebody deleted it meanwhile
@@ -212,7 +212,7 @@ public final class GroupOwnership implements AutoCloseable {
     @Nullable OpenFile reopen(OpenFile above) {
       try {
         OpenFile found = above.childFolder(name);
-        if (!found.facts().isSame(facts)) {
+        if (!found.stat().isSame(facts)) {
           found.close();
           return null;
         }

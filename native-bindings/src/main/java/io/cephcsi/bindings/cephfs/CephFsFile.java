@@ -6,7 +6,10 @@ import io.cephcsi.bindings.internal.LibCephFs;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 
-/** An open file. */
+/**
+ * An open file ({@code int fd} of libcephfs). Offsets and lengths are in bytes. Safe for several
+ * threads; every call blocks until the MDS or the OSDs answer.
+ */
 public final class CephFsFile extends NativeHandle {
   static final int READ_ONLY = 0;
   static final int READ_WRITE = 2;

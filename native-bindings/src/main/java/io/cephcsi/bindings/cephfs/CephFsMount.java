@@ -281,7 +281,10 @@ public final class CephFsMount extends NativeHandle {
         (m, arena) -> LibCephFs.ceph_removexattr(m, arena.cString(path), arena.cString(name)));
   }
 
-  /** Quota and usage of a directory. */
+  /**
+   * Quota and usage of a directory ({@code ceph_getxattr} of {@code ceph.quota.*} and {@code
+   * ceph.dir.*}).
+   */
   public DirectoryUsage usage(String path) {
     return DirectoryUsage.read(this, path);
   }

@@ -10,9 +10,9 @@ import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 
 /**
- * Refuses images whose content is that of others. Who may write to one pool can write into a header
- * there that the data of an image, or what it was cloned or is migrated from, are elsewhere, and a
- * client that may use both shows them, or writes there. So:
+ * Refuses images whose data belong to others. A client that may write to one pool can write a
+ * header there that names the data objects, the parent or the source of a migration of another
+ * pool. A client that may use both pools would then show these data, or overwrite them. So:
  *
  * <ul>
  *   <li>The data of an image and of all its ancestors must be their own.
@@ -22,7 +22,8 @@ import java.util.function.Consumer;
  *       be an image of the cluster: librbd also reads files of the machine that it runs on.
  * </ul>
  *
- * <p>Who writes into a header after the question is not noticed.
+ * <p>A header that is changed after the check is not noticed. Safe for several threads; each method
+ * blocks, for one round trip for each ancestor at least.
  */
 public final class AncestryCheck {
   private static final int MAX_ANCESTORS = 64;

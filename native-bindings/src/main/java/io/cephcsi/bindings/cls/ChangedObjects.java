@@ -5,9 +5,9 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.Optional;
 
 /**
- * Which objects of an image may have changed between two of its snapshots, of any kind, as its
- * object maps say: librbd's fast diff tells it for snapshots of users only. The maps count whole
- * objects, and one that was written with the same bytes counts.
+ * The objects of an image that may have changed between two snapshots of any kind, by its object
+ * maps; librbd's fast diff knows only user snapshots. The maps count whole objects, and an object
+ * that was overwritten with the same bytes counts as changed.
  */
 public final class ChangedObjects {
   private final ImageLayout layout;

@@ -17,9 +17,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What a pool says of its groups, read without librbd: many groups in one round trip, and the
- * members of a group by their ids. {@code rbd_group_image_list} looks for their names and fails
- * when one of the images is gone.
+ * The groups of a pool, read without librbd: many groups in one round trip, and the members of a
+ * group by their image ids. {@code rbd_group_image_list} resolves their names, and fails when one
+ * of the images does not exist.
  *
  * <pre>
  *   rbd_group_directory   omap  name_NAME → string id · id_ID → string name

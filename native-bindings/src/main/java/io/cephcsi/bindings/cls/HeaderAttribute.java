@@ -9,9 +9,8 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import java.util.Arrays;
 
 /**
- * What a driver notes of an image, for as long as the image exists: an extended attribute of the
- * image's header object. librbd does not read it, and neither clones nor copies of the image have
- * it, unlike the image's metadata.
+ * An extended attribute of an image's header object, for a driver's own use. librbd does not read
+ * it. Unlike the image's metadata, clones and copies of the image do not inherit it.
  *
  * @param name of the attribute
  * @param value what is noted

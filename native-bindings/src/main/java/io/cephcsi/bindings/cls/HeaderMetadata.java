@@ -16,10 +16,10 @@ import java.util.Map;
 
 /**
  * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
- * without opening it, and without its exclusive lock. Clients that have the image open notice
- * changes when they look at its header the next time, which {@link HeaderNotification#tellWatchers}
- * asks of them. With the feature {@link ImageFeature#JOURNALING} changes do not get to mirrors:
- * {@link ImageMetadata} is for these.
+ * without opening the image, and without its exclusive lock. Clients that have the image open read
+ * the changes with the next refresh of the header, which {@link HeaderNotification#tellWatchers}
+ * requests. With the feature {@link ImageFeature#JOURNALING} changes are not replicated to mirrors:
+ * use {@link ImageMetadata} then.
  *
  * <pre>
  *   rbd_header.ID    omap               metadata_KEY → value

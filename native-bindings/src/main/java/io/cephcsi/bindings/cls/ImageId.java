@@ -7,7 +7,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
-/** The id of an image: the object {@code rbd_id.NAME} holds it, a string behind its length. */
+/**
+ * The id of an image, read from the object {@code rbd_id.NAME}, which holds it behind its length.
+ */
 public final class ImageId {
   private static final int MAX_BYTES = 4096;
 

@@ -12,10 +12,9 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.Optional;
 
 /**
- * A snapshot to be taken of an image that is only just being made, which nobody else knows. Its id
- * is asked for beforehand, so that the monitors allocate it together with that of another snapshot;
- * and it is taken by the calls of the object class {@code rbd} that librbd would make, without
- * opening the image.
+ * The first snapshot of an image that is being created and that no other client uses yet. The
+ * monitors allocate its id ahead, together with that of another snapshot. The snapshot is added by
+ * the calls of the object class {@code rbd} that librbd would make, without opening the image.
  *
  * <pre>
  *   rbd_header.ID    get_features       u64 2^64-2 · u8 1  →  u64 features ...

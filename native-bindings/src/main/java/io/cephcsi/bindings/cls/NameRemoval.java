@@ -8,8 +8,7 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.RbdPool;
 
 /**
- * Takes the name of an image away, and only of that image: another one that was given the name
- * meanwhile keeps it.
+ * Removes the name of an image, unless another image has the name by now.
  *
  * <pre>
  *   rbd_directory    dir_remove_image   string name · string id  →  ESTALE: another one's name

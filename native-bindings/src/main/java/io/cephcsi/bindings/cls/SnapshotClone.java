@@ -27,8 +27,9 @@ import java.util.EnumSet;
  *                                        namespace)
  * </pre>
  *
- * <p>The parent refuses a child of a snapshot that is gone, so none is ever attached to nothing. A
- * process that dies in between leaves an image that has to be removed, as it does in librbd.
+ * <p>The OSD refuses to attach a child to a snapshot that does not exist, so a clone never refers
+ * to a missing parent. After a crash between the calls an image is left that has to be removed, as
+ * with librbd.
  */
 public final class SnapshotClone {
   private static final long CLONE_CHILD = 1 << 1;

@@ -20,10 +20,10 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What tells that an image in the trash was put there by {@link TrashMove}, and by nobody else: a
- * key beside the entry, written together with it, which tells the time of the entry to the
- * nanosecond. Whoever restores the image and moves it to the trash again by other means makes an
- * entry with another time. librbd and the manager neither read nor write such keys.
+ * Marks an image in the trash that {@link TrashMove} moved there: an omap key beside the trash
+ * entry, written together with it, with the time of the entry to the nanosecond. If the image is
+ * restored and moved to the trash again by other means, the entry has another time and the mark
+ * does not fit. librbd and the manager neither read nor write such keys.
  *
  * <pre>
  *   rbd_trash    omap   id_ID                →  v2,1 (u8 source · string name · time deleted ·
@@ -32,9 +32,9 @@ import java.util.TreeSet;
  *   time: u32 seconds · u32 nanoseconds
  * </pre>
  *
- * <p>Where librbd moves the image, which chooses the time itself, the mark gives a range before,
- * and the very time after the move. All methods block, take one round trip unless they say
- * otherwise, and are safe for several threads.
+ * <p>When librbd moves the image, it chooses the time itself. Then the mark has a range of times
+ * before the move, and the exact time after it. All methods block, take one round trip unless they
+ * say otherwise, and are safe for several threads.
  */
 public final class TrashMark {
   static final String TRASH = "rbd_trash";

@@ -28,8 +28,8 @@ import java.util.Optional;
  *   rbd_id.NAME      compared with the id, and removed
  * </pre>
  *
- * <p>Five round trips. What dies in between is completed by the next call: the object that leads
- * from the name to the id goes last. A name that another image has by now stays with that.
+ * <p>Five round trips. After a crash in between a repeated call completes the move: the object that
+ * leads from the name to the id is removed last. A name that another image has by now stays.
  */
 public final class TrashMove {
   private static final long OTHERS_WORK =

@@ -13,10 +13,10 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * Measures what images have allocated. Safe for several threads; blocks on the cluster.
+ * Measures the allocated space of images. Safe for several threads; blocks on the cluster.
  *
- * <p>An image that somebody writes meanwhile has the usage of some moment of the measurement, and
- * what is just being written or removed may count: the same holds for {@code rbd du}.
+ * <p>If an image is written during the measurement, the result is the usage at some moment of it,
+ * and what is being written or removed may count or not, as with {@code rbd du}.
  */
 public final class UsageMeter {
   private final RbdPool pool;

@@ -4,7 +4,7 @@ import io.cephcsi.bindings.internal.LibC;
 import io.cephcsi.bindings.internal.NativeMemory;
 
 /**
- * What a file is ({@code struct statx}).
+ * The attributes of a file ({@code struct statx}).
  *
  * @param mode its kind and permissions, as {@code st_mode}
  * @param uid the number of its owner

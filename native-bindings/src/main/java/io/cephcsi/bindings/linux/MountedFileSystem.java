@@ -16,7 +16,7 @@ import java.util.function.IntUnaryOperator;
  *
  * @param path a folder of it
  * @param device major and minor number of it, such as {@code 7:0}: {@link #trim}, {@link #sync} and
- *     {@link #freeXfsLeftovers} fail with ESTALE where the path shows another one, as when it was
+ *     {@link #freeEofBlocks} fail with ESTALE where the path shows another one, as when it was
  *     unmounted; empty for whatever the path shows
  */
 public record MountedFileSystem(Path path, String device) {
@@ -128,7 +128,7 @@ public record MountedFileSystem(Path path, String device) {
    *
    * @throws CephException ENOTTY when the file system is another
    */
-  public void freeXfsLeftovers() {
+  public void freeEofBlocks() {
     try (NativeArena arena = NativeArena.open()) {
       long request = arena.allocate(EOFBLOCKS_BYTES);
       NativeMemory.putBytes(request, new byte[EOFBLOCKS_BYTES]);

@@ -21,8 +21,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A file that is held by a descriptor: whatever others rename or put in its place, all calls are
- * about this one. No symbolic link is followed, but in the folders above the first.
+ * A file, held by a descriptor ({@code open}, {@code openat}): all calls are about this file, even
+ * if others rename or replace it. Symbolic links are not followed, except in the directories above
+ * the first one.
  *
  * <p>Names of entries are bytes in Linux. A {@link Entry#name} has one character from 0 to 255 for
  * each of them.
@@ -96,7 +97,7 @@ public final class OpenFile implements AutoCloseable {
   }
 
   /** What it is now ({@code statx}). */
-  public FileStat facts() {
+  public FileStat stat() {
     try (NativeArena arena = NativeArena.open()) {
       long stat = arena.allocate(FileStat.STATX_BYTES);
       int result = LibC.statx(fd, arena.cString(""), AT_EMPTY_PATH, FileStat.MASK, stat);

@@ -8,9 +8,9 @@ import io.cephcsi.bindings.internal.NativeHandle;
 import java.util.function.LongToIntFunction;
 
 /**
- * An asynchronous operation on its way ({@code rados_completion_t}). Closing it before it is
- * complete waits for it. Made for every asynchronous operation: it takes the handle by {@link
- * #enter()} and {@link #exit()}, which allocate nothing.
+ * A pending asynchronous operation ({@code rados_completion_t}). Closing it waits until it is
+ * complete. As one is created for each asynchronous operation, it uses {@link #enter()} and {@link
+ * #exit()} itself, which allocate nothing.
  */
 public final class Completion extends NativeHandle {
   private final String operation;

@@ -11,10 +11,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * An exclusive advisory lock on an object, which the cluster drops by itself when it is not renewed
- * in time. Taken and given back by the calls of the object class {@code lock} that {@code
- * rados_lock_exclusive} and {@code rados_unlock} make, so that the object can be marked in the same
- * write. Safe for several threads; every call blocks.
+ * An exclusive advisory lock on an object. The cluster drops it if it is not renewed in time. The
+ * calls are those of the object class {@code lock} that {@code rados_lock_exclusive} and {@code
+ * rados_unlock} make, so that the same write can also set an attribute of the object. Safe for
+ * several threads; every call blocks.
  *
  * <pre>
  *   lock     v1,1 (string name · u8 type · string cookie · string tag · string description ·

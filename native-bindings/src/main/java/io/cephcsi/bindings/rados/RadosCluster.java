@@ -15,7 +15,11 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A connection to a Ceph cluster ({@code rados_t}). */
+/**
+ * A connection to a Ceph cluster ({@code rados_t}). Safe for several threads. Calls block until the
+ * cluster answers or the operation timeout of {@link ConnectionSettings} passes; commands to a
+ * manager have no timeout. Closing it waits for running calls.
+ */
 public final class RadosCluster extends NativeHandle {
   private final RadosHandle handle;
   private final ConnectionSettings settings;

@@ -6,9 +6,10 @@ import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
 
 /**
- * The id of a self-managed snapshot of a pool, which the monitors allocate while the caller does
- * something else: it takes as long as a change of their map, up to a second. Used by one thread;
- * closing it waits for the monitors and gives back an id that was not taken.
+ * The id of a self-managed snapshot of a pool ({@code rados_aio_ioctx_selfmanaged_snap_create}).
+ * The monitors allocate it while the caller goes on: that takes as long as a change of their map,
+ * up to a second. Used by one thread. Closing it waits for the monitors, and releases an id that
+ * was not taken.
  */
 public final class SnapshotId implements AutoCloseable {
   private final IoContext io;

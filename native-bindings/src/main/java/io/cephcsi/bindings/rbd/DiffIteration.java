@@ -6,7 +6,7 @@ import io.cephcsi.bindings.internal.DiffCallback;
 import java.util.function.LongToIntFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Hands the extents of one {@code rbd_diff_iterate2} to a {@link DiffVisitor}. */
+/** Passes the extents of one {@code rbd_diff_iterate2} to a {@link DiffVisitor}. */
 final class DiffIteration implements DiffCallback.Listener {
   private static final int STOP = -Errno.ECANCELED.number();
 

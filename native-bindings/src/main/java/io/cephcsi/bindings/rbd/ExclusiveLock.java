@@ -10,7 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The exclusive lock of an open image, held by hand. A view: usable until the image is closed.
+ * The exclusive lock of an open image ({@code rbd_lock_acquire} and others). A view: usable until
+ * the image is closed. Safe for several threads; every call blocks.
  *
  * <p>Without {@link #acquire()} librbd takes the lock by itself when the image is written and hands
  * it over when another client wants it. With it, the lock stays here and writes of others fail with

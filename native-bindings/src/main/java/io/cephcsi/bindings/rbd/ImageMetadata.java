@@ -11,8 +11,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The metadata of an open image: text by key, stored in its header. A view: usable until the image
- * is closed. Keys that begin with {@code conf_} are options of librbd for this image.
+ * The metadata of an open image: text by key, stored in its header ({@code rbd_metadata_get} and
+ * others). A view: usable until the image is closed. Safe for several threads. Keys that begin with
+ * {@code conf_} are options of librbd for this image.
  */
 public final class ImageMetadata {
   private static final int PAGE_KEYS = 256;

@@ -17,7 +17,8 @@ import java.util.Optional;
 
 /**
  * The snapshots of an open image. A view: usable until the image is closed. Names are those of user
- * snapshots ({@link SnapshotNamespace#USER}); others are reached by id.
+ * snapshots ({@link SnapshotNamespace#USER}); others are reached by id. Safe for several threads,
+ * except {@link #setActive(long)}, which changes what all users of the open image see.
  */
 public final class ImageSnapshots {
   private static final int INFO_BYTES = 24;
@@ -275,7 +276,10 @@ public final class ImageSnapshots {
         });
   }
 
-  /** Makes reads, size, diffs and children of the open image those of a snapshot. */
+  /**
+   * Makes reads, size, diffs and children of the open image those of a snapshot ({@code
+   * rbd_snap_set}).
+   */
   public void setActive(String name) {
     call("rbd_snap_set", name, (p, arena) -> LibRbd.rbd_snap_set(p, arena.cString(name)));
   }

@@ -10,10 +10,10 @@ import io.cephcsi.bindings.internal.OwnedMemory;
 import java.util.function.LongToIntFunction;
 
 /**
- * An asynchronous operation of an image on its way ({@code rbd_completion_t}). Closing it before it
- * is complete waits for it. The image cannot be closed before its completions. Made for every
- * asynchronous operation: it takes the handle by {@link #enter()} and {@link #exit()}, which
- * allocate nothing.
+ * A pending asynchronous operation of an image ({@code rbd_completion_t}). Closing it waits until
+ * it is complete. The image cannot be closed before its completions. As one is created for each
+ * asynchronous operation, it uses {@link #enter()} and {@link #exit()} itself, which allocate
+ * nothing.
  */
 public final class RbdCompletion extends NativeHandle {
   private final String operation;

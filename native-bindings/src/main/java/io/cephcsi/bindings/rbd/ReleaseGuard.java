@@ -5,14 +5,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * Keeps this process from giving back the exclusive lock of an image while it takes a snapshot of
- * the same image. Every open image that may get the lock has one; all of one image share it.
+ * Prevents that this process releases the exclusive lock of an image while it takes a snapshot of
+ * the same image. Every open image that may own the lock has a guard; all open images of one image
+ * share it.
  *
- * <p>A snapshot that is taken through one open image is made by the one that owns the lock. If that
- * one gives the lock back meanwhile, librbd may wait for itself: the release flushes what was
- * written and first wants the header read anew, and who reads the header and finds a new snapshot
- * waits for the flush ({@code PreReleaseRequest}, {@code RefreshRequest::send_flush_aio}; seen with
- * librbd 16). The lock is then held until the process ends, and nothing that needs it goes on.
+ * <p>The client that owns the lock takes the snapshot, whichever open image requested it. If the
+ * owner releases the lock at the same time, librbd can deadlock: the release flushes written data,
+ * which first refreshes the header; the refresh finds a new snapshot and waits for the flush
+ * ({@code PreReleaseRequest}, {@code RefreshRequest::send_flush_aio}; seen with librbd 16). The
+ * lock is then held until the process ends, and all that needs it waits.
  *
  * <p>Safe for several threads.
  */

@@ -90,7 +90,7 @@ final class NodeTrim {
     fileSystem.sync();
     if (mount.fsType().equals(DiskFileSystems.XFS)) {
       try {
-        fileSystem.freeXfsLeftovers();
+        fileSystem.freeEofBlocks();
       } catch (CephException e) {
         LOG.info("{} frees deleted files later: {}", mount.target(), e.getMessage());
       }

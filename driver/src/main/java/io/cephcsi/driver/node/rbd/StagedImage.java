@@ -61,7 +61,7 @@ public record StagedImage(
   public static Optional<StagedImage> read(Path stagingPath) {
     Path file = stagingPath.resolve(FILE);
     try (OpenFile held = OpenFile.of(file)) {
-      FileStat facts = held.facts();
+      FileStat facts = held.stat();
       if (!facts.isRegular() || !facts.isOwn() || facts.size() > MOST_BYTES) {
         throw foreign(file, "it is no small file of this user's", null);
       }
