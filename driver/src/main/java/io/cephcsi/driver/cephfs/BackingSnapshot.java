@@ -131,7 +131,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
 
   /**
    * The user deleted the snapshot. A volume that has its reference stays, if the snapshot's own was
-   * taken after that: then whoever took it saw that of the volume.
+   * taken after that: then the call that took it saw that of the volume.
    */
   private void requireReference(String volume) {
     Optional<TrackerState> state = tracker.read(id, Set.of(id, volume));
@@ -155,7 +155,9 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
     }
   }
 
-  /** Takes back what came too late: the snapshot's own reference went for good, too. */
+  /**
+   * Removes a reference that was added too late: the snapshot's own reference was removed for good.
+   */
   private void withdraw(String volume) {
     RemoveResult own = tracker.mask(id, id);
     if (own == RemoveResult.LAST

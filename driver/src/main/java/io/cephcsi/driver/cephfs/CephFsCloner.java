@@ -120,8 +120,8 @@ final class CephFsCloner {
 
   /**
    * Requires that nobody deleted the volume of which the manager has just begun the subvolume:
-   * while it let this call wait, another driver may have made it and given it to somebody. One
-   * round trip.
+   * while it let this call wait, another driver may have created it and returned it to a caller.
+   * One round trip.
    *
    * @throws VolumeException ABORTED if it was deleted; nobody else would remove the subvolume then
    */

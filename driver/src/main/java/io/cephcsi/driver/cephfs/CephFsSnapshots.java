@@ -205,7 +205,7 @@ public final class CephFsSnapshots {
 
   /**
    * Takes a reservation back, unless the snapshot is there: while this call waited, another driver
-   * may have taken it and given it to somebody. What hinders that is only noted.
+   * may have taken it and returned it to a caller. A failure is only logged.
    */
   private static void undo(Reservation reserved, OpenFileSystem files) {
     if (!reserved.isNew()) {

@@ -163,7 +163,7 @@ final class CephFsVolumeCreation {
         request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
   }
 
-  /** DeleteVolume died over it, or its copy failed: its id is not used again. */
+  /** DeleteVolume was interrupted, or its clone failed: its id is not used again. */
   private void endDeletion(JournalEntry entry) {
     new CephFsVolumeDeletion(files, trackers, entry).carryOut();
   }
@@ -264,7 +264,7 @@ final class CephFsVolumeCreation {
   private SubvolumeInfo grown(JournalEntry entry) {
     Optional<SubvolumeInfo> info = files.admin().info(entry.name());
     if (isTooSmall(info)) {
-      // Whoever knows its id may let it grow, too.
+      // A caller that knows its id may expand it, too.
       try (OperationRegistry.Hold hold =
           operations.hold(files.id(entry.uuid()).toString(), "CreateVolume")) {
         info = files.admin().info(entry.name());
@@ -327,9 +327,9 @@ final class CephFsVolumeCreation {
   }
 
   /**
-   * Takes a reservation back when nothing was made; what hinders that is only noted. A subvolume
-   * that is there, even of a new reservation, stays for the retry: while this call waited for the
-   * manager, another driver may have made it and given it to somebody. Without a source nobody can
+   * Undoes a reservation when nothing was created; a failure is only logged. A subvolume that is
+   * there, even of a new reservation, stays for the retry: while this call waited for the manager,
+   * another driver may have created it and returned it to a caller. Without a source nobody can
    * begin a copy any more, so what is not there then never will be.
    */
   private void undo(Reservation reserved, RuntimeException because) {
@@ -340,7 +340,7 @@ final class CephFsVolumeCreation {
         because instanceof CephException.NotFound
             || (because instanceof VolumeException e && e.reason() == Reason.NOT_FOUND);
     if (!reserved.isNew() && !gone) {
-      return; // it may have been given to somebody
+      return; // a caller may have got it
     }
     try {
       if (reserved.entry().backingSnapshot().isEmpty()) {
@@ -349,7 +349,7 @@ final class CephFsVolumeCreation {
         }
         CephFsCloner.removeSource(files, reserved.entry());
       } else if (!gone || holdsReference(reserved.entry())) {
-        return; // the retry goes on, or it was given to somebody before
+        return; // the retry goes on, or a caller has got it before
       }
       files.volumes().undo(reserved.entry());
     } catch (RuntimeException e) {

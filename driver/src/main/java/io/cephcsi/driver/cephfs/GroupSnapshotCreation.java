@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Takes a reserved snapshot of several subvolumes: quiesces them as one set, takes the snapshot of
  * each, releases the set, and records that this was done, which alone makes them count. What an
- * attempt before left is thrown away, as its snapshots may be of several points in time.
+ * earlier attempt left is removed, as its snapshots may be of several points in time.
  *
  * <p>The set's id is that of the attempt, so that another driver sees whether its maker is at work:
  * as long as the set is active nobody begins anew; when it is not, its attempt cannot come to a
@@ -118,7 +118,7 @@ record GroupSnapshotCreation(
         throw atWork();
       }
     } catch (CephException.OutcomeUnknown e) {
-      throw e; // nobody knows how far it came: the retry begins anew
+      throw e; // the outcome is unknown: the repeated call starts again
     } catch (CephException | VolumeException e) {
       withdraw(parts, attempt, isNew);
       throw translated(e);
@@ -135,7 +135,7 @@ record GroupSnapshotCreation(
     String attempt = UUID.randomUUID().toString();
     supersede(attempt, false);
     removeEarlier();
-    for (VolumeId source : sources) { // those that an attempt died over before it recorded them
+    for (VolumeId source : sources) { // an interrupted attempt may not have recorded them
       files
           .snapshots()
           .byName(partName(source))
@@ -226,8 +226,7 @@ record GroupSnapshotCreation(
   }
 
   /**
-   * Takes back what this attempt did; what hinders that is noted. One that superseded it has other
-   * snapshots.
+   * Undoes what this attempt did; a failure is logged. One that superseded it has other snapshots.
    */
   private void withdraw(List<JournalEntry> parts, String attempt, boolean isNew) {
     try {

@@ -125,7 +125,7 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
     }
   }
 
-  /** Lets the clients go on, whatever became of the set; what hinders that is only noted. */
+  /** Lets the clients continue, whatever the state of the set; a failure is only logged. */
   void cancel() {
     try {
       LOG.debug("quiesce set {} is {}", id, send(Map.of("cancel", true)));

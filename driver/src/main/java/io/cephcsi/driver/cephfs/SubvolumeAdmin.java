@@ -18,8 +18,8 @@ import java.util.Optional;
  * subvolume}), as typed calls for Ceph 16 to 20: fields of answers that are not known are ignored,
  * and whatever is already as it should be is no error.
  *
- * <p>The manager does one command after the other, in 3 to 10 ms each when nothing hinders it; no
- * timeout applies. Safe for several threads.
+ * <p>The manager does one command after the other, in 3 to 10 ms each when it is idle; no timeout
+ * applies. Safe for several threads.
  */
 final class SubvolumeAdmin {
   /** Permissions of a new subvolume: what is in it decides for itself. */

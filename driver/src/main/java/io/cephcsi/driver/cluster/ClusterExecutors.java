@@ -50,7 +50,10 @@ public final class ClusterExecutors implements AutoCloseable {
     return executor("long-", clusterId, longThreads);
   }
 
-  /** For the many small reads of a list; whoever waits for them is on another of these pools. */
+  /**
+   * For the many small reads of a list; the thread that waits for them is of another of these
+   * pools.
+   */
   public Executor reads(Storage storage, String clusterId) {
     return executor(storage == Storage.RBD ? "reads-" : "reads-cephfs-", clusterId, callThreads);
   }

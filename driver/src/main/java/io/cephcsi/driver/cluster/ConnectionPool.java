@@ -254,7 +254,7 @@ public final class ConnectionPool implements AutoCloseable {
       return true;
     }
 
-    /** Takes one more lease for somebody who has one, be the entry retired or not. */
+    /** Takes one more lease for a caller that has one, also of a retired entry. */
     synchronized void share() {
       leases++;
     }

@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Finds out, without credentials, whether a cluster could be reached since the start: a monitor
- * that is alive greets whoever connects. Once reached, it stays so.
+ * that is alive sends a banner to each client. Once reached, it counts as reached for ever.
  */
 public final class MonitorProbe implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MonitorProbe.class);

@@ -46,7 +46,7 @@ public final class ParallelReads {
     return work.await();
   }
 
-  /** One call's values, taken by whoever is free. */
+  /** One call's values, taken by the next free thread. */
   private static final class Work<A, B> implements Runnable {
     private final List<A> values;
     private final Function<A, B> read;

@@ -41,9 +41,10 @@ public final class RenewedLock implements AutoCloseable {
   /**
    * Takes a lock and renews it from then on.
    *
-   * @param attempt takes it, unless somebody has it; what it is on stays open until it is closed
+   * @param attempt takes it, unless another client has it; what it is on stays open until it is
+   *     closed
    * @param holds how long it was taken for
-   * @return empty when somebody has it
+   * @return empty when another client has it
    */
   public static Optional<RenewedLock> take(Duration holds, Supplier<Optional<ObjectLock>> attempt) {
     long asked = System.nanoTime(); // it holds from then on at the earliest
@@ -63,12 +64,12 @@ public final class RenewedLock implements AutoCloseable {
     }
   }
 
-  /** Whether somebody else may have it by now; does not block. */
+  /** Whether another client may have it by now; does not block. */
   public boolean isLost() {
     return lost || System.nanoTime() - renewedNanos > holdsNanos;
   }
 
-  /** Gives it back; what hinders that is noted, and then the cluster drops it. */
+  /** Gives it back; a failure is logged, and the cluster drops the lock later. */
   @Override
   public void close() {
     renewal.cancel(false);

@@ -14,7 +14,7 @@ import java.util.Optional;
 /**
  * A CSI volume as a target of reclaim.
  *
- * @param volume the volume, closed by whoever opened it
+ * @param volume the volume, which the caller closes
  */
 record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
   @Override
@@ -39,7 +39,7 @@ record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
 
   @Override
   public Writable open(Map<String, String> options) {
-    // A connection of its own: who breaks the image's lock shuts out this work and no other.
+    // A connection of its own: a client that breaks the image's lock blocklists this work only.
     RadosCluster cluster = volume.lease().connectApart(options);
     IoContext io = null;
     try {

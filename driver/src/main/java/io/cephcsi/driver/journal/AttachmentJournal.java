@@ -173,8 +173,8 @@ public final class AttachmentJournal {
   }
 
   /**
-   * Takes back a mark of a volume that is not deleted after all; what hinders that is noted. What
-   * an attempt gave up stays marked: it is ended without another look, so nobody may take it over.
+   * Removes the mark of a volume whose deletion was cancelled; a failure is logged. What an attempt
+   * gave up stays marked: it is ended without another look, so nobody may take it over.
    */
   public void endDeletion(VolumeId id, String mark) {
     try {

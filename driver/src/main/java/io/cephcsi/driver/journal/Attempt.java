@@ -25,12 +25,12 @@ import org.slf4j.LoggerFactory;
  *                      [number]-given-up when the attempt failed and takes its entry away
  * </pre>
  *
- * <p>Whoever finds an entry that is not made, and does not know whether its maker is dead or only
- * slow, takes it over: it replaces the number. From then on the former attempt can neither complete
- * nor undo the entry, however long it was stopped. So an image is only ever recorded by the attempt
- * that made it, and whoever reads the id of an image under the entry's name and finds <em>after
- * that</em> that the entry {@linkplain #mayDiscard may still be} its own, knows that the image can
- * never be anybody's: it was made by this attempt or by one before.
+ * <p>An attempt that finds an incomplete entry does not know whether the other attempt is dead or
+ * slow. It replaces the number. From then on the former attempt can neither complete nor undo the
+ * entry, however long it was stopped. So an image is only ever recorded by the attempt that made
+ * it, and whoever reads the id of an image under the entry's name and finds <em>after that</em>
+ * that the entry {@linkplain #mayDiscard may still be} its own, knows that the image can never be
+ * anybody's: it was made by this attempt or by one before.
  *
  * <p>Used by one thread; the calls block on the cluster.
  */
@@ -149,7 +149,7 @@ public final class Attempt {
 
   /**
    * Whether nobody who took the entry over can still complete it: there is nobody, or he gave up;
-   * one round trip. What is thrown away if so must have been found before.
+   * one round trip. What is removed then must have been found before.
    */
   public boolean mayDiscard() {
     return journal
@@ -246,13 +246,13 @@ public final class Attempt {
 
   /**
    * Takes the reservation back, as a deletion does: it is marked first, so that nobody takes it
-   * over, and whoever finds it ends this. Were the object to go before the name, another attempt
-   * could make it anew in between, and lose the name to this one. Three round trips.
+   * over, and the next call that finds it ends this. Were the object to go before the name, another
+   * attempt could make it anew in between, and lose the name to this one. Three round trips.
    *
-   * @param cleanUp throws away what attempts made, once more. One that this one took over may have
-   *     made something since: if it looked at the entry before it was given up, it left that to
-   *     this one; else it throws it away itself. Not for an entry of another program, which does
-   *     not look, and may be using what it made.
+   * @param cleanUp removes what attempts made, once more. One that this one took over may have made
+   *     something since: if it looked at the entry before it was given up, it left that to this
+   *     one; else it throws it away itself. Not for an entry of another program, which does not
+   *     look, and may be using what it made.
    * @throws VolumeException ABORTED if another attempt has taken the entry over
    */
   public void undo(Runnable cleanUp) {

@@ -168,7 +168,7 @@ public final class GroupJournal {
     }
   }
 
-  /** Takes back a reservation that came to nothing; see {@link Journal#undo}. */
+  /** Undoes a reservation; see {@link Journal#undo}. */
   public void undo(JournalEntry entry) {
     journal.undo(entry);
   }

@@ -126,8 +126,8 @@ public final class Journal {
 
   /**
    * Reserves a name for an attempt at making what it stands for, or finds what it has. What is not
-   * made is taken over from whoever was making it, dead or alive. A new name costs two round trips,
-   * one that is made three, one that is taken over four.
+   * complete is continued by this attempt, which replaces the former one. A new name costs two
+   * round trips, a complete one three, one that is continued four.
    *
    * @param requestName the name that the caller gave
    * @param names makes the name on the cluster from the uuid
@@ -161,7 +161,7 @@ public final class Journal {
     return entry;
   }
 
-  /** The entry of a name whose directory key is set, completed if a process died over it. */
+  /** The entry of a name whose directory key is set, completed if a process died in between. */
   private JournalEntry reserved(
       String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue value =
@@ -324,8 +324,8 @@ public final class Journal {
   }
 
   /**
-   * Takes back a reservation that came to nothing; two round trips. The object goes first: should
-   * the process die in between, the retry, which knows the name, still finds the key.
+   * Undoes a reservation; two round trips. The object goes first: should the process die in
+   * between, the retry, which knows the name, still finds the key.
    */
   public void undo(JournalEntry entry) {
     removeObject(entry.uuid());

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.UUID;
 
 /**
- * The names of one kind and instance in one pool, read page by page for lists. Whoever knows a name
- * or a uuid asks {@link Journal} instead. Safe for several threads.
+ * The names of one kind and instance in one pool, read page by page for lists. For a known name or
+ * uuid use {@link Journal} instead. Safe for several threads.
  */
 public final class JournalDirectory {
   private static final int MOST = 50_000;
@@ -49,7 +49,7 @@ public final class JournalDirectory {
       if (!page.more() || !page.last().equals(after)) {
         return page;
       }
-      if (most > MOST) { // of keys without a single name, which somebody wrote
+      if (most > MOST) { // of keys without a single name, which no driver wrote
         DamagedEntries.report("pool " + pool.pool() + ": " + object, "too many keys are no names");
         return new Page(page.names(), after, false);
       }

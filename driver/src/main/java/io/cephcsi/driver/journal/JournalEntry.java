@@ -59,7 +59,7 @@ public record JournalEntry(
   }
 
   /**
-   * Requires that its name is one that drivers give: it ends in the uuid. Whoever removes a
+   * Requires that its name is one that drivers give: it ends in the uuid. A call that removes a
    * subvolume or a snapshot by the name in an entry must not remove another's.
    *
    * @return this
@@ -148,7 +148,7 @@ public record JournalEntry(
     return id == null ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(id));
   }
 
-  /** Whether somebody took the image of such a snapshot out of the trash, or began to. */
+  /** Whether a driver restored the image of such a snapshot from the trash, or began to. */
   public boolean outOfTrash() {
     return attributes.containsKey(TrashRestoreState.KEY);
   }

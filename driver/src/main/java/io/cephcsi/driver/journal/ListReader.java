@@ -18,7 +18,7 @@ public interface ListReader<T> {
    * Reads a batch.
    *
    * @param journalPool the pool of the directory that has the names
-   * @return for each name what it stands for; empty for what is half made or half deleted
+   * @return for each name what it stands for; empty for what is incomplete
    */
   List<Optional<T>> read(ClusterView cluster, IoContext journalPool, List<Name> names);
 }

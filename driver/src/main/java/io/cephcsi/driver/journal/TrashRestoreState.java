@@ -15,8 +15,8 @@ import java.util.UUID;
  *
  * <pre>
  *   (absent)   nobody works on it
- *   true       it is being taken out or put back; if it is out, nobody knows by whom
- *   restored   a driver took it out, and nobody has begun to put it back
+ *   true       it is being restored or moved back; who restored it is not known
+ *   restored   a driver restored it, and none has begun to move it back
  * </pre>
  *
  * <p>Earlier versions know {@code true} only. All methods take one round trip and throw {@link

@@ -221,7 +221,7 @@ public final class OperationRegistry {
 
   /**
    * Locks a key together with others that only read what it stands for, such as the snapshot that
-   * several volumes are being made from; it excludes whoever wants the key for himself.
+   * several volumes are being made from; it excludes calls that need the key exclusively.
    *
    * <p>Order: an operation first claims its own key, a request's name or an id, then shares its
    * sources. Nothing ever waits for a key, so no order can deadlock; who comes second is ABORTED.
@@ -283,7 +283,7 @@ public final class OperationRegistry {
   private <T> void run(
       String key, Operation operation, Function<Operation, T> work, CompletableFuture<T> future) {
     if (!operation.begin()) {
-      return; // it gave way, and whoever waited for it has been told
+      return; // it gave way, and its callers have their result
     }
     T result = null;
     Throwable failure = null;

@@ -113,7 +113,7 @@ public final class Admission {
       this.lock = lock;
     }
 
-    /** Whether somebody else may have the slot by now; does not block. */
+    /** Whether another client may have the slot by now; does not block. */
     boolean isLost() {
       return lock != null && lock.isLost();
     }

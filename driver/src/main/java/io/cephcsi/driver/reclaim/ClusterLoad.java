@@ -35,7 +35,7 @@ final class ClusterLoad implements AutoCloseable {
   private static final List<String> URGENT =
       List.of("SLOW_OPS", "PG_DEGRADED", "PG_AVAILABILITY", "OBJECT_MISPLACED");
 
-  private static final Duration SLICE = Duration.ofMillis(20); // a newcomer waits as long
+  private static final Duration SLICE = Duration.ofMillis(20); // another client waits as long
 
   private final RadosCluster cluster;
   private final Operation operation;

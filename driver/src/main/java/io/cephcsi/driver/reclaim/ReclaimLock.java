@@ -50,7 +50,7 @@ final class ReclaimLock {
 
   /**
    * Who holds the lock of an image that nobody watches, unless that was a reclaimer of this user:
-   * be it one that was taken by hand on an image without the feature.
+   * also of a lock that was taken on an image without the feature exclusive-lock.
    *
    * @return the owner's address
    */
@@ -85,7 +85,7 @@ final class ReclaimLock {
     return fence.isAllowed();
   }
 
-  /** Whether somebody has the lock. */
+  /** Whether any client has the lock. */
   boolean isHeld() {
     return !HeaderLock.holders(image.pool(), image.id()).isEmpty();
   }
@@ -93,7 +93,7 @@ final class ReclaimLock {
   /**
    * Takes the lock.
    *
-   * @throws CephException when somebody else keeps it
+   * @throws CephException when another client keeps it
    */
   void acquire() {
     image.lock().acquire();
@@ -119,10 +119,10 @@ final class ReclaimLock {
   }
 
   /**
-   * Shuts our own connection out, for when nobody knows whether what it sent will still be carried
-   * out: a discard that comes late must not hit what a newcomer has written. The lock stays, and
-   * whoever takes it away waits until all OSDs that he talks to know that we are shut out. Blocks
-   * until the cluster has agreed, at most for some minutes; when it cannot be had, the log says so.
+   * Blocklists our own connection, for when it is unknown whether what it sent will still be
+   * carried out: a late discard must not hit what another client has written. The lock stays. A
+   * client that breaks it waits until all OSDs that it talks to know the blocklist. Blocks until
+   * the cluster has agreed, at most for some minutes; when it cannot be had, the log says so.
    *
    * @param stop looked at after each attempt
    */

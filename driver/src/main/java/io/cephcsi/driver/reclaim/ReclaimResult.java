@@ -28,7 +28,7 @@ public record ReclaimResult(
     DRY_RUN,
     /** Nothing was touched, for the reason given: in use, migrating, a mirror secondary. */
     SKIPPED,
-    /** A part was worked on: somebody wants the image, or the driver stops. */
+    /** A part was reclaimed: another client requested the image, or the driver stops. */
     GAVE_WAY
   }
 }

@@ -97,7 +97,7 @@ final class ReclaimSlots implements AutoCloseable {
   }
 
   /**
-   * Takes a slot unless somebody has it.
+   * Takes a slot unless another client has it.
    *
    * @param slot its number
    * @param cookie tells holders of one connection apart

@@ -23,9 +23,9 @@ public interface ReclaimTarget {
   Optional<TrashEntry> inTrash();
 
   /**
-   * Opens the image for writing, over a connection of its own: whoever breaks its lock shuts out
-   * all of the connection, and options hold for all of it. Discarding works in a pool that is full,
-   * too ({@link io.cephcsi.bindings.rados.IoContext#tryWhenFull()}).
+   * Opens the image for writing, over a connection of its own: a client that breaks its lock
+   * blocklists all of the connection, and options hold for all of it. Discarding works in a pool
+   * that is full, too ({@link io.cephcsi.bindings.rados.IoContext#tryWhenFull()}).
    *
    * @param options options for the connection
    */

@@ -78,7 +78,7 @@ final class ReclaimWork {
   void run() {
     boolean locked = false;
     try {
-      // The lock would be taken away from somebody who came since the image was found unused.
+      // The lock would be taken from a client that opened the image since it was found unused.
       if (!image.otherWatchers(ourClientId).isEmpty()) {
         stopped = "another client opened the image";
         return;

@@ -32,8 +32,8 @@ record SkipReason(String reason, String detail) {
   }
 
   /**
-   * Looks for somebody who has the lock without watching: he may be cut off from the cluster, and
-   * would lose what he has not written yet if he were shut out for the sake of a reclaim.
+   * Looks for a client that has the lock and is no watcher: it may be disconnected from the
+   * cluster, and would lose data that it has not written yet if a reclaim blocklisted it.
    */
   static Optional<SkipReason> ofLock(RbdImage image) {
     return ReclaimLock.foreignOwner(image).map(owner -> new SkipReason(IN_USE, held(image, owner)));
@@ -53,7 +53,7 @@ record SkipReason(String reason, String detail) {
                 + " user, or was written by an earlier version");
   }
 
-  /** Looks at what an image takes part in, whoever has it open. */
+  /** Checks for migration and mirroring, whether a client has the image open or not. */
   static Optional<SkipReason> ofState(RbdImage image) {
     if (image.features().contains(ImageFeature.MIGRATING)) {
       return Optional.of(MIGRATING);

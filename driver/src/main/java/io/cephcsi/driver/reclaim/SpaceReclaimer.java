@@ -177,7 +177,8 @@ public final class SpaceReclaimer {
       work.run();
     }
     operation.phase("measure");
-    // Opened anew: a client that was shut out could not tell, and nobody is kept out meanwhile.
+    // Opened again: a blocklisted client could not read, and without a lock other clients can
+    // write.
     try (RbdImage image = target.openReadOnly()) {
       return new ReclaimResult(
           work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,

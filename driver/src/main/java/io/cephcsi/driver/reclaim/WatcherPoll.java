@@ -47,7 +47,7 @@ final class WatcherPoll implements AutoCloseable {
     return watch;
   }
 
-  /** Whether somebody opened the image, or the cluster does not say: does not block. */
+  /** Whether another client opened the image, or the cluster does not answer; does not block. */
   boolean otherWatcherSeen() {
     return otherWatcherSeen;
   }

@@ -126,7 +126,7 @@ final class DriverSnapshots {
         CloneSteps.removeSnapshot(image, snapshot.id());
       }
     } catch (CephException.NotFound e) {
-      // It is gone; or what it was cloned from is, as it was half made, and librbd cannot open it.
+      // It is gone; or what it was cloned from is, as it was incomplete, and librbd cannot open it.
       for (HeaderSnapshot snapshot : own) {
         removeUnopened(pool, imageId, snapshot);
       }

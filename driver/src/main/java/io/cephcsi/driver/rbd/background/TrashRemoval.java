@@ -180,8 +180,8 @@ public final class TrashRemoval {
   }
 
   /**
-   * Removes an image after its clones, all of which go. Whoever deleted them may not have come to
-   * their removal yet, and a task before theirs would fail and be repeated much later.
+   * Removes an image after its clones, all of which are removed. The call that deleted them may not
+   * have come to their removal yet, and a task before theirs would fail and be repeated much later.
    *
    * @param clones those that were looked at, of all generations; loses those that are removed
    * @return whether it is gone, or the manager has the task

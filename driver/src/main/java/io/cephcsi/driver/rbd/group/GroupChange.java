@@ -60,9 +60,9 @@ record GroupChange(OpenGroup group, GroupMembers members) {
   }
 
   /**
-   * Takes the others out. Another driver may have changed the members since: whoever puts images in
-   * or takes some out looks at the journal again afterwards, so that the last one to do so leaves
-   * those of the members. Usually one pass, or two when images were taken out.
+   * Removes the others. Another driver may have changed the members since: a driver that adds
+   * images or takes some out looks at the journal again afterwards, so that the last one to do so
+   * leaves those of the members. Usually one pass, or two when images were taken out.
    */
   private void reconcile(
       String groupId,

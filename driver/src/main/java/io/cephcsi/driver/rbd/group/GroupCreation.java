@@ -110,7 +110,7 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
         throw GroupChange.changedMeanwhile(group.entry().journal().requestName());
       }
     } catch (CephException.OutcomeUnknown e) {
-      throw e; // nobody knows how far it came: the retry finds out
+      throw e; // the outcome is unknown: the repeated call finds out
     } catch (CephException | VolumeException e) {
       members.undoAttach(group.group(), attached);
       if (isNew) {

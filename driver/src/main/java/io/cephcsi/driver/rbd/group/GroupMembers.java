@@ -170,7 +170,7 @@ record GroupMembers(RbdSession session) {
             });
   }
 
-  /** What a process died over while it put images in; librbd completes it. */
+  /** Images that an interrupted call was adding; librbd completes that. */
   private static Set<String> halfAttached(RbdGroup group, String groupId) {
     return GroupHeader.images(group.pool().io(), groupId).stream()
         .filter(image -> !image.attached() && image.poolId() == group.pool().io().poolId())
@@ -200,7 +200,7 @@ record GroupMembers(RbdSession session) {
     }
   }
 
-  /** Takes images out again that this call put in; what hinders that is only noted. */
+  /** Removes images again that this call added; a failure is only logged. */
   void undoAttach(RbdGroup group, List<GroupedVolume> attached) {
     for (GroupedVolume candidate : attached) {
       try {

@@ -76,7 +76,7 @@ record GroupMembership(Kind kind, RbdPool pool, String group, Optional<OpenGroup
   }
 
   /**
-   * Refuses a volume that somebody put into a group.
+   * Refuses a volume that is in a group.
    *
    * @throws VolumeException FAILED_PRECONDITION naming the group
    */

@@ -45,7 +45,7 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
   record Member(GroupedVolume source, JournalEntry entry) {}
 
   /**
-   * Takes it, or completes what a process died over.
+   * Takes it, or completes an interrupted one.
    *
    * @param todo those without an image yet
    * @param all all of them
@@ -99,7 +99,7 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
       }
     }
     if (complete.isEmpty() && todo.size() < all.size()) {
-      // It was promised, or a driver began to remove it.
+      // A caller may have got it, or a driver began to remove it.
       throw GroupSnapshotRemoval.maybePromised(all.stream().map(Member::entry).toList())
           ? removal.lostPart()
           : removal.removeUnpromised();
@@ -125,7 +125,7 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
     try {
       group().pool().createGroup(name());
     } catch (CephException.AlreadyExists e) {
-      // by a process that died over this snapshot
+      // by an interrupted call for this snapshot
     }
     removal.work().require();
     members().attach(group().group(), group().requireGroupId(), volumes, new ArrayList<>());

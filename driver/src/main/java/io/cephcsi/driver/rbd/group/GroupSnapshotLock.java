@@ -45,13 +45,13 @@ final class GroupSnapshotLock implements AutoCloseable {
   }
 
   /**
-   * Takes the right; two round trips, and some seconds when another driver died over it.
+   * Takes the lock; two round trips, and some seconds if another driver died with it.
    *
    * @param group the group's snapshot
    * @param kind what is done, for people who list the lock
    * @throws VolumeException ABORTED if another driver has it, or had it when it died just now;
    *     FAILED_PRECONDITION if the object has a mark that no driver with this user's key wrote
-   * @throws io.cephcsi.bindings.error.CephException.Denied if another driver died over it, and the
+   * @throws io.cephcsi.bindings.error.CephException.Denied if another driver died with it, and the
    *     user may not blocklist it
    */
   static GroupSnapshotLock begin(OpenGroup group, String kind) {
@@ -167,10 +167,10 @@ final class GroupSnapshotLock implements AutoCloseable {
   }
 
   /**
-   * Ends work that somebody else may have taken over, before the cluster refuses it; does not
+   * Ends the work if another driver may have the lock, before the cluster refuses it; does not
    * block. Called before each step.
    *
-   * @throws VolumeException ABORTED if somebody can have
+   * @throws VolumeException ABORTED if another driver may have it
    */
   void require() {
     if (lock.isLost()) {

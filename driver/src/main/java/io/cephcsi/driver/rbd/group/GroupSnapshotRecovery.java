@@ -58,7 +58,7 @@ record GroupSnapshotRecovery(RbdSession session) {
   /**
    * Takes a group's snapshot off its volumes.
    *
-   * @throws io.cephcsi.driver.volume.VolumeException ABORTED if somebody is at work on it
+   * @throws io.cephcsi.driver.volume.VolumeException ABORTED if another driver works on it
    */
   void finish(OpenGroup begun) {
     String kind = "recovery of a group snapshot";

@@ -57,8 +57,8 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
   }
 
   /**
-   * Whether somebody may have been told of the snapshots: the ids of images are recorded before the
-   * call is answered, and nobody removes them.
+   * Whether a caller may have got the snapshots: the ids of images are recorded before the call is
+   * answered, and nobody removes them.
    *
    * @param parts those that are left
    */
@@ -68,7 +68,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
 
   /**
    * Removes all of it, the entry last. Should the process die over that, what is left tells a
-   * snapshot that was never promised: parts that have no image go behind those that have one.
+   * snapshot that no caller has got: parts that have no image go behind those that have one.
    *
    * @throws VolumeException ABORTED while one of the snapshots is being read or restored; then
    *     nothing is removed
@@ -197,7 +197,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
     return refs;
   }
 
-  /** A part that was promised cannot be had any more. */
+  /** A part that a caller may have got does not exist any more. */
   VolumeException lostPart() {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
@@ -207,7 +207,10 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
             + " new one");
   }
 
-  /** Removes all of what was never promised and cannot be completed; to be thrown. */
+  /**
+   * Removes all parts of a group snapshot that no caller has got and that cannot be completed; to
+   * be thrown.
+   */
   VolumeException removeUnpromised() {
     all();
     return new VolumeException(

@@ -131,7 +131,7 @@ public final class RbdGroupSnapshots {
       try {
         return take(taking, removal, reservation.isNew(), sources);
       } catch (CephException.OutcomeUnknown e) {
-        throw e; // nobody knows how far it came: the retry finds out
+        throw e; // the outcome is unknown: the repeated call finds out
       } catch (CephException | VolumeException e) {
         if (reservation.isNew()) {
           undo(current, work);
@@ -198,7 +198,7 @@ public final class RbdGroupSnapshots {
     }
   }
 
-  /** A process may have died over its removal, which is to end before it is taken anew. */
+  /** Its removal may have been interrupted; it has to end before the snapshot is taken again. */
   private static void requireNotRemoving(GroupSnapshotRemoval removal) {
     List<JournalEntry> parts = removal.parts();
     if (parts.size() == removal.group().entry().values().size()) {

@@ -150,14 +150,14 @@ public final class CloneSteps {
     }
   }
 
-  /** The id that a name leads to: that of an image, or of one that is half made or half removed. */
+  /** The id that a name leads to: that of an image, also of an incomplete one. */
   public static Optional<String> leadsTo(RbdPool pool, String name) {
     return ImageId.find(pool, name).or(() -> ImageHeader.idInDirectory(pool.io(), name));
   }
 
   /**
-   * Throws an image away that may be half made: what has a header goes to the trash, of what has
-   * none only the name is left. Another image that has the name by now is not touched.
+   * Removes an image that may be incomplete: one with a header is moved to the trash, of one none
+   * only the name is left. Another image that has the name by now is not touched.
    *
    * @return the id, if the image is in the trash now
    */

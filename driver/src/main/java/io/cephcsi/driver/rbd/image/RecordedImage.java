@@ -16,7 +16,7 @@ public final class RecordedImage {
 
   /**
    * Finds the image of an entry whose deletion has not begun; one round trip if it is the one that
-   * was recorded. Where that is gone and another image has its name, somebody put that in its place
+   * was recorded. If that does not exist and another image has its name, the other one replaced it
    * (as {@code rbd migration} or a mirror does), and it is recorded.
    *
    * @return its id; empty if it is gone

@@ -30,9 +30,9 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
   private static final Logger LOG = LoggerFactory.getLogger(AttemptImages.class);
 
   /**
-   * Clones a snapshot. A clone that is there already was left by a process that died over it. How
-   * complete it is cannot be seen from outside: it may lack its parent, or its parent may not know
-   * of it and lose the data under it. So it is thrown away; nobody has been given it.
+   * Clones a snapshot. A clone that exists already was left by an interrupted call. How complete it
+   * is cannot be seen from outside: it may lack its parent, or its parent may not know of it and
+   * lose the data under it. So it is removed; no caller has got it.
    *
    * @param from the pool of the snapshot
    */
@@ -48,17 +48,18 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
 
   /**
    * Throws an image away, if there is one of the name. First its id is read, then it is made sure
-   * that the attempt has not been taken over, and then the image of that id goes, whatever has its
-   * name by then: should this process be stopped in between, it destroys nothing when it goes on.
+   * that no other attempt has replaced this one; then the image of that id is removed, whatever has
+   * its name by then: should this process be stopped in between, it destroys nothing when it goes
+   * on.
    *
-   * <p>What another program may have made, and given to somebody, stays if it has no parent: nobody
-   * could make its content anew. Unless it was to be a clone, and nothing was ever written to it:
-   * librbd makes the header of a clone before it gives it its parent.
+   * <p>An image that another program may have created, and returned to a caller, is kept if it has
+   * no parent: nobody could make its content anew. Unless it was to be a clone, and nothing was
+   * ever written to it: librbd makes the header of a clone before it gives it its parent.
    *
    * @param clone whether it was to be a clone
-   * @throws VolumeException ABORTED if another attempt has taken over; ALREADY_EXISTS if another
-   *     program made the image and it has no parent; FAILED_PRECONDITION if another program made it
-   *     and somebody has it open
+   * @throws VolumeException ABORTED if another attempt has replaced this one; ALREADY_EXISTS if
+   *     another program made the image and it has no parent; FAILED_PRECONDITION if another program
+   *     made it and a client has it open
    */
   public void discard(String name, boolean clone) {
     Optional<String> id = CloneSteps.leadsTo(pool, name);
@@ -105,8 +106,8 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
 
   /**
    * Whether a snapshot that is named after the entry, on what is cloned, can only have been left by
-   * an attempt. In the entry's own pool the entry proves it. Whoever can write there may have no
-   * right to another pool: there it must be named as the class names, and no entry's own.
+   * an attempt. In the entry's own pool the entry proves it. A user that can write there may have
+   * no right to another pool: there it must be named as the class names, and no entry's own.
    *
    * @param from the pool of what is cloned
    */

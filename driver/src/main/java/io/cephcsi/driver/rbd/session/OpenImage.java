@@ -16,7 +16,7 @@ import java.util.Map;
  * The image of a volume, which may be static, with the connection to work on it.
  *
  * @param volumeId the volume's identifier
- * @param lease the connection, which whoever opened it closes
+ * @param lease the connection, which the caller closes
  * @param pool the image's pool
  * @param name the image's name
  */

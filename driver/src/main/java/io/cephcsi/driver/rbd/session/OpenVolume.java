@@ -47,7 +47,7 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
     return entry.name();
   }
 
-  /** The id of a volume's image; a round trip for one that another driver left half made. */
+  /** The id of a volume's image; a round trip for one that another driver left incomplete. */
   public String imageId() {
     return entry
         .imageId()

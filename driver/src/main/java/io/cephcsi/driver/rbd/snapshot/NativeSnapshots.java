@@ -78,7 +78,7 @@ public final class NativeSnapshots {
    * volume's name, where it is taken, and on the one that the entry tells of, which may be in the
    * trash.
    *
-   * @throws VolumeException ABORTED if another attempt has taken over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   static void discard(RbdPool pool, Attempt attempt) {
     Set<String> images = new LinkedHashSet<>();
@@ -94,7 +94,10 @@ public final class NativeSnapshots {
     }
   }
 
-  /** By the id that the name leads to before it is made sure that nobody has taken over. */
+  /**
+   * By the id that the name leads to before it is checked that no other attempt has replaced this
+   * one.
+   */
   private static void discard(RbdImage image, Attempt attempt) {
     long id = image.snapshots().id(attempt.entry().name());
     attempt.requireMine();
@@ -131,7 +134,7 @@ public final class NativeSnapshots {
 
   /**
    * Works on the image of a snapshot by its name, for which an image in the trash is taken out. It
-   * goes back unless somebody uses it by then.
+   * is moved back unless it is in use by then.
    *
    * @throws VolumeException FAILED_PRECONDITION if it cannot be taken out as it is
    */
@@ -177,7 +180,7 @@ public final class NativeSnapshots {
     try {
       pool.restoreFromTrash(imageId, image(entry));
     } catch (CephException.TimedOut e) {
-      throw e; // nobody knows what came of it
+      throw e; // the outcome is unknown
     } catch (CephException.AlreadyExists e) {
       state.end();
       throw new VolumeException(
@@ -210,7 +213,7 @@ public final class NativeSnapshots {
    * Puts an image back that a process that died took out of the trash; as a deleted one only if it
    * was one. What people restored, or may have, stays.
    *
-   * @throws VolumeException FAILED_PRECONDITION if somebody uses it
+   * @throws VolumeException FAILED_PRECONDITION if it is in use
    */
   static void backToTrash(RbdPool pool, JournalEntry entry) {
     backToTrash(pool, entry, entry.isRestored());

@@ -111,7 +111,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
             e);
   }
 
-  /** What was thrown away came back, or the other way round: somebody else works on it, too. */
+  /** What was removed exists again, or the other way round: another driver works on it, too. */
   private VolumeException disturbed(RuntimeException e) {
     return new VolumeException(
         Reason.ABORTED,
@@ -161,7 +161,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
    *
    * @param images under the names of the attempt
    * @param source the volume that it was to be taken of, unless that is deleted
-   * @throws VolumeException ABORTED if another attempt has taken over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   static void abandon(AttemptImages images, Optional<OpenVolume> source) {
     Runnable discard = () -> discard(images, source);
@@ -191,7 +191,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     }
   }
 
-  /** Removes what an attempt left on the cluster; what hinders that is only noted. */
+  /** Removes what an attempt left on the cluster; a failure is only logged. */
   private void undo() {
     try {
       abandon(images, Optional.of(source));

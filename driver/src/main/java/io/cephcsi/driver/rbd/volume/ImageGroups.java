@@ -9,11 +9,11 @@ public interface ImageGroups {
    * Takes the image of a volume out of a group that a process which died left it in.
    *
    * @param link the group, as the image's header has it
-   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION naming the group, if
-   *     somebody put the volume into it; ABORTED while a snapshot is being taken
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION naming the group, if the
+   *     volume is a member of it; ABORTED while a snapshot is being taken
    */
   void removeFromGroup(OpenVolume volume, String imageId, GroupLink link);
 
-  /** Ends the snapshots of groups that an image has a part of, and that a driver died over. */
+  /** Completes or removes interrupted group snapshots that an image has a part of. */
   void endSnapshots(OpenVolume volume, String imageId);
 }

@@ -87,7 +87,7 @@ record IntermediateImage(RbdPool pool, String image) {
       return open.parent().filter(parent -> name().equals(snapshotOf(parent))).isPresent()
           && !HeaderNotification.isWatched(pool, id);
     } catch (CephException.NotFound e) {
-      return CloneSteps.awaitHeader(pool, id).isEmpty(); // half made, or half removed
+      return CloneSteps.awaitHeader(pool, id).isEmpty(); // incomplete
     }
   }
 

@@ -108,8 +108,8 @@ final class MoveToTrash {
    * Nobody may have the image open: the trash itself would take it all the same.
    *
    * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user with a
-   * name as drivers give it may be a CSI snapshot, or left by a process that died over it: {@link
-   * DriverSnapshots} decides before the image is removed. Any other was made by hand.
+   * name as drivers give it may be a CSI snapshot, or left by an interrupted call: {@link
+   * DriverSnapshots} decides before the image is removed. Any other was taken by an administrator.
    */
   private void requireFree(String imageId, Optional<String> groupId) {
     try {

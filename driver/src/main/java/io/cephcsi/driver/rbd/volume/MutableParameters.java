@@ -81,8 +81,9 @@ public record MutableParameters(Map<String, String> metadata) {
 
   /**
    * Writes them to an image, and tells who has it open. Not as one of its users: metadata that
-   * librbd writes need the image's lock, which whoever has the image attached would have to give
-   * away. They are told also when nothing changed, as the call before may have died over it.
+   * librbd writes need the image's lock, which the client that has the image attached would have to
+   * release. Watchers are notified also when nothing changed, as an earlier call may have been
+   * interrupted before.
    */
   void applyTo(OpenImage volume) {
     if (metadata.isEmpty()) {

@@ -93,7 +93,7 @@ record PendingVolume(
   /**
    * Gives it up before it is made: what attempts left of it goes, then its reservation.
    *
-   * @throws VolumeException ABORTED if another attempt has taken over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   void abandon() {
     discard();
@@ -119,7 +119,7 @@ record PendingVolume(
    * names is left alone: who may write to the entry may have no right to that pool.
    *
    * @param id the volume; what is that of a snapshot has left nothing
-   * @throws VolumeException ABORTED if another attempt has taken over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   private void removeTemporary(VolumeId id) {
     images().discard(temporary(), true);

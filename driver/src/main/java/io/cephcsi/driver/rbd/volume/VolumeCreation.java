@@ -204,7 +204,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     }
   }
 
-  /** Takes a reservation back when the image could not be made; what hinders that is only noted. */
+  /** Undoes a reservation when the image could not be created; a failure is only logged. */
   private void undo(PendingVolume pending, RuntimeException because) {
     try {
       if (because instanceof VolumeException e && e.reason() == Reason.ALREADY_EXISTS) {
@@ -230,7 +230,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
         e.toString());
   }
 
-  /** What was thrown away came back: somebody works on it who does not know that he is late. */
+  /** What was removed exists again: an outdated call still works on it. */
   private VolumeException disturbed(RuntimeException e) {
     return new VolumeException(
         Reason.ABORTED,
@@ -243,7 +243,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   /**
-   * Ends a deletion that a driver died over, or that another driver is at, so that the name gets a
+   * Ends an interrupted deletion, or one that another driver carries out, so that the name gets a
    * new volume: the CO still has the old one's identifier, and deletes that.
    */
   private void endDeletion(PendingVolume pending) {

@@ -28,7 +28,7 @@ public final class VolumeDeletion implements AutoCloseable {
   /**
    * Locks the volume's name; the caller has locked its id.
    *
-   * @throws VolumeException ABORTED if somebody else has the name
+   * @throws VolumeException ABORTED if another call has the name
    */
   public VolumeDeletion(OpenVolume volume, ImageGroups groups) {
     this(

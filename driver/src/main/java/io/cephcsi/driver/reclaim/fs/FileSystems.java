@@ -14,9 +14,9 @@ import java.util.stream.Collectors;
  * checksums and against every counter that says the same in another way, and the ranges are kept in
  * memory (32 MiB at most): a caller never sees a range of a file system that fails a later check.
  *
- * <p>The content must not change meanwhile: whoever discards the ranges holds the image's lock, and
- * took it before the inspection. XFS that is mounted but was not written to looks unmounted; only
- * the lock and the image's watchers tell. What cannot be seen at all is listed in {@code
+ * <p>The content must not change meanwhile: the caller holds the image's lock, and took it before
+ * the inspection. XFS that is mounted but was not written to looks unmounted; only the lock and the
+ * image's watchers tell. What cannot be seen at all is listed in {@code
  * docs/decisions/free-space-readers.md}.
  */
 public final class FileSystems {

@@ -10,7 +10,7 @@ public sealed interface Inspection {
    * A file system that was proved clean; its free ranges were computed from the metadata that was
    * checked and are held in memory, so that walking them reads nothing and cannot fail half-way.
    *
-   * <p>They stay true until somebody writes to the device. Immutable and thread-safe.
+   * <p>They stay true until the device is written. Immutable and thread-safe.
    */
   final class Clean implements Inspection {
     private final FileSystemKind kind;

@@ -24,7 +24,7 @@ public enum RefusalReason {
   EXTERNAL_JOURNAL,
   /** Deleted files wait for their blocks to be given back. */
   ORPHANS,
-  /** Multiple-mount protection says that somebody uses the file system. */
+  /** Multiple-mount protection says that the file system is in use. */
   IN_USE,
   /** A checksum is wrong. */
   BAD_CHECKSUM,
