@@ -80,7 +80,7 @@ final class CephFsCloner {
   private VolumeException aborted(String how) {
     return new VolumeException(
         Reason.ABORTED,
-        "the copy for volume " + entry.requestName() + " " + how + "; ask again for it");
+        "the clone for volume " + entry.requestName() + " " + how + "; repeat the call");
   }
 
   private void start(String subvolume, Optional<String> snapshot) {
@@ -105,7 +105,7 @@ final class CephFsCloner {
       removeSource(files, entry);
     } catch (CephException e) {
       if (e.errno() == Errno.EAGAIN) {
-        throw aborted("is complete, 100 %, but its source is not free yet");
+        throw aborted("is complete, 100 %, but its snapshot cannot be removed yet");
       }
       throw e;
     }

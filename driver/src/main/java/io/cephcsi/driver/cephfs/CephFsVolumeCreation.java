@@ -213,7 +213,7 @@ final class CephFsVolumeCreation {
               () ->
                   new VolumeException(
                       Reason.ABORTED,
-                      "the copy for volume " + request.name() + " failed; try again"));
+                      "the clone for volume " + request.name() + " failed; try again"));
     }
     Optional<SubvolumeInfo> present =
         reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());

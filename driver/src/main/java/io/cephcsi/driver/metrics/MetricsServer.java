@@ -99,7 +99,7 @@ public final class MetricsServer implements AutoCloseable {
     } catch (ClosedSelectorException closed) {
       // close was called
     } catch (IOException | RuntimeException e) {
-      LOG.error("metrics are not served any more", e);
+      LOG.error("the metrics server failed: restart the driver to serve metrics", e);
     } finally {
       Set.copyOf(connections).forEach(Connection::end);
     }
@@ -110,7 +110,7 @@ public final class MetricsServer implements AutoCloseable {
     try {
       channel = listener.accept();
     } catch (IOException e) {
-      LOG.warn("no connection for metrics", e);
+      LOG.warn("cannot accept a connection for metrics", e);
       pause(); // it is tried again at once
       return;
     }

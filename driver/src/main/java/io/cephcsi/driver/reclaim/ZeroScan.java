@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim;
 import io.cephcsi.bindings.rbd.ImageInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.volume.Extent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -110,13 +111,6 @@ final class ZeroScan {
 
   private static boolean isZero(byte[] data, int from, int to) {
     return Arrays.equals(data, from, to, ZEROES, 0, to - from);
-  }
-
-  /** A range of the image in bytes. */
-  private record Extent(long offset, long length) {
-    long end() {
-      return offset + length;
-    }
   }
 
   /**
