@@ -46,19 +46,19 @@ public final class CephFsCapacity implements Capacity.Source {
   }
 
   /**
-   * The room on all clusters: of each, that of the roomiest data pool of its file systems; pools of
-   * a cluster share its disks. Two round trips for each.
+   * The room on all clusters: of each, that of the data pool with most free space of its file
+   * systems; pools of a cluster share its disks. Two round trips for each.
    */
   @Override
   public Capacity ofAll() {
     long total = 0;
     for (var cluster : access.clusters()) {
-      total += access.connected(cluster, CephFsCapacity::roomiest);
+      total += access.connected(cluster, CephFsCapacity::mostFreeSpace);
     }
     return new Capacity(total, OptionalLong.empty());
   }
 
-  private static long roomiest(Lease lease) {
+  private static long mostFreeSpace(Lease lease) {
     Map<String, PoolSpace> space = MonitorQueries.space(lease.cluster());
     return MonitorQueries.fileSystems(lease.cluster()).stream()
         .flatMap(info -> info.dataPoolIds().stream())

@@ -64,18 +64,18 @@ public final class MonitorProbe implements AutoCloseable {
     return false;
   }
 
-  /** Whether one of the addresses of a monitor greets. */
+  /** Whether a monitor answers at one of its addresses. */
   private static boolean answers(String monitor) {
     try {
       return MonitorAddress.parse(monitor).stream()
-          .anyMatch(a -> a.ports().stream().anyMatch(port -> greets(a.host(), port)));
+          .anyMatch(a -> a.ports().stream().anyMatch(port -> sendsBanner(a.host(), port)));
     } catch (IllegalArgumentException e) {
       LOG.warn("config.json: {}", e.getMessage());
       return false;
     }
   }
 
-  private static boolean greets(String host, int port) {
+  private static boolean sendsBanner(String host, int port) {
     try (Socket socket = new Socket()) {
       socket.connect(new InetSocketAddress(host, port), TIMEOUT_MILLIS);
       socket.setSoTimeout(TIMEOUT_MILLIS); // a frozen monitor accepts, but says nothing

@@ -143,7 +143,7 @@ public final class Attempt {
    * Whether the entry was reserved by a program that numbers no attempts, such as ceph-csi, which
    * may not have recorded an image that is in use; however many attempts there were since.
    */
-  public boolean isTakenFromOthers() {
+  public boolean hasReplacedOther() {
     return number.startsWith(FROM_OTHERS);
   }
 
@@ -154,11 +154,11 @@ public final class Attempt {
   public boolean mayDiscard() {
     return journal
         .byUuid(entry.uuid())
-        .map(now -> !now.isMade() && now.maker().filter(this::isMineOrNobodys).isPresent())
+        .map(now -> !now.isMade() && now.maker().filter(this::isOwnOrUnowned).isPresent())
         .orElse(true); // undone or deleted: nobody can complete it
   }
 
-  private boolean isMineOrNobodys(String maker) {
+  private boolean isOwnOrUnowned(String maker) {
     return maker.equals(number) || maker.endsWith(GIVEN_UP);
   }
 
@@ -172,7 +172,7 @@ public final class Attempt {
    *
    * @throws VolumeException ABORTED if not
    */
-  public void requireMine() {
+  public void requireNotReplaced() {
     if (!mayDiscard()) {
       throw lost();
     }
@@ -186,7 +186,7 @@ public final class Attempt {
   public boolean mayBeKept(String imageId) {
     return journal
         .byUuid(entry.uuid())
-        .filter(now -> now.imageId().map(imageId::equals).orElse(isTakenFromOthers()))
+        .filter(now -> now.imageId().map(imageId::equals).orElse(hasReplacedOther()))
         .isPresent();
   }
 
@@ -198,7 +198,7 @@ public final class Attempt {
   public void complete(Map<String, String> attributes) {
     Map<String, byte[]> bytes = new LinkedHashMap<>();
     attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
-    try (WriteOperation write = whileMine()) {
+    try (WriteOperation write = assertOwner()) {
       write.omapSet(bytes);
       journal.write(entry.uuid(), write.omapRemove(List.of(JournalEntry.MAKER)));
     } catch (CephException.Canceled | CephException.NotFound e) {
@@ -232,7 +232,7 @@ public final class Attempt {
    * @throws VolumeException ABORTED if another attempt has taken the entry over
    */
   public void recordSource(Optional<String> contentSource) {
-    try (WriteOperation write = whileMine()) {
+    try (WriteOperation write = assertOwner()) {
       if (contentSource.isPresent()) {
         write.omapSet(JournalEntry.CONTENT_SOURCE, contentSource.get().getBytes(UTF_8));
       } else {
@@ -256,8 +256,8 @@ public final class Attempt {
    * @throws VolumeException ABORTED if another attempt has taken the entry over
    */
   public void undo(Runnable cleanUp) {
-    boolean ours = !isTakenFromOthers();
-    try (WriteOperation write = whileMine()) {
+    boolean ours = !hasReplacedOther();
+    try (WriteOperation write = assertOwner()) {
       byte[] mark = AttachmentJournal.newMark().getBytes(UTF_8);
       write.omapSet(Map.of(AttachmentJournal.DELETING, mark));
       if (ours) {
@@ -277,7 +277,7 @@ public final class Attempt {
   }
 
   /** Another program records its image without a look at the number, and deletes without one. */
-  private WriteOperation whileMine() {
+  private WriteOperation assertOwner() {
     return new WriteOperation()
         .assertExists()
         .omapCompare(JournalEntry.MAKER, number.getBytes(UTF_8))

@@ -199,14 +199,14 @@ public final class Journal {
     if (!directoryValue(requestName).equals(Optional.of(value))) {
       String maker = attributes.get(JournalEntry.MAKER);
       if (maker != null) {
-        removeUnlessTakenOver(value.uuid(), maker);
+        removeUnlessReplaced(value.uuid(), maker);
       }
       throw justDeleted("the name " + requestName, Optional.empty());
     }
     return entry;
   }
 
-  private void removeUnlessTakenOver(UUID uuid, String maker) {
+  private void removeUnlessReplaced(UUID uuid, String maker) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists().omapCompare(JournalEntry.MAKER, maker.getBytes(UTF_8)).remove();
       imagePool.operate(kind.object(uuid), write);

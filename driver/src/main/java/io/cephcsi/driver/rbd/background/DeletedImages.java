@@ -55,22 +55,22 @@ public final class DeletedImages {
   }
 
   /** As {@link #find}, of an image that the journal has forgotten: no call still works on it. */
-  Optional<TrashEntry> findForgotten(IoContext io, String imageId) {
-    return find(io, imageId).filter(entry -> isForgotten(io, entry));
+  Optional<TrashEntry> findUnreferenced(IoContext io, String imageId) {
+    return find(io, imageId).filter(entry -> isUnreferenced(io, entry));
   }
 
-  private boolean isForgotten(IoContext io, TrashEntry entry) {
+  private boolean isUnreferenced(IoContext io, TrashEntry entry) {
     Optional<Matcher> name = parse(entry.name());
     if (name.isEmpty() || name.get().group(2) != null) {
       return true; // the image between a volume and its clone has no entry
     }
     UUID uuid = UUID.fromString(name.get().group(1));
-    return isForgotten(io, JournalKind.VOLUME, uuid, entry)
-        && isForgotten(io, JournalKind.SNAPSHOT, uuid, entry);
+    return isUnreferenced(io, JournalKind.VOLUME, uuid, entry)
+        && isUnreferenced(io, JournalKind.SNAPSHOT, uuid, entry);
   }
 
   /** Whether the journal does not know an image, or has another one in its place. */
-  private boolean isForgotten(IoContext io, JournalKind kind, UUID uuid, TrashEntry entry) {
+  private boolean isUnreferenced(IoContext io, JournalKind kind, UUID uuid, TrashEntry entry) {
     try {
       return new Journal(kind, instanceId, io, io)
           .byUuid(uuid)
@@ -84,14 +84,14 @@ public final class DeletedImages {
   }
 
   /** The forgotten ones of a pool; says in the log which others look as if a driver made them. */
-  List<TrashEntry> allForgotten(IoContext io) {
+  List<TrashEntry> allUnreferenced(IoContext io) {
     Set<String> marked = TrashMark.all(io);
     List<TrashEntry> forgotten = new ArrayList<>();
     List<String> unproven = new ArrayList<>();
     for (TrashEntry entry : new RbdPool(io).trash()) {
       Optional<TrashEntry> ours =
           marked.contains(entry.id()) ? find(io, entry.id()) : Optional.empty();
-      ours.filter(e -> isForgotten(io, e)).ifPresent(forgotten::add);
+      ours.filter(e -> isUnreferenced(io, e)).ifPresent(forgotten::add);
       if (ours.isEmpty()
           && entry.source() == TrashSource.USER
           && LIKELY_OURS.matcher(entry.name()).matches()) {

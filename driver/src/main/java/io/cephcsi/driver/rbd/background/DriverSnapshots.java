@@ -47,7 +47,7 @@ final class DriverSnapshots {
    */
   record Found(List<HeaderSnapshot> own, boolean taken, List<String> foreign) {
     /** Whether the image has to stay for one of them. */
-    boolean keepTheImage() {
+    boolean mustKeepImage() {
       return taken || !foreign.isEmpty();
     }
   }
@@ -58,7 +58,7 @@ final class DriverSnapshots {
     List<String> foreign = new ArrayList<>();
     boolean taken = false;
     for (HeaderSnapshot snapshot : snapshots(io, image.id(), header)) {
-      if (snapshot.namespace() == SnapshotNamespace.USER && bearsItsName(image, snapshot)) {
+      if (snapshot.namespace() == SnapshotNamespace.USER && hasItsName(image, snapshot)) {
         own.add(snapshot);
       } else if (snapshot.namespace() != SnapshotNamespace.TRASH) {
         Optional<JournalEntry> entry =
@@ -77,7 +77,7 @@ final class DriverSnapshots {
     return new Found(own, taken, foreign);
   }
 
-  private static boolean bearsItsName(TrashEntry image, HeaderSnapshot snapshot) {
+  private static boolean hasItsName(TrashEntry image, HeaderSnapshot snapshot) {
     return image.name().equals(snapshot.name())
         || image.name().equals(ImageNames.temporary(snapshot.name()));
   }

@@ -58,7 +58,7 @@ public final class TrashQueue implements AutoCloseable {
   public void purge(ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
     PoolUser where = PoolUser.of(cluster, credentials, io);
     visit(where);
-    submit(where, FIRST_DELAY, (pool, later) -> removal.reap(pool, imageId, later));
+    submit(where, FIRST_DELAY, (pool, later) -> removal.removeIfPossible(pool, imageId, later));
   }
 
   /** As {@link #purge}, of an image that perhaps no driver put there, and then stays. */
@@ -66,11 +66,11 @@ public final class TrashQueue implements AutoCloseable {
       ClusterConfig cluster, Credentials credentials, IoContext io, String imageId) {
     PoolUser where = PoolUser.of(cluster, credentials, io);
     visit(where);
-    submit(where, FIRST_DELAY, (pool, later) -> removal.reapIfDeleted(pool, imageId, later));
+    submit(where, FIRST_DELAY, (pool, later) -> removal.removeIfDeleted(pool, imageId, later));
   }
 
   /** Looks again after a delay, and then ever more rarely; the next start goes on. */
-  private void lookLater(PoolUser where, Duration delay, String imageId) {
+  private void retryLater(PoolUser where, Duration delay, String imageId) {
     String image = where.key() + "/" + imageId;
     if (delay.compareTo(LAST_DELAY) > 0 || !waiting.add(image)) {
       return;
@@ -82,7 +82,7 @@ public final class TrashQueue implements AutoCloseable {
               submit(
                   where,
                   delay.multipliedBy(2),
-                  (pool, later) -> removal.reapOrWait(pool, imageId, later));
+                  (pool, later) -> removal.removeOrRetry(pool, imageId, later));
             });
   }
 
@@ -95,7 +95,7 @@ public final class TrashQueue implements AutoCloseable {
       PoolUser where, Duration delay, BiConsumer<IoContext, TrashRemoval.Later> work) {
     TrashRemoval.Later later =
         (io, imageId) ->
-            lookLater(PoolUser.of(where.cluster, where.credentials, io), delay, imageId);
+            retryLater(PoolUser.of(where.cluster, where.credentials, io), delay, imageId);
     try {
       workers
           .of(where.fsid)

@@ -47,7 +47,7 @@ public final class TrashRemoval {
   private final MgrTasks tasks;
   private final DeletedImages deleted;
   private final DriverSnapshots ownSnapshots;
-  private final AtomicInteger reaped = new AtomicInteger();
+  private final AtomicInteger removals = new AtomicInteger();
   private final Cache<String, Boolean> requested =
       Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
 
@@ -61,13 +61,13 @@ public final class TrashRemoval {
    * Removes a deleted image, and those of its ancestors that then can go. One that a driver did not
    * put into the trash stays there.
    */
-  void reap(IoContext io, String imageId, Later later) {
+  void removeIfPossible(IoContext io, String imageId, Later later) {
     Optional<TrashEntry> entry = DeletedImages.find(io, imageId);
     if (entry.isPresent()) {
-      if (reaped.incrementAndGet() % MARKS == 0) {
+      if (removals.incrementAndGet() % MARKS == 0) {
         DeletedImages.removeOldMarks(io);
       }
-      reap(io, entry.get(), 0, later);
+      removeIfPossible(io, entry.get(), 0, later);
     } else if (new RbdPool(io).trashEntry(imageId).isPresent()) {
       LOG.warn(
           "image {} stays in the trash of {}: it has no mark that a driver moved it"
@@ -78,7 +78,7 @@ public final class TrashRemoval {
     }
   }
 
-  private void reap(IoContext io, TrashEntry entry, int generation, Later later) {
+  private void removeIfPossible(IoContext io, TrashEntry entry, int generation, Later later) {
     String imageId = entry.id();
     Set<ImageLink> clones = new HashSet<>();
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
@@ -87,8 +87,8 @@ public final class TrashRemoval {
         return;
       }
       DriverSnapshots.Found snapshots = ownSnapshots.of(io, entry, header.get());
-      if (snapshots.keepTheImage()) {
-        tellWhy(entry, snapshots);
+      if (snapshots.mustKeepImage()) {
+        logWhyKept(entry, snapshots);
         return;
       }
       DriverSnapshots.remove(io, imageId, snapshots.own());
@@ -111,7 +111,7 @@ public final class TrashRemoval {
                     io,
                     parent,
                     pool -> {
-                      reapIfDeleted(pool, parent.imageId(), generation + 1, later);
+                      removeIfDeleted(pool, parent.imageId(), generation + 1, later);
                       return null;
                     }));
   }
@@ -132,7 +132,7 @@ public final class TrashRemoval {
     }
   }
 
-  private static void tellWhy(TrashEntry entry, DriverSnapshots.Found snapshots) {
+  private static void logWhyKept(TrashEntry entry, DriverSnapshots.Found snapshots) {
     if (snapshots.foreign().isEmpty()) {
       LOG.debug("image {} stays in the trash: it has CSI snapshots", entry.id());
     } else {
@@ -144,20 +144,22 @@ public final class TrashRemoval {
     }
   }
 
-  /** As {@link #reap}, of an image that perhaps is no deleted one, and then stays. */
-  void reapIfDeleted(IoContext io, String imageId, Later later) {
-    reapIfDeleted(io, imageId, 0, later);
+  /** As {@link #removeIfPossible}, of an image that perhaps is no deleted one, and then stays. */
+  void removeIfDeleted(IoContext io, String imageId, Later later) {
+    removeIfDeleted(io, imageId, 0, later);
   }
 
-  private void reapIfDeleted(IoContext io, String imageId, int generation, Later later) {
-    deleted.findForgotten(io, imageId).ifPresent(entry -> reap(io, entry, generation, later));
+  private void removeIfDeleted(IoContext io, String imageId, int generation, Later later) {
+    deleted
+        .findUnreferenced(io, imageId)
+        .ifPresent(entry -> removeIfPossible(io, entry, generation, later));
   }
 
-  /** As {@link #reapIfDeleted}; what a call still works on, or failed to forget, may go later. */
-  void reapOrWait(IoContext io, String imageId, Later later) {
-    Optional<TrashEntry> forgotten = deleted.findForgotten(io, imageId);
+  /** As {@link #removeIfDeleted}; what a call still works on, or failed to forget, may go later. */
+  void removeOrRetry(IoContext io, String imageId, Later later) {
+    Optional<TrashEntry> forgotten = deleted.findUnreferenced(io, imageId);
     if (forgotten.isPresent()) {
-      reap(io, forgotten.get(), 0, later);
+      removeIfPossible(io, forgotten.get(), 0, later);
     } else if (DeletedImages.find(io, imageId).isPresent()) {
       later.look(io, imageId);
     }
@@ -166,10 +168,10 @@ public final class TrashRemoval {
   /** Removes what a driver that died left in the trash, and no journal entry claims. */
   void sweep(IoContext io, Later later) {
     DeletedImages.removeOldMarks(io);
-    for (TrashEntry entry : deleted.allForgotten(io)) {
+    for (TrashEntry entry : deleted.allUnreferenced(io)) {
       LOG.info("image {} is still in the trash of {}: removing it", entry.name(), io.pool());
       try {
-        reap(io, entry, 0, later);
+        removeIfPossible(io, entry, 0, later);
       } catch (CephException.OutcomeUnknown e) {
         throw e;
       } catch (CephException e) { // of this image; others can go
@@ -218,7 +220,7 @@ public final class TrashRemoval {
         .ifPresent(
             header -> {
               DriverSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
-              if (!snapshots.keepTheImage() && isRemovable(io, clone, header)) {
+              if (!snapshots.mustKeepImage() && isRemovable(io, clone, header)) {
                 DriverSnapshots.remove(io, clone.id(), snapshots.own());
                 removeWithClones(io, clone.id(), Optional.of(header), clones, later);
               }
@@ -278,7 +280,7 @@ public final class TrashRemoval {
               child);
           return false;
         }
-        if (!at(io, child, pool -> goes(pool, child.imageId(), generation + 1, clones))) {
+        if (!at(io, child, pool -> isAlsoRemoved(pool, child.imageId(), generation + 1, clones))) {
           return false;
         }
       }
@@ -287,7 +289,8 @@ public final class TrashRemoval {
   }
 
   /** Whether a clone is gone, or will be. */
-  private boolean goes(IoContext io, String imageId, int generation, Set<ImageLink> clones) {
+  private boolean isAlsoRemoved(
+      IoContext io, String imageId, int generation, Set<ImageLink> clones) {
     if (generation > MAX_GENERATIONS) {
       return false;
     }
@@ -295,10 +298,10 @@ public final class TrashRemoval {
     if (header.isEmpty()) {
       return true;
     }
-    Optional<TrashEntry> entry = deleted.findForgotten(io, imageId);
+    Optional<TrashEntry> entry = deleted.findUnreferenced(io, imageId);
     return entry.isPresent()
         && isRemovable(io, entry.get(), header.get())
-        && !ownSnapshots.of(io, entry.get(), header.get()).keepTheImage()
+        && !ownSnapshots.of(io, entry.get(), header.get()).mustKeepImage()
         && childrenGo(io, imageId, header.get(), generation, clones);
   }
 

@@ -124,7 +124,7 @@ record GroupDeletion(OpenGroup group) {
         }
       }
     } finally {
-      pending.forEach(VolumeDeletion::callOff);
+      pending.forEach(VolumeDeletion::cancel);
       pending.forEach(VolumeDeletion::close);
     }
   }

@@ -100,9 +100,9 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
     }
     if (complete.isEmpty() && todo.size() < all.size()) {
       // A caller may have got it, or a driver began to remove it.
-      throw GroupSnapshotRemoval.maybePromised(all.stream().map(Member::entry).toList())
-          ? removal.lostPart()
-          : removal.removeUnpromised();
+      throw GroupSnapshotRemoval.mayHaveBeenReturned(all.stream().map(Member::entry).toList())
+          ? removal.missingPart()
+          : removal.removeUnreturned();
     }
     return complete;
   }

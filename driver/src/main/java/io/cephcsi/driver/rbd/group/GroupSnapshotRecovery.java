@@ -77,7 +77,7 @@ record GroupSnapshotRecovery(RbdSession session) {
   private void finish(OpenGroup group, GroupSnapshotLock work) {
     GroupSnapshotRemoval removal = new GroupSnapshotRemoval(group, work);
     List<JournalEntry> parts = removal.parts();
-    boolean promised = GroupSnapshotRemoval.maybePromised(parts);
+    boolean promised = GroupSnapshotRemoval.mayHaveBeenReturned(parts);
     LOG.info(
         "group snapshot {} was left unfinished by a driver that ended: {}",
         group.id(),

@@ -62,7 +62,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
    *
    * @param parts those that are left
    */
-  static boolean maybePromised(List<JournalEntry> parts) {
+  static boolean mayHaveBeenReturned(List<JournalEntry> parts) {
     return !parts.isEmpty() && parts.stream().allMatch(part -> part.imageId().isPresent());
   }
 
@@ -198,7 +198,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
   }
 
   /** A part that a caller may have got does not exist any more. */
-  VolumeException lostPart() {
+  VolumeException missingPart() {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,
         "the group snapshot "
@@ -211,7 +211,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
    * Removes all parts of a group snapshot that no caller has got and that cannot be completed; to
    * be thrown.
    */
-  VolumeException removeUnpromised() {
+  VolumeException removeUnreturned() {
     all();
     return new VolumeException(
         Reason.ABORTED, "the unfinished group snapshot " + group.id() + " was removed; try again");

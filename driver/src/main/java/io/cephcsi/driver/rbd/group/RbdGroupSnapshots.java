@@ -209,13 +209,13 @@ public final class RbdGroupSnapshots {
 
   private static VolumeException endRemoval(
       GroupSnapshotRemoval removal, List<JournalEntry> parts) {
-    return GroupSnapshotRemoval.maybePromised(parts)
+    return GroupSnapshotRemoval.mayHaveBeenReturned(parts)
         ? new VolumeException(
             Reason.ABORTED,
             "group snapshot "
                 + removal.group().id()
                 + " is being deleted or is incomplete: delete it first")
-        : removal.removeUnpromised();
+        : removal.removeUnreturned();
   }
 
   private static Journal.Reservation reserve(GroupJournal journal, Taking taking) {

@@ -66,8 +66,8 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
     if (id.isEmpty()) {
       return;
     }
-    attempt.requireMine();
-    if (attempt.isTakenFromOthers() && !isThere(name, id.get(), clone)) {
+    attempt.requireNotReplaced();
+    if (attempt.hasReplacedOther() && !isThere(name, id.get(), clone)) {
       NameRemoval.forget(pool, name, id.get());
       return;
     }

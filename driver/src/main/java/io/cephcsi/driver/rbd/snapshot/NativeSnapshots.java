@@ -100,7 +100,7 @@ public final class NativeSnapshots {
    */
   private static void discard(RbdImage image, Attempt attempt) {
     long id = image.snapshots().id(attempt.entry().name());
-    attempt.requireMine();
+    attempt.requireNotReplaced();
     CloneSteps.removeSnapshot(image, id);
   }
 

@@ -92,7 +92,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
       if (e instanceof CephException.NotFound) {
         throw sourceMissing(e);
       }
-      throw e instanceof CephException.AlreadyExists ? disturbed(e) : e;
+      throw e instanceof CephException.AlreadyExists ? conflict(e) : e;
     }
   }
 
@@ -104,7 +104,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
 
   private VolumeException sourceMissing(RuntimeException e) {
     return ImageId.find(source.pool(), source.imageName()).isPresent()
-        ? disturbed(e)
+        ? conflict(e)
         : new VolumeException(
             Reason.NOT_FOUND,
             "volume " + source.id() + ": its image " + source.imageName() + " is gone",
@@ -112,7 +112,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   }
 
   /** What was removed exists again, or the other way round: another driver works on it, too. */
-  private VolumeException disturbed(RuntimeException e) {
+  private VolumeException conflict(RuntimeException e) {
     return new VolumeException(
         Reason.ABORTED,
         "snapshot "

@@ -61,19 +61,20 @@ public final class RbdCapacity implements Capacity.Source {
   }
 
   /**
-   * The room on all clusters: of each, that of its roomiest pool. Pools of a cluster share its
-   * disks, so adding them up would count the same room several times. Two round trips for each.
+   * The room on all clusters: of each, that of the pool with most free space. Pools of a cluster
+   * share its disks, so adding them up would count the same room several times. Two round trips for
+   * each.
    */
   @Override
   public Capacity ofAll() {
     long total = 0;
     for (var cluster : access.clusters()) {
-      total += access.connected(cluster, RbdCapacity::roomiest);
+      total += access.connected(cluster, RbdCapacity::mostFreeSpace);
     }
     return new Capacity(total, OptionalLong.empty());
   }
 
-  private static long roomiest(Lease lease) {
+  private static long mostFreeSpace(Lease lease) {
     Map<String, PoolSpace> space = MonitorQueries.space(lease.cluster());
     return MonitorQueries.pools(lease.cluster()).stream()
         .filter(PoolInfo::mayHoldRbd)

@@ -167,7 +167,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
       undo(pending, e);
-      throw e instanceof CephException.AlreadyExists ? disturbed(e) : e;
+      throw e instanceof CephException.AlreadyExists ? conflict(e) : e;
     }
   }
 
@@ -231,7 +231,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   /** What was removed exists again: an outdated call still works on it. */
-  private VolumeException disturbed(RuntimeException e) {
+  private VolumeException conflict(RuntimeException e) {
     return new VolumeException(
         Reason.ABORTED,
         "volume "

@@ -123,7 +123,7 @@ public final class VolumeDeletion implements AutoCloseable {
     try {
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
-      callOff();
+      cancel();
       throw e;
     }
     IoContext io = volume.pool().io();
@@ -134,7 +134,7 @@ public final class VolumeDeletion implements AutoCloseable {
   }
 
   /** Takes the mark back, if there is one. */
-  public void callOff() {
+  public void cancel() {
     mark.ifPresent(made -> attachments.endDeletion(volume.id(), made));
     mark = Optional.empty();
   }
