@@ -164,7 +164,7 @@ class AdmissionIT extends ReclaimCase {
               () ->
                   operations.running().stream()
                       .map(Operation::phase)
-                      .anyMatch(phase -> phase.contains("one of 2 places")));
+                      .anyMatch(phase -> phase.contains("one of 2 slots")));
       assertThat(third).isNotDone();
       first.close();
       try (Admission.Slot place = third.get(10, TimeUnit.SECONDS).orElseThrow()) {
@@ -223,6 +223,6 @@ class AdmissionIT extends ReclaimCase {
     freeAllPlaces();
     ReclaimResult result = slow.get(30, TimeUnit.SECONDS);
     assertThat(result.outcome()).isEqualTo(Outcome.GAVE_WAY);
-    assertThat(result.reason()).contains("place");
+    assertThat(result.reason()).contains("slot");
   }
 }
