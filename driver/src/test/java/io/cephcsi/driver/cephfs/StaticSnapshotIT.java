@@ -70,8 +70,8 @@ class StaticSnapshotIT {
 
   @ParameterizedTest
   @CsvSource({
-    "6729-4342-b82f-166f45204233, INVALID_ARGUMENT, fits several snapshots",
-    "nonesuch, NOT_FOUND, fits no snapshot",
+    "6729-4342-b82f-166f45204233, INVALID_ARGUMENT, matches several snapshots",
+    "nonesuch, NOT_FOUND, matches no snapshot",
     "../data, INVALID_ARGUMENT, cannot be part of the name of a snapshot"
   })
   void whatIsNotClearIsRefused(String id, VolumeException.Reason reason, String message) {
