@@ -155,7 +155,9 @@ class VolumeGroupDeletionIT extends VolumeGroupCase {
             .start()) {
       TestGroups kept = new TestGroups(CLUSTER, keeping);
       assertStatus(
-          Code.FAILED_PRECONDITION, "remove them from the group first", () -> kept.delete(group.getVolumeGroupId()));
+          Code.FAILED_PRECONDITION,
+          "remove them from the group first",
+          () -> kept.delete(group.getVolumeGroupId()));
       kept.modify(group.getVolumeGroupId());
       kept.delete(group.getVolumeGroupId());
     }
