@@ -18,13 +18,14 @@ import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -39,14 +40,24 @@ class NativeSnapshotsIT {
   @RegisterExtension
   static final TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start();
 
+  private static Set<String> before = Set.of();
+
   private String name = "";
   private Volume volume = Volume.getDefaultInstance();
   private int content;
-  private Set<String> before = Set.of();
+
+  @BeforeAll
+  static void look() {
+    before = POOL.everything();
+  }
+
+  @AfterAll
+  static void nothingIsLeft() {
+    POOL.awaitNothingBut(before);
+  }
 
   @BeforeEach
   void makeVolume() {
-    before = POOL.everything();
     name = "native-" + UUID.randomUUID();
     volume = driver.create(name, 16 * MIB);
     CONTENT.write("rbd/" + TestDriver.image(volume), 1);
@@ -55,11 +66,7 @@ class NativeSnapshotsIT {
 
   /** Each test deletes what it made, in its own order. */
   @AfterEach
-  void nothingIsLeft() {
-    Awaitility.await()
-        .atMost(PoolState.MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
-        .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
+  void noEntryIsLeft() {
     assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
     assertThat(POOL.keys("csi.snaps.default")).noneMatch(key -> key.contains(name));
   }

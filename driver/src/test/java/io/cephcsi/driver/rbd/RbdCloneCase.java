@@ -24,6 +24,8 @@ abstract class RbdCloneCase {
   static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   static final ImageContent CONTENT = new ImageContent(CLUSTER);
 
+  private static final List<String> DELETED = new ArrayList<>();
+
   @SuppressWarnings("NullAway.Init")
   static TestDriver driver;
 
@@ -33,12 +35,18 @@ abstract class RbdCloneCase {
 
   @BeforeAll
   static void start() {
+    DELETED.clear();
     driver = TestDriver.rbd(CLUSTER).start();
   }
 
+  /** What the tests deleted goes from the trash; the manager takes a while for each image. */
   @AfterAll
-  static void stop() {
-    driver.close();
+  static void nothingIsLeft() {
+    try (TestDriver last = driver) {
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .untilAsserted(() -> assertThat(POOL.trash()).doesNotContainAnyElementsOf(DELETED));
+    }
   }
 
   @BeforeEach
@@ -57,16 +65,14 @@ abstract class RbdCloneCase {
     return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
   }
 
-  void deleteSourceAndAwaitNothing(Volume... volumes) {
-    List<String> images = new ArrayList<>(List.of(TestDriver.image(source), image(snapshot)));
+  /** Deletes volumes, the snapshot and the source; {@link #nothingIsLeft} waits for them. */
+  void deleteWithSource(Volume... volumes) {
     for (Volume volume : volumes) {
       driver.delete(volume.getVolumeId());
-      images.add(TestDriver.image(volume));
+      DELETED.add(TestDriver.image(volume));
     }
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(source.getVolumeId());
-    Awaitility.await()
-        .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContainAnyElementsOf(images));
+    DELETED.addAll(List.of(TestDriver.image(source), image(snapshot)));
   }
 }

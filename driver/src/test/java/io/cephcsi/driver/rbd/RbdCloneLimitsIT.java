@@ -40,7 +40,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       }
       assertThat(CONTENT.checksum(rbd(volumes.get(4)))).isEqualTo(CONTENT.checksum(rbd(source)));
       Collections.reverse(volumes);
-      deleteSourceAndAwaitNothing(volumes.toArray(new Volume[0]));
+      deleteWithSource(volumes.toArray(new Volume[0]));
     }
   }
 
@@ -84,7 +84,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
           .ignoreExceptions()
           .untilAsserted(() -> bounded.delete(source.getVolumeId()));
     }
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 
   /** Who may write to a pool could have the driver flatten clones in any other. */
@@ -129,7 +129,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
     CLUSTER.rbd("snap", "rm", origin + "@one", "--no-progress");
     CLUSTER.rbd("rm", origin, "--no-progress");
     deleteWhenFlattened(taken);
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 
   /** Who may write to a pool could have the driver copy over the data of an image in any other. */
@@ -170,7 +170,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
     headers.data(forged, own, "rbd_data." + forged);
     CLUSTER.rbd("rm", victim, "--no-progress");
     deleteWhenFlattened(taken);
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 
   /** An image that is being flattened is in use. */

@@ -29,7 +29,7 @@ class RbdClonesIT extends RbdCloneCase {
     assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(CONTENT.checksum(rbd(source)));
     assertThat(driver.restore(name, 0, snapshot.getSnapshotId())).isEqualTo(volume);
 
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -42,7 +42,7 @@ class RbdClonesIT extends RbdCloneCase {
     assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(before);
     assertThat(driver.copy(name, 0, source.getVolumeId())).isEqualTo(volume);
 
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -54,7 +54,7 @@ class RbdClonesIT extends RbdCloneCase {
     assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name, 0, source.getVolumeId()));
     assertStatus(Code.ALREADY_EXISTS, () -> driver.create(name, 0));
 
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -76,7 +76,7 @@ class RbdClonesIT extends RbdCloneCase {
                         .setCapacityRange(CapacityRange.newBuilder().setLimitBytes(32 * MIB))
                         .build()));
     assertThat(POOL.keys("csi.volumes.default")).doesNotContain("csi.volume." + name + "-3");
-    deleteSourceAndAwaitNothing(larger, smaller);
+    deleteWithSource(larger, smaller);
   }
 
   @Test
@@ -98,7 +98,7 @@ class RbdClonesIT extends RbdCloneCase {
         .as("a retry after the source is gone")
         .isEqualTo(restored);
     driver.deleteSnapshot(other.getSnapshotId());
-    deleteSourceAndAwaitNothing(restored, copied, empty);
+    deleteWithSource(restored, copied, empty);
   }
 
   @Test
@@ -116,7 +116,7 @@ class RbdClonesIT extends RbdCloneCase {
         Code.INVALID_ARGUMENT,
         "cluster",
         () -> driver.restore(name, 0, snapshot.getSnapshotId().replace("000c-test", "000c-TEST")));
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 
   @Test
@@ -133,7 +133,7 @@ class RbdClonesIT extends RbdCloneCase {
       driver.delete(each.getVolumeId());
       assertThat(POOL.images()).doesNotContain(TestDriver.image(each) + "-temp");
     }
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 
   @Test
@@ -150,7 +150,7 @@ class RbdClonesIT extends RbdCloneCase {
     Awaitility.await()
         .untilAsserted(
             () -> assertThat(POOL.trash()).contains(TestDriver.image(source), image(snapshot)));
-    deleteSourceAndAwaitNothing(restored, copied);
+    deleteWithSource(restored, copied);
   }
 
   @Test
@@ -181,7 +181,7 @@ class RbdClonesIT extends RbdCloneCase {
                         .createRequest(name + "-2", MIB)
                         .setVolumeCapabilities(0, readers)
                         .build()));
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -193,6 +193,6 @@ class RbdClonesIT extends RbdCloneCase {
                 .getCapabilitiesList())
         .extracting(capability -> capability.getRpc().getType())
         .contains(RPC.Type.CREATE_DELETE_SNAPSHOT, RPC.Type.CLONE_VOLUME);
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 }

@@ -62,7 +62,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
     assertThat(driver.restore(name + "-b", 0, snapshot.getSnapshotId()).getVolumeId())
         .isEqualTo(blank.getVolumeId());
     assertThat(CONTENT.checksum(rbd(blank))).isEqualTo(CONTENT.checksum(rbd(source)));
-    deleteSourceAndAwaitNothing(theirs, clone, blank);
+    deleteWithSource(theirs, clone, blank);
   }
 
   @Test
@@ -80,7 +80,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
     assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(content);
     entry.forEach((key, value) -> CLUSTER.rados("-p", "rbd", "setomapval", object, key, value));
     assertThat(driver.create(name, 64 * MIB)).isEqualTo(volume);
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -108,7 +108,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
         .isEqualTo(content);
     assertThat(CONTENT.checksum(CLUSTER.otherPool() + "/" + TestDriver.image(copied)))
         .isEqualTo(content);
-    deleteSourceAndAwaitNothing(restored, copied);
+    deleteWithSource(restored, copied);
     PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
@@ -177,7 +177,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
     assertThat(POOL.snapshots(TestDriver.image(source))).hasToString(snapshots);
     driver.delete(volume.getVolumeId());
     CLUSTER.rbd("snap", "purge", rbd(source), "--no-progress");
-    deleteSourceAndAwaitNothing(empty);
+    deleteWithSource(empty);
   }
 
   @Test
@@ -188,7 +188,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
     Volume volume = copyToOtherPool();
     assertThat(volume.getVolumeId()).endsWith(uuid);
     assertThat(CLUSTER.rbd("snap", "ls", rbd(source))).isBlank();
-    deleteSourceAndAwaitNothing(volume);
+    deleteWithSource(volume);
   }
 
   @Test
@@ -210,7 +210,7 @@ class RbdForeignClonesIT extends RbdCloneCase {
     assertThat(POOL.images()).contains(theirs);
     CLUSTER.rbd("rm", "rbd/" + theirs, "--no-progress");
     CLUSTER.rbd("snap", "rm", rbd(source) + "@theirs", "--no-progress");
-    deleteSourceAndAwaitNothing(volume, clone, other);
+    deleteWithSource(volume, clone, other);
   }
 
   @Test
@@ -228,6 +228,6 @@ class RbdForeignClonesIT extends RbdCloneCase {
       assertThat(POOL.images()).contains(TestDriver.image(each) + "-temp");
     }
     copies.forEach(copy -> CLUSTER.rbd("rm", copy, "--no-progress"));
-    deleteSourceAndAwaitNothing();
+    deleteWithSource();
   }
 }

@@ -17,11 +17,13 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -31,6 +33,8 @@ class RbdSnapshotsIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
+
+  private static final List<String> DELETED = new ArrayList<>();
 
   @RegisterExtension static final TestDriver driver = TestDriver.rbd(CLUSTER).start();
 
@@ -45,11 +49,17 @@ class RbdSnapshotsIT {
     return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
   }
 
-  private static void awaitNothingOf(String... images) {
+  /** Images that were deleted; the manager takes a while for each that is in the trash. */
+  private static void assertDeleted(String... images) {
+    DELETED.addAll(List.of(images));
+    assertThat(POOL.images()).doesNotContain(images);
+  }
+
+  @AfterAll
+  static void nothingIsLeft() {
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(images));
-    assertThat(POOL.images()).doesNotContain(images);
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContainAnyElementsOf(DELETED));
   }
 
   @Test
@@ -75,7 +85,7 @@ class RbdSnapshotsIT {
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
-    awaitNothingOf(image, TestDriver.image(volume));
+    assertDeleted(image, TestDriver.image(volume));
     assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
   }
 
@@ -134,13 +144,13 @@ class RbdSnapshotsIT {
     giveUpHalf(half);
     Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
     assertThat(snapshot.getSnapshotId()).isNotEqualTo(half.getSnapshotId());
-    awaitNothingOf(image(half));
+    assertDeleted(image(half));
     assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(snapshot);
 
     giveUpHalf(snapshot);
     driver.delete(volume.getVolumeId());
     assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
-    awaitNothingOf(image(snapshot), TestDriver.image(volume));
+    assertDeleted(image(snapshot), TestDriver.image(volume));
     assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
   }
 
@@ -170,7 +180,7 @@ class RbdSnapshotsIT {
     assertThat(CONTENT.checksum("rbd/" + TestDriver.image(restored))).isEqualTo(content);
     driver.delete(restored.getVolumeId());
     driver.deleteSnapshot(snapshot.getSnapshotId());
-    awaitNothingOf(TestDriver.image(volume), TestDriver.image(restored), image(snapshot));
+    assertDeleted(TestDriver.image(volume), TestDriver.image(restored), image(snapshot));
   }
 
   @Test
@@ -197,7 +207,7 @@ class RbdSnapshotsIT {
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
     driver.delete(restored.getVolumeId());
-    awaitNothingOf(TestDriver.image(volume), TestDriver.image(restored));
+    assertDeleted(TestDriver.image(volume), TestDriver.image(restored));
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
         .untilAsserted(() -> assertThat(other.trash()).doesNotContain(image));
@@ -337,7 +347,10 @@ class RbdSnapshotsIT {
     String header = "rbd_header." + POOL.info(image(snapshot)).path("id").asText();
     CLUSTER.rados("-p", "rbd", "rm", "rbd_id." + image(snapshot));
     driver.deleteSnapshot(snapshot.getSnapshotId());
-    awaitNothingOf(image(snapshot));
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(image(snapshot)));
+    assertDeleted(image(snapshot));
     assertThat(POOL.objects()).doesNotContain(header);
     driver.delete(volume.getVolumeId());
   }
