@@ -128,7 +128,7 @@ class CephFsVolumesIT {
             .build();
     Volume copy = await(request);
     assertThat(copy.getCapacityBytes()).isEqualTo(16 * MIB);
-    expand(source.getVolumeId(), 32 * MIB);
+    driver.expand(source.getVolumeId(), 32 * MIB);
     assertThat(driver.controller().createVolume(request).getVolume()).isEqualTo(copy);
     CreateVolumeRequest unlimited =
         driver.cloneRequest(request.getName(), 0, source.getVolumeId()).build();
@@ -138,18 +138,6 @@ class CephFsVolumesIT {
         () -> driver.controller().createVolume(request.toBuilder().setName(newName()).build()));
     driver.delete(copy.getVolumeId());
     driver.delete(source.getVolumeId());
-  }
-
-  private static long expand(String volumeId, long size) {
-    return driver
-        .controller()
-        .controllerExpandVolume(
-            ControllerExpandVolumeRequest.newBuilder()
-                .setVolumeId(volumeId)
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(size))
-                .putAllSecrets(driver.secrets())
-                .build())
-        .getCapacityBytes();
   }
 
   @Test

@@ -9,7 +9,6 @@ import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.tracker.RemoveResult;
 import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -228,17 +227,7 @@ class ShallowVolumesIT {
         Code.INVALID_ARGUMENT, "is no shallow volume", () -> create(fromVolume(newName(), source)));
     Volume shallow = driver.show(newName(), snapshot.getSnapshotId());
     assertStatus(Code.INVALID_ARGUMENT, () -> driver.snapshot(newName(), shallow.getVolumeId()));
-    assertStatus(
-        Code.INVALID_ARGUMENT,
-        () ->
-            driver
-                .controller()
-                .controllerExpandVolume(
-                    ControllerExpandVolumeRequest.newBuilder()
-                        .setVolumeId(shallow.getVolumeId())
-                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(64 * MIB))
-                        .putAllSecrets(driver.secrets())
-                        .build()));
+    assertStatus(Code.INVALID_ARGUMENT, () -> driver.expand(shallow.getVolumeId(), 64 * MIB));
     assertStatus(
         Code.INVALID_ARGUMENT,
         "backingSnapshot",

@@ -3,8 +3,6 @@ package io.cephcsi.driver.crash;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -22,18 +20,7 @@ import org.junit.jupiter.api.Test;
 class MeanwhileCrashIT extends RbdCrashCase {
 
   private static void expandSource(Scene scene, long bytes) {
-    assertThat(
-            scene
-                .driver()
-                .controller()
-                .controllerExpandVolume(
-                    ControllerExpandVolumeRequest.newBuilder()
-                        .setVolumeId(scene.volume().getVolumeId())
-                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
-                        .putAllSecrets(scene.driver().secrets())
-                        .build())
-                .getCapacityBytes())
-        .isEqualTo(bytes);
+    assertThat(scene.driver().expand(scene.volume().getVolumeId(), bytes)).isEqualTo(bytes);
   }
 
   private static Instant time(Snapshot snapshot) {
@@ -53,7 +40,7 @@ class MeanwhileCrashIT extends RbdCrashCase {
             scene -> {
               Snapshot snapshot =
                   scene.driver().snapshot(scene.name(), scene.volume().getVolumeId());
-              String image = image(snapshot);
+              String image = TestDriver.image(snapshot);
               if (time(snapshot).isAfter(written.get(scene.name()))) {
                 int now = CONTENT.checksum("rbd/" + TestDriver.image(scene.volume()));
                 assertThat(CONTENT.checksum("rbd/" + image + "@" + image)).isEqualTo(now);

@@ -298,9 +298,4 @@ abstract class RbdCrashCase extends CrashCase {
   static CreateSnapshotRequest imageSnapshot(Scene scene) {
     return scene.driver().snapshotRequest(scene.name(), scene.volume().getVolumeId()).build();
   }
-
-  static String image(Snapshot snapshot) {
-    String id = snapshot.getSnapshotId();
-    return "csi-snap-" + id.substring(id.length() - 36);
-  }
 }

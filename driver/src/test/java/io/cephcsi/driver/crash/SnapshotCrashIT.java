@@ -24,7 +24,7 @@ class SnapshotCrashIT extends RbdCrashCase {
             scene -> {
               Snapshot snapshot =
                   scene.driver().snapshot(scene.name(), scene.volume().getVolumeId());
-              String image = image(snapshot);
+              String image = TestDriver.image(snapshot);
               scene.hasContent(image + "@" + image);
               scene.driver().deleteSnapshot(snapshot.getSnapshotId());
             })

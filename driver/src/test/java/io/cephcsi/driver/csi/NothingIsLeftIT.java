@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.ProcessState;
 import io.cephcsi.testing.TestCluster;
@@ -80,14 +78,7 @@ class NothingIsLeftIT {
   @SuppressWarnings("CheckReturnValue")
   private static String lifeOfAVolume(TestDriver driver) {
     Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
-    driver
-        .controller()
-        .controllerExpandVolume(
-            ControllerExpandVolumeRequest.newBuilder()
-                .setVolumeId(volume.getVolumeId())
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(32 * MIB))
-                .putAllSecrets(driver.secrets())
-                .build());
+    driver.expand(volume.getVolumeId(), 32 * MIB);
     assertThat(
             driver
                 .reclaim()

@@ -150,14 +150,8 @@ class RbdControllerIT {
   void volumesLiveInTheNamespaceOfTheConfiguration() {
     TestDriver.makeNamespace(CLUSTER);
     Volume volume =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .createRequest(name, 64 * MIB)
-                    .putParameters("clusterID", "in-namespace")
-                    .build())
-            .getVolume();
+        driver.create(
+            driver.createRequest(name, 64 * MIB).putParameters("clusterID", "in-namespace"));
     assertThat(CLUSTER.rbd("ls", "rbd/ns1")).contains(TestDriver.image(volume));
     driver.delete(volume.getVolumeId());
     assertThat(CLUSTER.rbd("ls", "rbd/ns1")).doesNotContain(TestDriver.image(volume));
@@ -169,25 +163,13 @@ class RbdControllerIT {
   @Test
   void growsAndNeverShrinks() {
     Volume volume = driver.create(name, 64 * MIB);
-    assertThat(expand(volume, 128 * MIB)).isEqualTo(128 * MIB);
-    assertThat(expand(volume, 128 * MIB)).isEqualTo(128 * MIB);
-    assertThat(expand(volume, 64 * MIB)).isEqualTo(128 * MIB);
+    assertThat(driver.expand(volume.getVolumeId(), 128 * MIB)).isEqualTo(128 * MIB);
+    assertThat(driver.expand(volume.getVolumeId(), 128 * MIB)).isEqualTo(128 * MIB);
+    assertThat(driver.expand(volume.getVolumeId(), 64 * MIB)).isEqualTo(128 * MIB);
     assertThat(CLUSTER.rbd("info", "rbd/" + TestDriver.image(volume), "--format", "json"))
         .contains("\"size\":134217728");
     driver.delete(volume.getVolumeId());
-    assertStatus(Code.NOT_FOUND, () -> expand(volume, 256 * MIB));
-  }
-
-  private static long expand(Volume volume, long bytes) {
-    return driver
-        .controller()
-        .controllerExpandVolume(
-            ControllerExpandVolumeRequest.newBuilder()
-                .setVolumeId(volume.getVolumeId())
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
-                .putAllSecrets(driver.secrets())
-                .build())
-        .getCapacityBytes();
+    assertStatus(Code.NOT_FOUND, () -> driver.expand(volume.getVolumeId(), 256 * MIB));
   }
 
   @Test

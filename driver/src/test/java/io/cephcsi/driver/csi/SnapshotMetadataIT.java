@@ -116,10 +116,7 @@ class SnapshotMetadataIT extends ConformanceCase {
   }
 
   private static Volume volume(Map<String, String> parameters) {
-    return driver
-        .controller()
-        .createVolume(driver.createRequest(newName(), SIZE).putAllParameters(parameters).build())
-        .getVolume();
+    return driver.create(driver.createRequest(newName(), SIZE).putAllParameters(parameters));
   }
 
   private static Snapshot snapshot(Volume volume, String mode) {

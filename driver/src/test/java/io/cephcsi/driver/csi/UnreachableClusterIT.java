@@ -7,8 +7,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
@@ -92,16 +90,7 @@ class UnreachableClusterIT {
     calls.add(() -> driver.create("pvc-" + UUID.randomUUID(), 64 * MIB));
     calls.add(() -> driver.create(volume.getVolumeId(), 64 * MIB));
     calls.add(() -> driver.delete(volume.getVolumeId()));
-    calls.add(
-        () ->
-            driver
-                .controller()
-                .controllerExpandVolume(
-                    ControllerExpandVolumeRequest.newBuilder()
-                        .setVolumeId(volume.getVolumeId())
-                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(128 * MIB))
-                        .putAllSecrets(driver.secrets())
-                        .build()));
+    calls.add(() -> driver.expand(volume.getVolumeId(), 128 * MIB));
     calls.add(
         () ->
             driver
@@ -256,15 +245,11 @@ class UnreachableClusterIT {
                   patient.controller().withDeadlineAfter(10, TimeUnit.SECONDS).createVolume(hangs))
           .isInstanceOf(StatusRuntimeException.class);
       Volume volume =
-          patient
-              .controller()
-              .createVolume(
-                  patient
-                      .createRequest("pvc-" + UUID.randomUUID(), 64 * MIB)
-                      .putParameters("clusterID", "other")
-                      .putAllSecrets(secrets)
-                      .build())
-              .getVolume();
+          patient.create(
+              patient
+                  .createRequest("pvc-" + UUID.randomUUID(), 64 * MIB)
+                  .putParameters("clusterID", "other")
+                  .putAllSecrets(secrets));
       DeleteVolumeResponse deleted =
           patient
               .controller()

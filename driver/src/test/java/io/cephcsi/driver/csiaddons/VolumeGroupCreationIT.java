@@ -156,13 +156,10 @@ class VolumeGroupCreationIT extends VolumeGroupCase {
     String name = newName();
     String other =
         driver
-            .controller()
-            .createVolume(
+            .create(
                 driver
                     .createRequest(newName(), 16 * MIB)
-                    .putParameters("pool", CLUSTER.otherPool())
-                    .build())
-            .getVolume()
+                    .putParameters("pool", CLUSTER.otherPool()))
             .getVolumeId();
     String mine = newVolume();
     assertRefused(Code.INVALID_ARGUMENT, other, groups.createRequest(name, mine, other));

@@ -44,11 +44,7 @@ class VolumeGroupDeletionIT extends VolumeGroupCase {
   void volumesOfAnotherPoolStay() {
     String other = CLUSTER.otherPool();
     Volume theirs =
-        driver
-            .controller()
-            .createVolume(
-                driver.createRequest(newName(), 16 * MIB).putParameters("pool", other).build())
-            .getVolume();
+        driver.create(driver.createRequest(newName(), 16 * MIB).putParameters("pool", other));
     String image = other + "/" + TestDriver.image(theirs);
     String entry = "csi.volume." + TestGroups.uuid(theirs.getVolumeId());
     String a = newVolume();

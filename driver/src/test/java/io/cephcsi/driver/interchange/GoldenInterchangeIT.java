@@ -7,8 +7,6 @@ import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
@@ -199,17 +197,7 @@ class GoldenInterchangeIT extends GoldenCase {
                   .hasPostUsage())
           .isTrue();
       assertHasContent(volume);
-      assertThat(
-              driver
-                  .controller()
-                  .controllerExpandVolume(
-                      ControllerExpandVolumeRequest.newBuilder()
-                          .setVolumeId(volume)
-                          .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(80 * MIB))
-                          .putAllSecrets(driver.secrets())
-                          .build())
-                  .getCapacityBytes())
-          .isEqualTo(80 * MIB);
+      assertThat(driver.expand(volume, 80 * MIB)).isEqualTo(80 * MIB);
     }
   }
 

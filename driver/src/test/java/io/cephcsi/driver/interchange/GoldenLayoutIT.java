@@ -82,14 +82,10 @@ class GoldenLayoutIT extends GoldenCase {
       String features) {
     Volume volume = driver.controller().createVolume(request.build()).getVolume();
     Snapshot snapshot =
-        driver
-            .controller()
-            .createSnapshot(
-                driver
-                    .snapshotRequest("snap-1", volume.getVolumeId())
-                    .putParameters("clusterID", request.getParametersOrThrow("clusterID"))
-                    .build())
-            .getSnapshot();
+        driver.snapshot(
+            driver
+                .snapshotRequest("snap-1", volume.getVolumeId())
+                .putParameters("clusterID", request.getParametersOrThrow("clusterID")));
     String volumeUuid = uuid(volume.getVolumeId());
     String snapshotUuid = uuid(snapshot.getSnapshotId());
     Map<String, String> ours =

@@ -11,10 +11,7 @@ import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
@@ -84,10 +81,6 @@ class ForeignContentIT {
     return POOL.info(image).path("id").asText();
   }
 
-  private static String image(Snapshot snapshot) {
-    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
-  }
-
   private void giveVictimsData(String imageId) {
     String prefix = OTHERS.info(victim).path("block_name_prefix").asText();
     HEADERS.data(imageId, otherPool, prefix);
@@ -131,14 +124,7 @@ class ForeignContentIT {
   }
 
   private static void grow(Volume volume) {
-    driver
-        .controller()
-        .controllerExpandVolume(
-            ControllerExpandVolumeRequest.newBuilder()
-                .setVolumeId(volume.getVolumeId())
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(128 * MIB))
-                .putAllSecrets(driver.secrets())
-                .build());
+    driver.expand(volume.getVolumeId(), 128 * MIB);
   }
 
   private void stageAndUnstage(Volume volume) {
@@ -182,7 +168,7 @@ class ForeignContentIT {
     Volume source = driver.create(name + "-source", 64 * MIB);
     Snapshot snapshot = driver.snapshot(name, source.getVolumeId());
     Volume volume = driver.restore(name, 0, snapshot.getSnapshotId());
-    String parent = id(image(snapshot));
+    String parent = id(TestDriver.image(snapshot));
     giveVictimsData(parent);
     refuse(volume);
     refuse(() -> driver.restore(name + "-refused", 0, snapshot.getSnapshotId()));
@@ -208,14 +194,8 @@ class ForeignContentIT {
     Volume source = driver.create(name + "-source", 64 * MIB);
     Snapshot snapshot = driver.snapshot(name, source.getVolumeId());
     Volume volume =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .restoreRequest(name, 0, snapshot.getSnapshotId())
-                    .putParameters("pool", OTHER)
-                    .build())
-            .getVolume();
+        driver.create(
+            driver.restoreRequest(name, 0, snapshot.getSnapshotId()).putParameters("pool", OTHER));
     stageAndUnstage(volume);
     reclaim(volume);
     Volume copy = driver.copy(name + "-copy", 0, volume.getVolumeId());

@@ -9,8 +9,6 @@ import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetSnapshotRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsRequest;
 import io.cephcsi.proto.csi.v1.ListSnapshotsResponse.Entry;
@@ -72,11 +70,8 @@ class NativeSnapshotsIT {
   }
 
   private static Snapshot take(String name, String volumeId) {
-    return driver
-        .controller()
-        .createSnapshot(
-            driver.snapshotRequest(name, volumeId).putParameters("snapshotMode", "native").build())
-        .getSnapshot();
+    return driver.snapshot(
+        driver.snapshotRequest(name, volumeId).putParameters("snapshotMode", "native"));
   }
 
   private static String snapshotName(Snapshot snapshot) {
@@ -88,17 +83,7 @@ class NativeSnapshotsIT {
   }
 
   private static void expand(Volume volume, long bytes) {
-    assertThat(
-            driver
-                .controller()
-                .controllerExpandVolume(
-                    ControllerExpandVolumeRequest.newBuilder()
-                        .setVolumeId(volume.getVolumeId())
-                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
-                        .putAllSecrets(driver.secrets())
-                        .build())
-                .getCapacityBytes())
-        .isEqualTo(bytes);
+    assertThat(driver.expand(volume.getVolumeId(), bytes)).isEqualTo(bytes);
   }
 
   @Test

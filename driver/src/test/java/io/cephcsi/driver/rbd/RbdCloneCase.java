@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
@@ -61,10 +60,6 @@ abstract class RbdCloneCase {
     return "rbd/" + TestDriver.image(volume);
   }
 
-  static String image(Snapshot snapshot) {
-    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
-  }
-
   /** Deletes volumes, the snapshot and the source; {@link #nothingIsLeft} waits for them. */
   void deleteWithSource(Volume... volumes) {
     for (Volume volume : volumes) {
@@ -73,6 +68,6 @@ abstract class RbdCloneCase {
     }
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(source.getVolumeId());
-    DELETED.addAll(List.of(TestDriver.image(source), image(snapshot)));
+    DELETED.addAll(List.of(TestDriver.image(source), TestDriver.image(snapshot)));
   }
 }

@@ -71,7 +71,9 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       }
       int content = CONTENT.checksum(rbd(source));
       for (Snapshot taken : snapshots) {
-        assertThat(CONTENT.checksum("rbd/" + image(taken) + "@" + image(taken))).isEqualTo(content);
+        assertThat(
+                CONTENT.checksum("rbd/" + TestDriver.image(taken) + "@" + TestDriver.image(taken)))
+            .isEqualTo(content);
         // An image that is being flattened is in use.
         Awaitility.await()
             .atMost(PoolState.MANAGER_TIME)
@@ -119,7 +121,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
       Awaitility.await("the clone of the oldest snapshot, which comes after the forged list")
           .atMost(PoolState.MANAGER_TIME)
-          .until(() -> depth(image(snapshot)) == 0);
+          .until(() -> depth(TestDriver.image(snapshot)) == 0);
     }
     assertThat(others.info(victim).has("parent")).isTrue();
     assertThat(CLUSTER.ceph("rbd", "task", "list")).doesNotContain(victim);
@@ -144,7 +146,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       taken.add(driver.snapshot(name + "-" + i, source.getVolumeId()));
     }
     ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
-    String forged = POOL.info(image(taken.get(1))).path("id").asText();
+    String forged = POOL.info(TestDriver.image(taken.get(1))).path("id").asText();
     long own;
     try (var cluster = CLUSTER.connect();
         var io = cluster.openPool("rbd");
@@ -163,7 +165,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       taken.add(bounded.snapshot(name + "-last", source.getVolumeId()));
       Awaitility.await("the clone of the oldest snapshot, which comes after the forged one")
           .atMost(PoolState.MANAGER_TIME)
-          .until(() -> depth(image(snapshot)) == 0);
+          .until(() -> depth(TestDriver.image(snapshot)) == 0);
     }
     assertThat(CONTENT.checksum(victim)).isEqualTo(content);
 

@@ -149,7 +149,9 @@ class RbdClonesIT extends RbdCloneCase {
     assertThat(CONTENT.checksum(rbd(copied))).isEqualTo(content);
     Awaitility.await()
         .untilAsserted(
-            () -> assertThat(POOL.trash()).contains(TestDriver.image(source), image(snapshot)));
+            () ->
+                assertThat(POOL.trash())
+                    .contains(TestDriver.image(source), TestDriver.image(snapshot)));
     deleteWithSource(restored, copied);
   }
 
@@ -162,14 +164,10 @@ class RbdClonesIT extends RbdCloneCase {
                 VolumeCapability.AccessMode.newBuilder().setMode(Mode.MULTI_NODE_READER_ONLY))
             .build();
     Volume volume =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .restoreRequest(name, 0, snapshot.getSnapshotId())
-                    .setVolumeCapabilities(0, readers)
-                    .build())
-            .getVolume();
+        driver.create(
+            driver
+                .restoreRequest(name, 0, snapshot.getSnapshotId())
+                .setVolumeCapabilities(0, readers));
     assertStatus(
         Code.INVALID_ARGUMENT,
         "MULTI_NODE_READER_ONLY",

@@ -86,23 +86,15 @@ class RbdForeignClonesIT extends RbdCloneCase {
   @Test
   void aVolumeInAnotherPoolCanComeFromASourceHere() {
     Volume restored =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .restoreRequest(name, 0, snapshot.getSnapshotId())
-                    .putParameters("pool", CLUSTER.otherPool())
-                    .build())
-            .getVolume();
+        driver.create(
+            driver
+                .restoreRequest(name, 0, snapshot.getSnapshotId())
+                .putParameters("pool", CLUSTER.otherPool()));
     Volume copied =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .cloneRequest(name + "-2", 0, source.getVolumeId())
-                    .putParameters("pool", CLUSTER.otherPool())
-                    .build())
-            .getVolume();
+        driver.create(
+            driver
+                .cloneRequest(name + "-2", 0, source.getVolumeId())
+                .putParameters("pool", CLUSTER.otherPool()));
     int content = CONTENT.checksum(rbd(source));
     assertThat(CONTENT.checksum(CLUSTER.otherPool() + "/" + TestDriver.image(restored)))
         .isEqualTo(content);
@@ -139,14 +131,10 @@ class RbdForeignClonesIT extends RbdCloneCase {
   }
 
   private Volume copyToOtherPool() {
-    return driver
-        .controller()
-        .createVolume(
-            driver
-                .cloneRequest(name, 0, source.getVolumeId())
-                .putParameters("pool", CLUSTER.otherPool())
-                .build())
-        .getVolume();
+    return driver.create(
+        driver
+            .cloneRequest(name, 0, source.getVolumeId())
+            .putParameters("pool", CLUSTER.otherPool()));
   }
 
   @Test
@@ -166,14 +154,8 @@ class RbdForeignClonesIT extends RbdCloneCase {
 
     forge(known.toString(), "csi-vol-" + known, source.getVolumeId());
     Volume volume =
-        driver
-            .controller()
-            .createVolume(
-                driver
-                    .createRequest(name, 64 * MIB)
-                    .putParameters("pool", CLUSTER.otherPool())
-                    .build())
-            .getVolume();
+        driver.create(
+            driver.createRequest(name, 64 * MIB).putParameters("pool", CLUSTER.otherPool()));
     assertThat(POOL.snapshots(TestDriver.image(source))).hasToString(snapshots);
     driver.delete(volume.getVolumeId());
     CLUSTER.rbd("snap", "purge", rbd(source), "--no-progress");

@@ -45,10 +45,6 @@ class RbdSnapshotsIT {
     name = "snap-" + UUID.randomUUID();
   }
 
-  private static String image(Snapshot snapshot) {
-    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
-  }
-
   /** Images that were deleted; the manager takes a while for each that is in the trash. */
   private static void assertDeleted(String... images) {
     DELETED.addAll(List.of(images));
@@ -78,7 +74,7 @@ class RbdSnapshotsIT {
     assertThat(snapshot.getSourceVolumeId()).isEqualTo(volume.getVolumeId());
     assertThat(Instant.ofEpochSecond(snapshot.getCreationTime().getSeconds()))
         .isBetween(asked.minusSeconds(2), Instant.now().plusSeconds(2));
-    String image = image(snapshot);
+    String image = TestDriver.image(snapshot);
     assertThat(CONTENT.checksum("rbd/" + image + "@" + image)).isEqualTo(before);
     assertThat(CONTENT.checksum(source)).isNotEqualTo(before);
 
@@ -144,13 +140,13 @@ class RbdSnapshotsIT {
     giveUpHalf(half);
     Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
     assertThat(snapshot.getSnapshotId()).isNotEqualTo(half.getSnapshotId());
-    assertDeleted(image(half));
+    assertDeleted(TestDriver.image(half));
     assertThat(driver.snapshot(name, volume.getVolumeId())).isEqualTo(snapshot);
 
     giveUpHalf(snapshot);
     driver.delete(volume.getVolumeId());
     assertStatus(Code.NOT_FOUND, () -> driver.snapshot(name, volume.getVolumeId()));
-    assertDeleted(image(snapshot), TestDriver.image(volume));
+    assertDeleted(TestDriver.image(snapshot), TestDriver.image(volume));
     assertThat(POOL.keys("csi.snaps.default")).doesNotContain("csi.snap." + name);
   }
 
@@ -180,22 +176,18 @@ class RbdSnapshotsIT {
     assertThat(CONTENT.checksum("rbd/" + TestDriver.image(restored))).isEqualTo(content);
     driver.delete(restored.getVolumeId());
     driver.deleteSnapshot(snapshot.getSnapshotId());
-    assertDeleted(TestDriver.image(volume), TestDriver.image(restored), image(snapshot));
+    assertDeleted(TestDriver.image(volume), TestDriver.image(restored), TestDriver.image(snapshot));
   }
 
   @Test
   void livesInThePoolAndUnderThePrefixOfItsClass() {
     Volume volume = driver.create(name, 64 * MIB);
     Snapshot snapshot =
-        driver
-            .controller()
-            .createSnapshot(
-                driver
-                    .snapshotRequest(name, volume.getVolumeId())
-                    .putParameters("pool", CLUSTER.otherPool())
-                    .putParameters("snapshotNamePrefix", "nightly-")
-                    .build())
-            .getSnapshot();
+        driver.snapshot(
+            driver
+                .snapshotRequest(name, volume.getVolumeId())
+                .putParameters("pool", CLUSTER.otherPool())
+                .putParameters("snapshotNamePrefix", "nightly-"));
     String image = "nightly-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
     PoolState other = new PoolState(CLUSTER, CLUSTER.otherPool());
     assertThat(other.images()).contains(image);
@@ -227,14 +219,10 @@ class RbdSnapshotsIT {
   }
 
   private Snapshot snapshotInOtherPool(Volume volume) {
-    return driver
-        .controller()
-        .createSnapshot(
-            driver
-                .snapshotRequest(name, volume.getVolumeId())
-                .putParameters("pool", CLUSTER.otherPool())
-                .build())
-        .getSnapshot();
+    return driver.snapshot(
+        driver
+            .snapshotRequest(name, volume.getVolumeId())
+            .putParameters("pool", CLUSTER.otherPool()));
   }
 
   @Test
@@ -242,15 +230,11 @@ class RbdSnapshotsIT {
     Volume volume = driver.create(name, 16 * MIB);
     String image = "rbd/" + TestDriver.image(volume);
     Snapshot taken =
-        driver
-            .controller()
-            .createSnapshot(
-                driver
-                    .snapshotRequest(name + "-native", volume.getVolumeId())
-                    .putParameters("snapshotMode", "native")
-                    .build())
-            .getSnapshot();
-    String uuid = image(taken).substring("csi-snap-".length());
+        driver.snapshot(
+            driver
+                .snapshotRequest(name + "-native", volume.getVolumeId())
+                .putParameters("snapshotMode", "native"));
+    String uuid = TestDriver.image(taken).substring("csi-snap-".length());
     String backup = UUID.randomUUID().toString();
     CLUSTER.rbd("snap", "create", image + "@backup");
     CLUSTER.rbd("snap", "create", image + "@backup-" + backup);
@@ -261,9 +245,10 @@ class RbdSnapshotsIT {
     assertStatus(Code.FAILED_PRECONDITION, "backup", () -> snapshotInOtherPool(volume));
     forge(backup, "backup-" + backup, volume, Map.of());
     assertStatus(Code.FAILED_PRECONDITION, "backup-", () -> snapshotInOtherPool(volume));
-    forge(uuid, image(taken), volume, Map.of());
-    assertStatus(Code.FAILED_PRECONDITION, image(taken), () -> snapshotInOtherPool(volume));
-    forge(uuid, image(taken), volume, Map.of("csi.java.nativeimage", "1"));
+    forge(uuid, TestDriver.image(taken), volume, Map.of());
+    assertStatus(
+        Code.FAILED_PRECONDITION, TestDriver.image(taken), () -> snapshotInOtherPool(volume));
+    forge(uuid, TestDriver.image(taken), volume, Map.of("csi.java.nativeimage", "1"));
     assertStatus(Code.INVALID_ARGUMENT, "native", () -> snapshotInOtherPool(volume));
     assertThat(POOL.snapshots(TestDriver.image(volume))).hasToString(snapshots);
 
@@ -282,27 +267,19 @@ class RbdSnapshotsIT {
     try (TestDriver labelling =
         TestDriver.rbd(CLUSTER).imageLabels(new ImageLabels(true, "k8s-1")).start()) {
       Volume volume =
-          labelling
-              .controller()
-              .createVolume(
-                  labelling
-                      .createRequest(name, 64 * MIB)
-                      .putParameters("csi.storage.k8s.io/pvc/name", "claim")
-                      .putParameters("csi.storage.k8s.io/pvc/namespace", "shop")
-                      .putParameters("csi.storage.k8s.io/pv/name", name)
-                      .build())
-              .getVolume();
+          labelling.create(
+              labelling
+                  .createRequest(name, 64 * MIB)
+                  .putParameters("csi.storage.k8s.io/pvc/name", "claim")
+                  .putParameters("csi.storage.k8s.io/pvc/namespace", "shop")
+                  .putParameters("csi.storage.k8s.io/pv/name", name));
       Snapshot snapshot =
-          labelling
-              .controller()
-              .createSnapshot(
-                  labelling
-                      .snapshotRequest(name, volume.getVolumeId())
-                      .putParameters("csi.storage.k8s.io/volumesnapshot/name", "vs")
-                      .putParameters("csi.storage.k8s.io/volumesnapshot/namespace", "shop")
-                      .putParameters("csi.storage.k8s.io/volumesnapshotcontent/name", name)
-                      .build())
-              .getSnapshot();
+          labelling.snapshot(
+              labelling
+                  .snapshotRequest(name, volume.getVolumeId())
+                  .putParameters("csi.storage.k8s.io/volumesnapshot/name", "vs")
+                  .putParameters("csi.storage.k8s.io/volumesnapshot/namespace", "shop")
+                  .putParameters("csi.storage.k8s.io/volumesnapshotcontent/name", name));
       assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
           .contains("csi.storage.k8s.io/pvc/name")
           .contains("claim")
@@ -310,13 +287,13 @@ class RbdSnapshotsIT {
           .contains("csi.storage.k8s.io/pv/name")
           .contains("csi.ceph.com/cluster/name")
           .contains("k8s-1");
-      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + image(snapshot)))
+      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(snapshot)))
           .contains("csi.storage.k8s.io/volumesnapshot/name")
           .contains("csi.storage.k8s.io/volumesnapshotcontent/name")
           .contains("k8s-1")
           .doesNotContain("pvc/name")
           .doesNotContain("pv/name");
-      String uuid = image(snapshot).substring("csi-snap-".length());
+      String uuid = TestDriver.image(snapshot).substring("csi-snap-".length());
       assertThat(POOL.omap("csi.snap." + uuid)).containsEntry("csi.volume.owner", "shop");
       labelling.deleteSnapshot(snapshot.getSnapshotId());
       labelling.delete(volume.getVolumeId());
@@ -329,7 +306,7 @@ class RbdSnapshotsIT {
     Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
     try (var cluster = CLUSTER.connect();
         var io = cluster.openPool("rbd");
-        var image = new RbdPool(io).open(image(snapshot))) {
+        var image = new RbdPool(io).open(TestDriver.image(snapshot))) {
       assertThat(image.size()).isEqualTo(64 * MIB);
       assertStatus(
           Code.FAILED_PRECONDITION,
@@ -344,13 +321,13 @@ class RbdSnapshotsIT {
   void aSnapshotWhoseImageLostItsNameIsDeleted() {
     Volume volume = driver.create(name, 64 * MIB);
     Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
-    String header = "rbd_header." + POOL.info(image(snapshot)).path("id").asText();
-    CLUSTER.rados("-p", "rbd", "rm", "rbd_id." + image(snapshot));
+    String header = "rbd_header." + POOL.info(TestDriver.image(snapshot)).path("id").asText();
+    CLUSTER.rados("-p", "rbd", "rm", "rbd_id." + TestDriver.image(snapshot));
     driver.deleteSnapshot(snapshot.getSnapshotId());
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
-        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(image(snapshot)));
-    assertDeleted(image(snapshot));
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(TestDriver.image(snapshot)));
+    assertDeleted(TestDriver.image(snapshot));
     assertThat(POOL.objects()).doesNotContain(header);
     driver.delete(volume.getVolumeId());
   }

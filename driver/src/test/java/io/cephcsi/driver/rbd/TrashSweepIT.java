@@ -285,14 +285,8 @@ class TrashSweepIT {
     try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
       for (String pool : List.of("rbd", other)) {
         Volume volume =
-            driver
-                .controller()
-                .createVolume(
-                    driver
-                        .createRequest("pvc-" + UUID.randomUUID(), MIB)
-                        .putParameters("pool", pool)
-                        .build())
-                .getVolume();
+            driver.create(
+                driver.createRequest("pvc-" + UUID.randomUUID(), MIB).putParameters("pool", pool));
         driver.delete(volume.getVolumeId());
       }
       awaitGone(left);

@@ -3,8 +3,10 @@ package io.cephcsi.driver.testing;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
 import io.cephcsi.driver.grpc.SocketChannels;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
 import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -223,7 +225,24 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** Makes a volume. */
   public Volume create(String name, long bytes) {
-    return controller().createVolume(createRequest(name, bytes).build()).getVolume();
+    return create(createRequest(name, bytes));
+  }
+
+  /** Makes the volume of a request. */
+  public Volume create(CreateVolumeRequest.Builder request) {
+    return controller().createVolume(request.build()).getVolume();
+  }
+
+  /** Expands a volume; its size then. */
+  public long expand(String volumeId, long bytes) {
+    return controller()
+        .controllerExpandVolume(
+            ControllerExpandVolumeRequest.newBuilder()
+                .setVolumeId(volumeId)
+                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
+                .putAllSecrets(secrets())
+                .build())
+        .getCapacityBytes();
   }
 
   /** Deletes a volume. */
@@ -248,7 +267,12 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** Takes a snapshot. */
   public Snapshot snapshot(String name, String volumeId) {
-    return controller().createSnapshot(snapshotRequest(name, volumeId).build()).getSnapshot();
+    return snapshot(snapshotRequest(name, volumeId));
+  }
+
+  /** Takes the snapshot of a request. */
+  public Snapshot snapshot(CreateSnapshotRequest.Builder request) {
+    return controller().createSnapshot(request.build()).getSnapshot();
   }
 
   /** Deletes a snapshot. */
@@ -273,7 +297,7 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** Makes a volume from a snapshot. */
   public Volume restore(String name, long bytes, String snapshotId) {
-    return controller().createVolume(restoreRequest(name, bytes, snapshotId).build()).getVolume();
+    return create(restoreRequest(name, bytes, snapshotId));
   }
 
   /** A request for a volume with the content of another. */
@@ -286,7 +310,7 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** Makes a volume from a volume. */
   public Volume copy(String name, long bytes, String volumeId) {
-    return controller().createVolume(cloneRequest(name, bytes, volumeId).build()).getVolume();
+    return create(cloneRequest(name, bytes, volumeId));
   }
 
   /** A use that several nodes can have at once, which only reads. */
@@ -307,12 +331,17 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** Makes a volume that shows a snapshot. */
   public Volume show(String name, String snapshotId) {
-    return controller().createVolume(showRequest(name, snapshotId).build()).getVolume();
+    return create(showRequest(name, snapshotId));
   }
 
   /** The image of a volume. */
   public static String image(Volume volume) {
     return volume.getVolumeContextMap().get("imageName");
+  }
+
+  /** The image of a snapshot that is a clone. */
+  public static String image(Snapshot snapshot) {
+    return "csi-snap-" + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid();
   }
 
   /** The folder with config.json and the socket. */
