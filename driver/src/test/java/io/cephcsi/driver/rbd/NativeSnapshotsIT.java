@@ -422,7 +422,7 @@ class NativeSnapshotsIT {
               take(name + "-3", volume.getVolumeId()));
       assertStatus(
           Code.RESOURCE_EXHAUSTED,
-          "3 snapshots",
+          "3 native snapshots",
           () ->
               strict
                   .controller()
