@@ -150,7 +150,7 @@ public final class CephFsVolumes implements AutoCloseable {
    *     when it is not known
    * @throws VolumeException NOT_FOUND if the volume does not exist, or what it shows is gone
    */
-  public VolumeLocation place(VolumeId id, Optional<String> knownPath, Credentials credentials) {
+  public VolumeLocation locate(VolumeId id, Optional<String> knownPath, Credentials credentials) {
     return with(
         id,
         credentials,
@@ -168,7 +168,7 @@ public final class CephFsVolumes implements AutoCloseable {
    * @throws VolumeException INVALID_ARGUMENT if its context does not say it; NOT_FOUND if there is
    *     nothing
    */
-  public VolumeLocation place(StaticVolume volume, Credentials credentials) {
+  public VolumeLocation locate(StaticVolume volume, Credentials credentials) {
     StaticDirectory directory = StaticDirectory.of(volume);
     return connected(
         clusters.require(directory.clusterId()),

@@ -107,7 +107,7 @@ public final class CephFsBackend implements ControllerBackend {
 
   @Override
   public void require(StaticVolume volume, Credentials credentials) {
-    volumes.place(volume, credentials);
+    volumes.locate(volume, credentials);
   }
 
   @Override

@@ -32,7 +32,8 @@ public final class DriverMetrics {
         Counter.builder()
             .name("ceph_csi_reclaims")
             .help(
-                "Reclaims by outcome: done, dry_run, skipped (in use), gave_way (opened by somebody)")
+                "Reclaims by outcome: done, dry_run, skipped (in use), gave_way (opened by another"
+                    + " client)")
             .labelNames("outcome")
             .register(registry);
     reclaimedBytes =

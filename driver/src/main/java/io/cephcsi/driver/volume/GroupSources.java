@@ -14,12 +14,12 @@ public final class GroupSources {
    * @param sources at least one
    * @param most how many it can have
    * @param clusterId of the VolumeGroupSnapshotClass; empty when it does not say
-   * @param places what they must share beside the cluster, such as {@code pools}
+   * @param containers what they must share beside the cluster, such as {@code pools}
    * @throws VolumeException RESOURCE_EXHAUSTED for too many; FAILED_PRECONDITION if they are in
-   *     several places; INVALID_ARGUMENT if they are not in the cluster of the class
+   *     several of them; INVALID_ARGUMENT if they are not in the cluster of the class
    */
   public static void requireTogether(
-      Set<VolumeId> sources, int most, Optional<String> clusterId, String places) {
+      Set<VolumeId> sources, int most, Optional<String> clusterId, String containers) {
     if (sources.size() > most) {
       throw new VolumeException(
           Reason.RESOURCE_EXHAUSTED, "at most " + most + " volumes are taken together");
@@ -29,7 +29,7 @@ public final class GroupSources {
       if (!id.clusterId().equals(first.clusterId()) || id.location() != first.location()) {
         throw new VolumeException(
             Reason.FAILED_PRECONDITION,
-            "volumes " + first + " and " + id + " are in different " + places + " or clusters");
+            "volumes " + first + " and " + id + " are in different " + containers + " or clusters");
       }
     }
     if (clusterId.isPresent() && !clusterId.get().equals(first.clusterId())) {

@@ -132,7 +132,7 @@ public final class CephFsNode implements NodeVolumes {
 
   private VolumeLocation place(StageRequest request) {
     if (request.byHand().isPresent()) {
-      return volumes.place(request.byHand().get(), request.credentials());
+      return volumes.locate(request.byHand().get(), request.credentials());
     }
     VolumeId id =
         VolumeId.parse(request.volumeId())
@@ -142,7 +142,7 @@ public final class CephFsNode implements NodeVolumes {
                         "volume "
                             + request.volumeId()
                             + " does not exist: not an id of ours, nor staticVolume"));
-    return volumes.place(
+    return volumes.locate(
         id, Optional.ofNullable(request.context().get("subvolumePath")), request.credentials());
   }
 

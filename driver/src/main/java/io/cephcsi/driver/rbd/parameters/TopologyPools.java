@@ -89,7 +89,7 @@ public final class TopologyPools {
    * @param preferred where it should be accessible from, best first
    * @param requisite where it must be accessible from, one of them
    * @return empty when there are no such pools, or the request does not care
-   * @throws VolumeException RESOURCE_EXHAUSTED when no pool serves one of these places
+   * @throws VolumeException RESOURCE_EXHAUSTED when no pool serves one of these topologies
    */
   public List<Choice> require(
       List<Map<String, String>> preferred, List<Map<String, String>> requisite) {
@@ -98,7 +98,7 @@ public final class TopologyPools {
     }
     List<Choice> choices =
         Stream.concat(preferred.stream(), requisite.stream())
-            .flatMap(place -> pools.stream().flatMap(pool -> pool.at(place).stream()))
+            .flatMap(topology -> pools.stream().flatMap(pool -> pool.at(topology).stream()))
             .distinct()
             .toList();
     if (!choices.isEmpty()) {
@@ -109,9 +109,9 @@ public final class TopologyPools {
         "accessibility_requirements: no pool of " + PARAMETER + " serves any of the topologies");
   }
 
-  /** The first pool that serves a place. */
-  public Optional<Choice> choose(Map<String, String> place) {
-    return pools.stream().map(pool -> pool.at(place)).flatMap(Optional::stream).findFirst();
+  /** The first pool that serves a topology. */
+  public Optional<Choice> choose(Map<String, String> topology) {
+    return pools.stream().map(pool -> pool.at(topology)).flatMap(Optional::stream).findFirst();
   }
 
   /**
@@ -120,13 +120,13 @@ public final class TopologyPools {
    * @param dataPool where the data is; empty when in the pool itself
    */
   private record Pool(String name, String dataPool, Map<String, String> segments) {
-    Optional<Choice> at(Map<String, String> place) {
+    Optional<Choice> at(Map<String, String> topology) {
       Map<String, String> matched = new LinkedHashMap<>();
       for (Map.Entry<String, String> segment : segments.entrySet()) {
         Optional<String> key =
-            place.keySet().stream()
+            topology.keySet().stream()
                 .filter(k -> label(k).equals(segment.getKey()))
-                .filter(k -> segment.getValue().equals(place.get(k)))
+                .filter(k -> segment.getValue().equals(topology.get(k)))
                 .findFirst();
         if (key.isEmpty()) {
           return Optional.empty();
@@ -143,7 +143,7 @@ public final class TopologyPools {
   }
 
   /**
-   * The pool that serves a place.
+   * The pool that serves a topology.
    *
    * @param pool where the image is
    * @param dataPool where its data is, if elsewhere

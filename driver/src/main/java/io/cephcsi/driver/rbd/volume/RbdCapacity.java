@@ -34,7 +34,7 @@ public final class RbdCapacity implements Capacity.Source {
     List<TopologyPools.Choice> choices =
         topology.isEmpty() ? List.of() : pools.choose(topology).stream().toList();
     if (choices.isEmpty() && !pools.isEmpty() && !topology.isEmpty()) {
-      return new Capacity(0, OptionalLong.empty()); // no pool for that place
+      return new Capacity(0, OptionalLong.empty()); // no pool for that topology
     }
     RbdParameters wanted = RbdParameters.parse(parameters, choices);
     String data = wanted.options().dataPool().orElse(wanted.pool());

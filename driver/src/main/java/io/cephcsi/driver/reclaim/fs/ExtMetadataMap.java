@@ -46,7 +46,7 @@ final class ExtMetadataMap {
     long end = anywhere ? geometry.blocks : geometry.endBlock(group);
     Refusal.require(
         start >= lowest && length <= LENGTH_MASK && start <= end - length,
-        "metadata of group " + group + " lies outside of its place");
+        "metadata of group " + group + " lies outside of the blocks that it may use");
     return (start << LENGTH_BITS) | length;
   }
 
