@@ -119,11 +119,11 @@ final class CephFsCloner {
   }
 
   /**
-   * Requires that nobody deleted the volume of which the manager has just begun the subvolume:
-   * while it let this call wait, another driver may have created it and returned it to a caller.
-   * One round trip.
+   * Requires that the volume whose subvolume the manager has just created was not deleted: while it
+   * let this call wait, another driver may have created it and returned it to a caller. One round
+   * trip.
    *
-   * @throws VolumeException ABORTED if it was deleted; nobody else would remove the subvolume then
+   * @throws VolumeException ABORTED if it was deleted; the subvolume is removed then
    */
   static void requireReserved(OpenFileSystem files, JournalEntry entry) {
     Optional<JournalEntry> now = files.volumes().byUuid(entry.uuid());

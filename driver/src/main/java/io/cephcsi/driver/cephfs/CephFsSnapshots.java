@@ -222,7 +222,7 @@ public final class CephFsSnapshots {
     }
   }
 
-  /** Of a volume that is gone: nobody can take it any more. */
+  /** Of a volume that does not exist any more: it cannot be taken again. */
   private static void undoIfAbsent(JournalEntry entry, OpenFileSystem files) {
     if (files.admin().snapshotInfo(entry.source().orElse(""), entry.name()).isEmpty()) {
       files.snapshots().undo(entry);

@@ -37,7 +37,8 @@ record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntr
       throw e;
     }
     if (entry.backingSnapshot().isPresent()) {
-      // Whatever comes of the snapshot, the volume has lost its reference: there is no way back.
+      // Whether the snapshot can be removed or not, the volume has lost its reference: the deletion
+      // cannot be cancelled.
       BackingSnapshot.of(files, trackers, entry.backingSnapshot().get()).release(entry.name());
     } else {
       removeSubvolume(attachments, mark);

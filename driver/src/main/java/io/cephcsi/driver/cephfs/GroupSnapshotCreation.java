@@ -20,12 +20,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Takes a reserved snapshot of several subvolumes: quiesces them as one set, takes the snapshot of
- * each, releases the set, and records that this was done, which alone makes them count. What an
- * earlier attempt left is removed, as its snapshots may be of several points in time.
+ * each, releases the set, and records that; only then they count. What an earlier attempt left is
+ * removed, as its snapshots may be of several points in time.
  *
- * <p>The set's id is that of the attempt, so that another driver sees whether its maker is at work:
- * as long as the set is active nobody begins anew; when it is not, its attempt cannot come to a
- * good end any more. For one call.
+ * <p>The set's id is that of the attempt, so that another driver sees whether the attempt still
+ * runs: while the set is active no other attempt begins; when it is not, the attempt cannot succeed
+ * any more. For one call.
  *
  * @param files the file system
  * @param trackers of all file systems
@@ -82,8 +82,8 @@ record GroupSnapshotCreation(
   }
 
   /**
-   * Removes an entry that is marked so. The name goes first: as long as the object is there, with
-   * the mark, nobody who finds the name makes anything of it, so it is nobody else's.
+   * Removes an entry that is marked so, the name first: while the object exists, with the mark, no
+   * call that finds the name uses it, so no other call has it.
    */
   private void removeEntry(String mark) {
     files.groups().freeName(entry.journal());
@@ -103,7 +103,7 @@ record GroupSnapshotCreation(
   /**
    * Takes it.
    *
-   * @param isNew whether nobody else can have begun before
+   * @param isNew whether no other attempt can have begun before
    */
   void carryOut(List<OpenVolume> sources, boolean isNew) {
     String attempt = UUID.randomUUID().toString();

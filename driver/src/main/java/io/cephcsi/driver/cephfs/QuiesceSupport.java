@@ -37,7 +37,7 @@ public final class QuiesceSupport implements AutoCloseable {
 
   private QuiesceSupport() {}
 
-  /** Without credentials of the driver's own nobody can be asked, and nothing is advertised. */
+  /** Without credentials of the driver no cluster can be asked, and nothing is advertised. */
   public static QuiesceSupport none() {
     QuiesceSupport support = new QuiesceSupport();
     support.answer.complete(false);

@@ -20,7 +20,7 @@ import java.util.function.Consumer;
  * <pre>
  *   csi.java.attempt → the id of the quiesce set of the attempt that began last; behind "ending "
  *                      while the entry is removed with it
- *   csi.java.taken   → that of the attempt that took the snapshots, which are whole then
+ *   csi.java.taken   → that of the attempt that took the snapshots, which are complete then
  * </pre>
  *
  * <p>An attempt is counted as done only if no other has begun meanwhile. Safe for several threads
@@ -42,7 +42,10 @@ record SnapshotAttempts(IoContext io, UUID group) {
    * @param taken whether the snapshots were taken
    */
   record State(String attempt, boolean taken) {
-    /** Whether the entry is being removed: nobody can begin any more, but anybody end it. */
+    /**
+     * Whether the entry is being removed: no attempt can begin any more, but any call can complete
+     * the removal.
+     */
     boolean isEnding() {
       return attempt.startsWith(ENDING);
     }

@@ -112,7 +112,7 @@ public final class SocketServer implements AutoCloseable {
   }
 
   /**
-   * Listens on a socket. A socket file that nobody serves is replaced.
+   * Listens on a socket. A socket file without a server is replaced.
    *
    * @param budget what the requests of all servers of the process may take
    * @throws IOException when another process serves it, or the path cannot be used

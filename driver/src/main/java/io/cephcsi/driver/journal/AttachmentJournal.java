@@ -143,14 +143,14 @@ public final class AttachmentJournal {
   }
 
   /**
-   * Marks a volume that no node has as being deleted: from now on no driver gives it to a node. The
-   * mark ends with the journal entry, or by {@link #endDeletion}; a driver that dies leaves it, as
-   * nobody could tell how far it came, and the CO repeats the deletion.
+   * Marks an unpublished volume as being deleted: from now on no driver publishes it. The mark is
+   * removed with the journal entry, or by {@link #endDeletion}. A driver that dies leaves the mark,
+   * as its progress is unknown, and the CO repeats the deletion.
    *
    * @param entry what the journal says of the volume
    * @return stands for this mark
    * @throws VolumeException FAILED_PRECONDITION naming the node that has the volume; NOT_FOUND if
-   *     it was deleted meanwhile; ABORTED if the entry has a mark that was taken back meanwhile
+   *     it was deleted meanwhile; ABORTED if the entry has a mark that was removed meanwhile
    */
   public String beginDeletion(VolumeId id, JournalEntry entry) {
     String mark = newMark();
@@ -173,8 +173,9 @@ public final class AttachmentJournal {
   }
 
   /**
-   * Removes the mark of a volume whose deletion was cancelled; a failure is logged. What an attempt
-   * gave up stays marked: it is ended without another look, so nobody may take it over.
+   * Removes the mark of a volume whose deletion was cancelled; a failure is logged. An entry that
+   * an attempt gave up stays marked: it is removed without another check, so no other attempt may
+   * continue it.
    */
   public void endDeletion(VolumeId id, String mark) {
     try {
@@ -267,7 +268,9 @@ public final class AttachmentJournal {
     }
   }
 
-  /** What cannot be read still is an attachment: nobody else may have the volume. */
+  /**
+   * An entry that cannot be read still counts as an attachment: no other node may get the volume.
+   */
   private static Attachment decode(String nodeId, String value) {
     JsonNode json;
     try {

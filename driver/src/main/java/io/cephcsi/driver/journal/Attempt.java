@@ -17,20 +17,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One attempt at making what a name is reserved for. An entry that is being made carries a number
- * of its attempt, which goes in the write that completes it:
+ * One attempt to make the volume or snapshot that a name is reserved for. An incomplete entry has
+ * the number of its attempt; the write that completes the entry asserts and removes it:
  *
  * <pre>
  *   csi.java.maker   → the attempt's number; others-[number] in an entry that another program made;
- *                      [number]-given-up when the attempt failed and takes its entry away
+ *                      [number]-given-up when the attempt failed and removes its entry
  * </pre>
  *
  * <p>An attempt that finds an incomplete entry does not know whether the other attempt is dead or
  * slow. It replaces the number. From then on the former attempt can neither complete nor undo the
- * entry, however long it was stopped. So an image is only ever recorded by the attempt that made
- * it, and whoever reads the id of an image under the entry's name and finds <em>after that</em>
- * that the entry {@linkplain #mayDiscard may still be} its own, knows that the image can never be
- * anybody's: it was made by this attempt or by one before.
+ * entry, however long it was stopped. So only the attempt that made an image records it. An attempt
+ * that reads the id of the image of the entry's name, and finds <em>after that</em> that the entry
+ * {@linkplain #mayDiscard may still be} its own, knows that the image can never be recorded: it was
+ * made by this attempt or by an earlier one.
  *
  * <p>Used by one thread; the calls block on the cluster.
  */
@@ -94,8 +94,8 @@ public final class Attempt {
   }
 
   /**
-   * Replaces the attempt of an entry that is not made. That another program made the entry stays in
-   * the number: an attempt that fails must not make the image look like one of this driver's.
+   * Replaces the attempt of an incomplete entry. The number keeps that another program made the
+   * entry: an attempt that fails must not make the image look like one of this driver's.
    *
    * @return empty if the entry has changed
    * @throws VolumeException FAILED_PRECONDITION for a name that no driver gives: what attempts left
@@ -143,13 +143,13 @@ public final class Attempt {
    * Whether the entry was reserved by a program that numbers no attempts, such as ceph-csi, which
    * may not have recorded an image that is in use; however many attempts there were since.
    */
-  public boolean hasReplacedOther() {
+  public boolean isOfOtherProgram() {
     return number.startsWith(FROM_OTHERS);
   }
 
   /**
-   * Whether nobody who took the entry over can still complete it: there is nobody, or he gave up;
-   * one round trip. What is removed then must have been found before.
+   * Whether no later attempt can still complete the entry: there is none, or it gave up; one round
+   * trip. What is removed then must have been found before.
    */
   public boolean mayDiscard() {
     return journal
@@ -162,7 +162,7 @@ public final class Attempt {
     return maker.equals(number) || maker.endsWith(GIVEN_UP);
   }
 
-  /** Whether an attempt has given an entry up, and nobody can complete what it was for. */
+  /** Whether an attempt has given an entry up, so that none can complete it. */
   static boolean isGivenUp(JournalEntry entry) {
     return !entry.isMade() && entry.maker().filter(maker -> maker.endsWith(GIVEN_UP)).isPresent();
   }
@@ -179,21 +179,21 @@ public final class Attempt {
   }
 
   /**
-   * Whether an image that this attempt made, and can no longer record, is somebody's or may become
-   * it: it was recorded, or a later attempt takes it for one that another program made. One round
+   * Whether an image that this attempt made, and can no longer record, is in use or may come into
+   * use: it was recorded, or a later attempt takes it for one that another program made. One round
    * trip.
    */
   public boolean mayBeKept(String imageId) {
     return journal
         .byUuid(entry.uuid())
-        .filter(now -> now.imageId().map(imageId::equals).orElse(hasReplacedOther()))
+        .filter(now -> now.imageId().map(imageId::equals).orElse(isOfOtherProgram()))
         .isPresent();
   }
 
   /**
    * Records what is made; one round trip.
    *
-   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   public void complete(Map<String, String> attributes) {
     Map<String, byte[]> bytes = new LinkedHashMap<>();
@@ -229,7 +229,7 @@ public final class Attempt {
    * Records what it is to be made from; one round trip.
    *
    * @param contentSource an identifier; empty for nothing
-   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   public void recordSource(Optional<String> contentSource) {
     try (WriteOperation write = assertOwner()) {
@@ -245,18 +245,19 @@ public final class Attempt {
   }
 
   /**
-   * Takes the reservation back, as a deletion does: it is marked first, so that nobody takes it
-   * over, and the next call that finds it ends this. Were the object to go before the name, another
-   * attempt could make it anew in between, and lose the name to this one. Three round trips.
+   * Undoes the reservation, as a deletion does: it is marked first, so that no other attempt
+   * continues it, and the next call that finds the mark completes the undo. If the object were
+   * removed before the name, another attempt could create it again in between, and lose the name to
+   * this one. Three round trips.
    *
-   * @param cleanUp removes what attempts made, once more. One that this one took over may have made
-   *     something since: if it looked at the entry before it was given up, it left that to this
-   *     one; else it throws it away itself. Not for an entry of another program, which does not
-   *     look, and may be using what it made.
-   * @throws VolumeException ABORTED if another attempt has taken the entry over
+   * @param cleanUp removes what attempts made, once more. An attempt that this one replaced may
+   *     have made something since: if it read the entry before it was given up, it left the removal
+   *     to this one; otherwise it removes it itself. Not for an entry of another program, which
+   *     does not read the mark, and may use what it made.
+   * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   public void undo(Runnable cleanUp) {
-    boolean ours = !hasReplacedOther();
+    boolean ours = !isOfOtherProgram();
     try (WriteOperation write = assertOwner()) {
       byte[] mark = AttachmentJournal.newMark().getBytes(UTF_8);
       write.omapSet(Map.of(AttachmentJournal.DELETING, mark));

@@ -177,8 +177,9 @@ public final class Journal {
 
   /**
    * The object of a key that is there. It may be that of an entry that was just removed: then the
-   * key is gone, which goes first, and what was made of the uuid is nobody's. What has the name
-   * already is not: the entry of something that was made was lost, or the key is forged.
+   * key, which is removed first, does not exist, and what was made of the uuid belongs to no entry.
+   * What has the name already is not: the entry of something that was made was lost, or the key is
+   * forged.
    */
   private JournalEntry createAgain(
       DirectoryValue value,

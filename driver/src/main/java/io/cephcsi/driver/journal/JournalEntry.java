@@ -153,7 +153,7 @@ public record JournalEntry(
     return attributes.containsKey(TrashRestoreState.KEY);
   }
 
-  /** Whether a driver has taken it out, and nobody has begun to put it back. */
+  /** Whether a driver has restored it, and none has begun to move it back. */
   public boolean isRestored() {
     return TrashRestoreState.RESTORED.equals(attributes.get(TrashRestoreState.KEY));
   }

@@ -14,7 +14,7 @@ import java.util.UUID;
  * that an administrator restored.
  *
  * <pre>
- *   (absent)   nobody works on it
+ *   (absent)   no driver works on it
  *   true       it is being restored or moved back; who restored it is not known
  *   restored   a driver restored it, and none has begun to move it back
  * </pre>
@@ -32,14 +32,14 @@ public record TrashRestoreState(IoContext pool, UUID uuid) {
 
   private static final byte[] MOVING = "true".getBytes(UTF_8);
 
-  /** Records that the image is about to be taken out. */
+  /** Records that the image is about to be restored. */
   public void begin() {
     try (WriteOperation write = new WriteOperation()) {
       operate(write.assertExists().omapSet(KEY, MOVING));
     }
   }
 
-  /** Records that this driver has taken it out. */
+  /** Records that this driver has restored it. */
   public void restored() {
     try (WriteOperation write = new WriteOperation()) {
       operate(write.assertExists().omapSet(KEY, RESTORED.getBytes(UTF_8)));
@@ -47,7 +47,7 @@ public record TrashRestoreState(IoContext pool, UUID uuid) {
   }
 
   /**
-   * Asks for the right to put it back, which one driver gets for each time that it was taken out.
+   * Claims the right to move it back to the trash, which one driver gets for each restore.
    *
    * @return whether this one has it; false also without an entry
    */
@@ -61,13 +61,13 @@ public record TrashRestoreState(IoContext pool, UUID uuid) {
     }
   }
 
-  /** Records that nobody works on it any more, unless another driver has taken it out since. */
+  /** Records that no driver works on it any more, unless another driver has restored it since. */
   public void end() {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists().omapCompare(KEY, MOVING);
       operate(write.omapRemove(List.of(KEY)));
     } catch (CephException.Canceled e) {
-      // another driver's, who ends it
+      // another driver's, which ends it
     }
   }
 

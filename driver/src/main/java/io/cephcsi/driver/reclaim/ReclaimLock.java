@@ -49,7 +49,7 @@ final class ReclaimLock {
   }
 
   /**
-   * Who holds the lock of an image that nobody watches, unless that was a reclaimer of this user:
+   * The owner of the lock of an image without watchers, unless it was a reclaimer of this user:
    * also of a lock that was taken on an image without the feature exclusive-lock.
    *
    * @return the owner's address

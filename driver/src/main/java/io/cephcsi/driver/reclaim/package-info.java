@@ -1,4 +1,4 @@
-/** The engine that frees space of volumes that nobody uses. */
+/** Frees the space of volumes that no client uses. */
 @NullMarked
 package io.cephcsi.driver.reclaim;
 

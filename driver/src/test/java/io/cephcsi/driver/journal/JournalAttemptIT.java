@@ -79,7 +79,7 @@ class JournalAttemptIT extends JournalCase {
     assertThat(slow.mayDiscard()).isTrue();
     Attempt next = begin();
     assertThat(next.entry().uuid()).isEqualTo(slow.entry().uuid());
-    assertThat(next.hasReplacedOther()).isFalse();
+    assertThat(next.isOfOtherProgram()).isFalse();
     assertThat(next.mayDiscard()).isTrue();
     assertThat(slow.mayDiscard()).isFalse();
     assertAborted(slow::requireNotReplaced);
@@ -140,9 +140,9 @@ class JournalAttemptIT extends JournalCase {
     JournalEntry theirs = reserve(volumes(), "pvc");
     Attempt attempt = begin();
     assertThat(attempt.entry().uuid()).isEqualTo(theirs.uuid());
-    assertThat(attempt.hasReplacedOther()).isTrue();
+    assertThat(attempt.isOfOtherProgram()).isTrue();
     Attempt second = begin();
-    assertThat(second.hasReplacedOther()).as("also after an attempt that failed").isTrue();
+    assertThat(second.isOfOtherProgram()).as("also after an attempt that failed").isTrue();
     assertAborted(() -> attempt.completeImage("2"));
     assertThat(attempt.mayBeKept("2")).as("the second may take it for theirs").isTrue();
     volumes().setImageId(theirs.uuid(), "1");

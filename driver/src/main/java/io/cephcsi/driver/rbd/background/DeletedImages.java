@@ -48,7 +48,7 @@ public final class DeletedImages {
     return Optional.of(NAMED_BY_A_DRIVER.matcher(name)).filter(Matcher::matches);
   }
 
-  /** An image in the trash that a driver put there, and nobody defers; one round trip. */
+  /** An image in the trash that a driver moved there, without a deferment; one round trip. */
   static Optional<TrashEntry> find(IoContext io, String imageId) {
     return TrashMark.find(io, imageId)
         .filter(entry -> !entry.deferredUntil().isAfter(Instant.now()));

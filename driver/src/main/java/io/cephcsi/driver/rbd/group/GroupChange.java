@@ -51,7 +51,7 @@ record GroupChange(OpenGroup group, GroupMembers members) {
         throw changedMeanwhile(group.id().toString());
       }
     } catch (CephException.OutcomeUnknown e) {
-      throw e; // the journal may have been written: what is in too much is taken out later
+      throw e; // the journal may have been written: surplus images are removed later
     } catch (CephException | VolumeException e) {
       members.undoAttach(group.group(), attached);
       throw e;

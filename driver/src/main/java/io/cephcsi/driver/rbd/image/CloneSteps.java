@@ -64,9 +64,9 @@ public final class CloneSteps {
   }
 
   /**
-   * Takes a snapshot for as long as some work needs it. It is removed by its id, whatever comes of
-   * the work: where another attempt has the name by now, nobody else would remove it before the
-   * image is deleted.
+   * Takes a snapshot for as long as some work needs it. It is removed by its id, whether the work
+   * fails or not: if another attempt has the name by now, it would not be removed before the image
+   * is deleted.
    *
    * @param requireOwn called when there is one of the name: throws unless attempts left it
    */
@@ -116,7 +116,7 @@ public final class CloneSteps {
             () -> new VolumeException(Reason.ABORTED, "image " + name + " was deleted meanwhile"));
   }
 
-  /** Takes a snapshot of an image that was made just now, and that nobody has open. */
+  /** Takes a snapshot of a new image that no client has open. */
   public static void takeSnapshot(
       RbdPool pool, String image, String imageId, String name, InitialSnapshot prepared) {
     if (!prepared.take(imageId, name)) {

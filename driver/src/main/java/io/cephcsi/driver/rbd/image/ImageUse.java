@@ -21,14 +21,15 @@ public final class ImageUse {
   private ImageUse() {}
 
   /**
-   * Requires that nobody has an image open. Somebody who closes it within three seconds does not
-   * count: deleting a snapshot and then its source would fail on the manager's work otherwise.
+   * Requires that no client has an image open. A client that closes it within three seconds does
+   * not count: otherwise the deletion of a snapshot and then of its source would fail because of
+   * the manager's work.
    *
-   * <p>One round trip if nobody has.
+   * <p>One round trip if there is no watcher.
    *
    * @param imageId the image's id: it may have lost its name
    * @param whose for the message, such as {@code volume 0001-...}
-   * @throws VolumeException FAILED_PRECONDITION naming who has
+   * @throws VolumeException FAILED_PRECONDITION naming the client
    * @throws CephException.NotFound if the image has no header
    */
   public static void requireUnused(RbdPool pool, String imageId, String whose) {

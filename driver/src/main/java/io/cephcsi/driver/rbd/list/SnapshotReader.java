@@ -143,7 +143,7 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
 
   /**
    * The source is in the same pool, unless the SnapshotClass said otherwise: then the parent tells,
-   * as long as nobody flattened the snapshot's image.
+   * unless the snapshot's image was flattened.
    */
   private static long sourcePool(IoContext io, ImageHeader image) {
     return image.parent().map(ImageLink::poolId).orElse(io.poolId());

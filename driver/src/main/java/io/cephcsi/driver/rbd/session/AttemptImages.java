@@ -31,8 +31,8 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
 
   /**
    * Clones a snapshot. A clone that exists already was left by an interrupted call. How complete it
-   * is cannot be seen from outside: it may lack its parent, or its parent may not know of it and
-   * lose the data under it. So it is removed; no caller has got it.
+   * is cannot be seen from outside: it may lack its parent, or its parent may not list it as a
+   * clone, so that the parent could be removed. So it is removed; no caller has got it.
    *
    * @param from the pool of the snapshot
    */
@@ -47,14 +47,14 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
   }
 
   /**
-   * Throws an image away, if there is one of the name. First its id is read, then it is made sure
-   * that no other attempt has replaced this one; then the image of that id is removed, whatever has
-   * its name by then: should this process be stopped in between, it destroys nothing when it goes
+   * Removes an image, if there is one of the name. First its id is read, then it is checked that no
+   * other attempt has replaced this one; then the image of that id is removed, whatever has its
+   * name by then. So if this process is stopped in between, it removes no other image when it goes
    * on.
    *
    * <p>An image that another program may have created, and returned to a caller, is kept if it has
-   * no parent: nobody could make its content anew. Unless it was to be a clone, and nothing was
-   * ever written to it: librbd makes the header of a clone before it gives it its parent.
+   * no parent: its content could not be created again. The exception is an image that was to be a
+   * clone and was never written to: librbd creates the header of a clone before it sets the parent.
    *
    * @param clone whether it was to be a clone
    * @throws VolumeException ABORTED if another attempt has replaced this one; ALREADY_EXISTS if
@@ -67,7 +67,7 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
       return;
     }
     attempt.requireNotReplaced();
-    if (attempt.hasReplacedOther() && !isThere(name, id.get(), clone)) {
+    if (attempt.isOfOtherProgram() && !isThere(name, id.get(), clone)) {
       NameRemoval.forget(pool, name, id.get());
       return;
     }
@@ -85,7 +85,7 @@ public record AttemptImages(RbdSession session, RbdPool pool, Attempt attempt, S
     if (header.isEmpty()) {
       return false;
     }
-    // The image between a volume and its clone is nobody's; it may have been flattened.
+    // The image between a volume and its clone belongs to no volume; it may have been flattened.
     if (name.equals(attempt.entry().name())
         && header.get().parent().isEmpty()
         && !(clone && isBlank(id, header.get()))) {

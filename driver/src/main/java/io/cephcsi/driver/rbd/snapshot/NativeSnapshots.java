@@ -133,10 +133,10 @@ public final class NativeSnapshots {
   }
 
   /**
-   * Works on the image of a snapshot by its name, for which an image in the trash is taken out. It
+   * Works on the image of a snapshot by its name, for which an image in the trash is restored. It
    * is moved back unless it is in use by then.
    *
-   * @throws VolumeException FAILED_PRECONDITION if it cannot be taken out as it is
+   * @throws VolumeException FAILED_PRECONDITION if it cannot be restored
    */
   public static void outOfTrash(RbdPool pool, JournalEntry entry, Runnable work) {
     TrashRestoreState state = new TrashRestoreState(pool.io(), entry.uuid());

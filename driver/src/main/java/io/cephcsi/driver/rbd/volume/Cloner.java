@@ -115,7 +115,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
     return capacity.required() <= content ? content : capacity.sizeToCreate();
   }
 
-  /** From a snapshot on its volume's image. An image in the trash is taken out by one at a time. */
+  /** From a snapshot on its volume's image. One call at a time restores an image from the trash. */
   private void cloneNative(CloneSource source) {
     IoContext io = source.pool().io();
     FlattenPolicy bounds = pending.session().bounds();

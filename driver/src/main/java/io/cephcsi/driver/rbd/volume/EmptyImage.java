@@ -37,7 +37,7 @@ record EmptyImage(PendingVolume pending) {
    * may be in use for long.
    */
   private Optional<CreatedImage> madeByOthers() {
-    if (!pending.attempt().hasReplacedOther()) {
+    if (!pending.attempt().isOfOtherProgram()) {
       return Optional.empty();
     }
     RbdPool pool = pending.pool();

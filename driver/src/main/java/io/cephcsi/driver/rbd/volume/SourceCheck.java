@@ -22,7 +22,7 @@ record SourceCheck(PendingVolume pending) {
    * Requires that an existing volume was made from the source that is asked for. The journal tells;
    * of a volume that another driver made its parents tell, unless it has been flattened since.
    *
-   * @throws VolumeException ALREADY_EXISTS if it was not, or nobody can tell
+   * @throws VolumeException ALREADY_EXISTS if it was not, or if that is unknown
    */
   void requireSame(ImageHeader header) {
     Optional<ContentSource> wanted = pending.request().source();

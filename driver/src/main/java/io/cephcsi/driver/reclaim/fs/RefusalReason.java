@@ -8,7 +8,7 @@ public enum RefusalReason {
   NO_FILE_SYSTEM,
   /** Something is there, but not a file system that this package reads. */
   UNSUPPORTED_CONTENT,
-  /** Signatures of more than one format: stale or real, nobody can tell. */
+  /** Signatures of more than one format: it is not known which is stale. */
   AMBIGUOUS_CONTENT,
   /** A partition table that is not a valid GPT with exactly one partition. */
   UNSUPPORTED_PARTITIONS,
