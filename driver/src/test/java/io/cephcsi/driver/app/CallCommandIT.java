@@ -23,7 +23,7 @@ class CallCommandIT {
 
   @BeforeAll
   static void start(@TempDir Path folder) throws IOException {
-    driver = TestDriver.start(CLUSTER);
+    driver = TestDriver.rbd(CLUSTER).start();
     StringBuilder text = new StringBuilder("# the provisioner\n\n");
     driver.secrets().forEach((key, value) -> text.append(key + " = " + value + "\n"));
     secrets = Files.writeString(folder.resolve("secrets"), text);

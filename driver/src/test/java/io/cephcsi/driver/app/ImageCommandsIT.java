@@ -171,7 +171,7 @@ class ImageCommandsIT {
 
   @Test
   void aVolumeIsFoundByItsIdWithTheFilesOfTheDriver() throws IOException {
-    try (TestDriver driver = TestDriver.start(CEPH)) {
+    try (TestDriver driver = TestDriver.rbd(CEPH).start()) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
       Path secrets = Files.createTempFile(folder, "credentials", "");
       Files.setPosixFilePermissions(secrets, PosixFilePermissions.fromString("rw-------"));

@@ -92,7 +92,7 @@ class HungMountIT {
   @Test
   void cephFs() throws IOException {
     stopped(
-        TestDriver.startCephFs(CLUSTER, "hung-" + UUID.randomUUID()),
+        TestDriver.cephFs(CLUSTER).instance("hung-" + UUID.randomUUID()).withCredentials().start(),
         (node, volume) -> {
           node.unpublish(volume, "second");
           assertThat(node.stats(volume, "pod").getVolumeCondition().getMessage())
@@ -109,7 +109,7 @@ class HungMountIT {
   @Test
   void rbd() throws IOException {
     stopped(
-        TestDriver.startWithCredentials(CLUSTER, "hung-" + UUID.randomUUID()),
+        TestDriver.rbd(CLUSTER).instance("hung-" + UUID.randomUUID()).withCredentials().start(),
         (node, volume) -> {
           assertThat(node.stats(volume, "pod").getUsageCount()).isEqualTo(2);
           node.publish(volume, USE, "other");
@@ -124,7 +124,7 @@ class HungMountIT {
   @EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_CAMPAIGN", matches = "full") // 2 minutes
   void rbdIsNotUnstagedAndNotWaitedFor() throws IOException {
     stopped(
-        TestDriver.startWithCredentials(CLUSTER, "hung-" + UUID.randomUUID()),
+        TestDriver.rbd(CLUSTER).instance("hung-" + UUID.randomUUID()).withCredentials().start(),
         (node, volume) -> {
           node.unpublish(volume, "pod");
           node.unpublish(volume, "second");

@@ -100,19 +100,9 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
     }
   }
 
-  /** As {@link #rbd} does without settings. */
-  public static TestDriver start(TestCluster cluster) {
-    return rbd(cluster).start();
-  }
-
   /** As {@link #rbd} does for an instance of its own, with credentials of its own. */
   public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
     return rbd(cluster).instance(instanceId).withCredentials().start();
-  }
-
-  /** As {@link #cephFs} does for an instance of its own, with credentials of its own. */
-  public static TestDriver startCephFs(TestCluster cluster, String instanceId) {
-    return cephFs(cluster).instance(instanceId).withCredentials().start();
   }
 
   /** Makes the namespace of {@link #IN_NAMESPACE} unless another test did. */

@@ -56,7 +56,8 @@ public class NodeCephFsIT {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "node-" + NodeClient.MOUNTER);
+    driver =
+        TestDriver.cephFs(CLUSTER).instance("node-" + NodeClient.MOUNTER).withCredentials().start();
   }
 
   @AfterAll

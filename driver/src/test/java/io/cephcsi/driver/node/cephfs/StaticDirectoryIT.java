@@ -60,7 +60,11 @@ class StaticDirectoryIT {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startCephFs(CLUSTER, "static-" + UUID.randomUUID());
+    driver =
+        TestDriver.cephFs(CLUSTER)
+            .instance("static-" + UUID.randomUUID())
+            .withCredentials()
+            .start();
   }
 
   @AfterAll

@@ -37,7 +37,10 @@ public class KilledNbd {
   void aStagedVolumeIsServedAgainAndUnwinds() throws Exception {
     VolumeCapability use = mounted("ext4", Mode.SINGLE_NODE_WRITER);
     try (TestDriver driver =
-            TestDriver.startWithCredentials(TestCluster.shared(), "killed-" + UUID.randomUUID());
+            TestDriver.rbd(TestCluster.shared())
+                .instance("killed-" + UUID.randomUUID())
+                .withCredentials()
+                .start();
         NodeClient node = driver.node()) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), SIZE);
       node.stage(volume, use);

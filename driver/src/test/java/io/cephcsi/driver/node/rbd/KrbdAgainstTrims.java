@@ -57,7 +57,10 @@ public class KrbdAgainstTrims {
   @Test
   void whatItWroteIsIntactAndItsFileSystemClean() throws Exception {
     try (TestDriver driver =
-            TestDriver.startWithCredentials(CLUSTER, "against-" + UUID.randomUUID());
+            TestDriver.rbd(CLUSTER)
+                .instance("against-" + UUID.randomUUID())
+                .withCredentials()
+                .start();
         NodeClient node = driver.node()) {
       Volume volume = driver.create("pvc-" + UUID.randomUUID(), 128L * MIB);
       random.nextBytes(kept);

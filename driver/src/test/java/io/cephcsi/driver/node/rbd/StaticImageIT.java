@@ -63,7 +63,8 @@ class StaticImageIT {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "static-" + UUID.randomUUID());
+    driver =
+        TestDriver.rbd(CLUSTER).instance("static-" + UUID.randomUUID()).withCredentials().start();
   }
 
   @AfterAll
