@@ -10,7 +10,6 @@ import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetPluginInfoRequest;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
-import io.cephcsi.proto.csi.v1.IdentityGrpc.IdentityBlockingStub;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
@@ -27,17 +26,15 @@ import java.util.concurrent.Future;
 final class RpcQuestion implements Question {
   private static final long BYTES = 64L << 20;
   private static final int CLIENTS = 8;
-  private static final double START_LIMIT = 400; // ms
+  private static final double START_LIMIT = 1000; // ms
+  private static final double FIRST_CALL_LIMIT = 300; // ms
   private static final double MEMORY_LIMIT = 160e6; // bytes
 
   @Override
   public List<Finding> ask(BenchSetup setup) throws Exception {
     List<Finding> findings = new ArrayList<>();
-    findings.add(
-        starts(setup, false, "start", "from process start to the first answer")
-            .withinItself(START_LIMIT));
-    findings.add(
-        starts(setup, true, "start-both", "the same, of a process that serves RBD and CephFS"));
+    findings.addAll(starts(setup));
+    findings.add(startsOfBoth(setup));
     DriverState driver = new DriverState();
     driver.start(setup.conf(), true);
     try {
@@ -58,20 +55,57 @@ final class RpcQuestion implements Question {
     return findings;
   }
 
-  private static Finding starts(BenchSetup setup, boolean cephFsToo, String id, String title)
-      throws IOException, InterruptedException {
+  /** Also the first calls of each process, which connect to the cluster and load classes. */
+  private static List<Finding> starts(BenchSetup setup) throws IOException, InterruptedException {
+    double[] starts = new double[setup.scaled(11, 7)];
+    double[] infos = new double[starts.length];
+    double[] creations = new double[starts.length];
+    double[] deletions = new double[starts.length];
+    for (int i = -2; i < starts.length; i++) {
+      int round = Math.max(i, 0);
+      DriverState driver = new DriverState();
+      starts[round] = driver.start(setup.conf(), false);
+      ControllerBlockingStub controller = ControllerGrpc.newBlockingStub(driver.channel);
+      infos[round] = 1e3 * setup.seconds(() -> pluginInfo(driver.channel));
+      long begin = System.nanoTime();
+      String volume =
+          create(controller, driver.parameters, driver.secrets, "bench-" + UUID.randomUUID());
+      creations[round] = (System.nanoTime() - begin) / 1e6;
+      deletions[round] = 1e3 * setup.seconds(() -> delete(controller, driver.secrets, volume));
+      driver.stop();
+    }
+    return List.of(
+        Finding.time("start", "from process start to the first answer", "ms", starts)
+            .withinItself(START_LIMIT),
+        Finding.time("first-info", "the first GetPluginInfo", "ms", infos)
+            .withinItself(FIRST_CALL_LIMIT),
+        Finding.time("first-create", "the first CreateVolume", "ms", creations)
+            .withinItself(FIRST_CALL_LIMIT),
+        Finding.time("first-delete", "the first DeleteVolume", "ms", deletions)
+            .withinItself(FIRST_CALL_LIMIT));
+  }
+
+  private static Finding startsOfBoth(BenchSetup setup) throws IOException, InterruptedException {
     double[] millis = new double[setup.scaled(11, 7)];
     for (int i = -2; i < millis.length; i++) {
       DriverState driver = new DriverState();
-      millis[Math.max(i, 0)] = driver.start(setup.conf(), cephFsToo);
+      millis[Math.max(i, 0)] = driver.start(setup.conf(), true);
       driver.stop();
     }
-    return Finding.time(id, title, "ms", millis);
+    return Finding.time(
+            "start-both", "the start of a process that serves RBD and CephFS", "ms", millis)
+        .withinItself(START_LIMIT);
+  }
+
+  private static void pluginInfo(ManagedChannel channel) {
+    require(
+        IdentityGrpc.newBlockingStub(channel)
+            .getPluginInfo(GetPluginInfoRequest.getDefaultInstance())
+            .isInitialized());
   }
 
   private static List<Finding> calls(BenchSetup setup, DriverState driver)
       throws IOException, InterruptedException {
-    IdentityBlockingStub identity = IdentityGrpc.newBlockingStub(driver.channel);
     ControllerBlockingStub controller = ControllerGrpc.newBlockingStub(driver.channel);
     ReclaimSpaceControllerBlockingStub reclaim =
         ReclaimSpaceControllerGrpc.newBlockingStub(driver.channel);
@@ -85,12 +119,7 @@ final class RpcQuestion implements Question {
                 "rpc-info",
                 "GetPluginInfo: the socket alone",
                 rounds,
-                () -> {
-                  require(
-                      identity
-                          .getPluginInfo(GetPluginInfoRequest.getDefaultInstance())
-                          .isInitialized());
-                }),
+                () -> pluginInfo(driver.channel)),
             timed(
                 setup,
                 "rpc-again",

@@ -7,11 +7,10 @@ import ch.qos.logback.classic.Logger;
 import io.cephcsi.driver.grpc.KeyMaterial;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
-import java.util.List;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
+import org.slf4j.bridge.SLF4JBridgeHandler;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -21,6 +20,15 @@ import picocli.CommandLine.Spec;
 /** The program: {@code ceph-csi}. */
 @Command(
     name = DriverMain.NAME,
+    subcommands = {
+      ServeCommand.class,
+      CallCommand.class,
+      UsageCommand.class,
+      ReclaimCommand.class,
+      TrackerCommand.class,
+      BenchCommand.class,
+      CommandLine.HelpCommand.class
+    },
     description = "A CSI driver for Ceph that talks to the cluster through Ceph's own libraries.",
     mixinStandardHelpOptions = true,
     versionProvider = Version.class,
@@ -37,17 +45,6 @@ public final class DriverMain implements Runnable {
   /** The command could not do its work. */
   static final int EXIT_FAILED = 1;
 
-  private static final List<Class<?>> COMMANDS =
-      List.of(
-          ServeCommand.class,
-          CallCommand.class,
-          UsageCommand.class,
-          ReclaimCommand.class,
-          TrackerCommand.class,
-          BenchCommand.class,
-          RehearseCommand.class,
-          CommandLine.HelpCommand.class);
-
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it
   private CommandSpec spec;
@@ -56,15 +53,11 @@ public final class DriverMain implements Runnable {
 
   /** Runs the program and ends the process with its exit code. */
   public static void main(String[] args) {
-    LogProvider.choose();
-    JavaLog.install();
+    SLF4JBridgeHandler.removeHandlersForRootLogger(); // gRPC logs by java.util.logging
+    SLF4JBridgeHandler.install();
     Thread.setDefaultUncaughtExceptionHandler(
         (thread, e) ->
             LoggerFactory.getLogger(DriverMain.class).error("{} ended", thread.getName(), e));
-    List<String> words = GoFlags.normalize(args);
-    if (!words.isEmpty() && words.get(0).equals(ServeCommand.NAME)) {
-      EarlyStart.begin();
-    }
     System.exit(
         run(
             new PrintWriter(System.out, true, UTF_8),
@@ -73,38 +66,15 @@ public final class DriverMain implements Runnable {
   }
 
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    List<String> words = GoFlags.normalize(args);
-    CommandLine program =
-        named(words)
-            .map(DriverMain::only)
-            .orElseGet(
-                () -> {
-                  CommandLine all = new CommandLine(new DriverMain());
-                  COMMANDS.forEach(all::addSubcommand);
-                  return all;
-                });
-    withErrors(program);
-    program.setOut(out);
-    program.setErr(err);
-    return program.execute(words.toArray(new String[0]));
+    return commandLine()
+        .setOut(out)
+        .setErr(err)
+        .execute(GoFlags.normalize(args).toArray(new String[0]));
   }
 
-  /** The command that is named. */
-  private static Optional<Class<?>> named(List<String> words) {
-    return COMMANDS.stream()
-        .filter(command -> !words.isEmpty() && words.get(0).equals(name(command)))
-        .filter(command -> command != CommandLine.HelpCommand.class) // it tells of all others
-        .findFirst();
-  }
-
-  /** The program with one command: reading the options of all takes a third of the start. */
-  private static CommandLine only(Class<?> command) {
-    CommandSpec program = CommandSpec.create().name(NAME);
-    return new CommandLine(program).addSubcommand(command);
-  }
-
-  private static String name(Class<?> command) {
-    return command.getAnnotation(Command.class).name();
+  /** The program with all its commands. */
+  static CommandLine commandLine() {
+    return withErrors(new CommandLine(new DriverMain()));
   }
 
   /** Lets a program say what went wrong in one line. */

@@ -112,8 +112,6 @@ public final class DriverProcess implements AutoCloseable {
       if (config.metrics().port() > 0) {
         process.others.push(process.metrics.serve(config.metrics()));
       }
-      // Last: they would take the time of what a caller waits for.
-      EarlyStart.loadAnswers();
       process.probe.start();
       return process;
     } catch (IOException | RuntimeException e) {

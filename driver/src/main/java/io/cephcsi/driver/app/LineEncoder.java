@@ -9,29 +9,31 @@ import ch.qos.logback.core.encoder.EncoderBase;
 import io.cephcsi.driver.grpc.KeyMaterial;
 import io.cephcsi.driver.volume.PlainText;
 import java.time.Instant;
-import java.time.LocalDateTime;
 import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A line of the log: time in UTC, level, the class that says it, the message; below it the stack of
- * what was thrown. No text of others begins a line, or drives a terminal. Logback's patterns say
- * the same, and take a tenth of the start to be understood.
+ * what was thrown. No text of others begins a line, or drives a terminal, which Logback's patterns
+ * cannot do.
  */
-final class LineEncoder extends EncoderBase<ILoggingEvent> {
+public final class LineEncoder extends EncoderBase<ILoggingEvent> {
   private static final byte[] NOTHING = {};
-  private static final int NANOS_PER_MILLI = 1_000_000;
-  private static final int LEVEL_WIDTH = 5;
+  private static final DateTimeFormatter TIME =
+      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
 
   /** How many characters of a message are shown. */
   private static final int MESSAGE = 8192;
 
+  /** Made by Logback. */
+  public LineEncoder() {}
+
   @Override
   public byte[] encode(ILoggingEvent event) {
     StringBuilder line = new StringBuilder(160);
-    time(line, event.getTimeStamp());
-    String level = event.getLevel().toString();
-    line.append(' ').append(level).append(" ".repeat(Math.max(0, LEVEL_WIDTH - level.length())));
+    TIME.formatTo(Instant.ofEpochMilli(event.getTimeStamp()), line);
+    line.append(String.format(" %-5s", event.getLevel()));
     String logger = event.getLoggerName();
     line.append(' ').append(logger, logger.lastIndexOf('.') + 1, logger.length());
     line.append(' ').append(shown(event.getFormattedMessage())).append('\n');
@@ -64,26 +66,6 @@ final class LineEncoder extends EncoderBase<ILoggingEvent> {
     if (thrown.getCause() != null) {
       stack(line, thrown.getCause(), "Caused by: ", indent);
     }
-  }
-
-  /** As 2026-01-31T23:59:59.001Z. */
-  private static void time(StringBuilder line, long millis) {
-    Instant instant = Instant.ofEpochMilli(millis);
-    LocalDateTime time =
-        LocalDateTime.ofEpochSecond(instant.getEpochSecond(), instant.getNano(), ZoneOffset.UTC);
-    line.append(time.getYear());
-    padded(line.append('-'), time.getMonthValue(), 2);
-    padded(line.append('-'), time.getDayOfMonth(), 2);
-    padded(line.append('T'), time.getHour(), 2);
-    padded(line.append(':'), time.getMinute(), 2);
-    padded(line.append(':'), time.getSecond(), 2);
-    padded(line.append('.'), time.getNano() / NANOS_PER_MILLI, 3);
-    line.append('Z');
-  }
-
-  private static void padded(StringBuilder line, int number, int width) {
-    String digits = Integer.toString(number);
-    line.append("0".repeat(width - digits.length())).append(digits);
   }
 
   @Override

@@ -25,7 +25,6 @@ import picocli.CommandLine.Option;
       "until SIGTERM or SIGINT."
     },
     mixinStandardHelpOptions = true,
-    addMethodSubcommands = false, // not looked for: it takes time
     versionProvider = Version.class,
     showDefaultValues = true,
     sortOptions = false,
@@ -199,7 +198,6 @@ final class ServeCommand implements Callable<Integer> {
     }
     peerOptions.warnOfIgnored();
     if ("liveness".equals(type)) {
-      EarlyStart.await();
       return LivenessProbe.serve(
           Endpoints.socket(endpoint), metrics(), peerOptions.pollTime(), peerOptions.timeout());
     }
@@ -216,9 +214,7 @@ final class ServeCommand implements Callable<Integer> {
 
   /** Starts what the options ask for. */
   DriverProcess start() throws IOException {
-    DriverConfig settings = config == null ? fromOptions() : ConfigFile.read(config);
-    EarlyStart.await();
-    return DriverProcess.start(settings);
+    return DriverProcess.start(config == null ? fromOptions() : ConfigFile.read(config));
   }
 
   private MetricsEndpoint metrics() {

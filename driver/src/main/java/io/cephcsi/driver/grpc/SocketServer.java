@@ -136,11 +136,6 @@ public final class SocketServer implements AutoCloseable {
     return server;
   }
 
-  /** Loads the classes of a server that has not been started yet; without any other effect. */
-  public static void load(DriverMetrics metrics) {
-    new SocketServer(Path.of("none"), "", List.of(), metrics, new MemoryBudget()).close();
-  }
-
   private static String rootMessage(Throwable e) {
     Throwable root = e;
     while (root.getCause() != null) {

@@ -33,8 +33,7 @@ class ClassArchiveIT {
   @Test
   void theProgramStartsFromTheArchive() throws IOException {
     assertThat(loaded(DISTRIBUTION))
-        .contains("io.cephcsi.driver.app.DriverMain source: shared objects file (top)")
-        .contains("picocli.CommandLine source: shared objects file (top)");
+        .contains("io.cephcsi.driver.app.DriverMain source: shared objects file (top)");
   }
 
   @Test
