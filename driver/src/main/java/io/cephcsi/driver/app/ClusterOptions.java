@@ -60,7 +60,7 @@ final class ClusterOptions {
       names = "--operation-timeout",
       paramLabel = "SECONDS",
       description = "how long one operation of the cluster may take (default: 30)")
-  private int operationSeconds = ServeCommand.OPERATION_SECONDS;
+  private int operationSeconds = ProcessSettings.OPERATION_SECONDS;
 
   /** The RADOS namespace that images are in when their name does not say one. */
   String defaultNamespace() {

@@ -34,7 +34,7 @@ final class FileSystemOptions {
   private @Nullable String group;
 
   @Option(names = "--instanceid", paramLabel = "ID", description = "the instance of the journal")
-  private String instanceId = ServeCommand.INSTANCE_ID;
+  private String instanceId = DriverSettings.INSTANCE_ID;
 
   String instanceId() {
     return instanceId;

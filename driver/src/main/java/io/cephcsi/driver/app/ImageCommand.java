@@ -34,7 +34,7 @@ abstract class ImageCommand implements Callable<Integer> {
   @Mixin private final ClusterOptions connection = new ClusterOptions();
 
   @Option(names = "--instanceid", paramLabel = "ID", description = "the instance of volume ids")
-  private String instanceId = ServeCommand.INSTANCE_ID;
+  private String instanceId = DriverSettings.INSTANCE_ID;
 
   @Option(
       names = {"-o", "--output"},
