@@ -34,6 +34,7 @@ class ArchitectureTest {
   /** From the top down; a package imports its own layer's and lower ones. */
   private static final List<Set<String>> LAYERS =
       List.of(
+          Set.of("cli"),
           Set.of("app"),
           Set.of("csi", "csiaddons", "grpc"),
           Set.of("rbd", "cephfs", "reclaim", "node", "fsck"),
@@ -65,7 +66,7 @@ class ArchitectureTest {
     Set<String> known = LAYERS.stream().flatMap(Set::stream).collect(Collectors.toSet());
     Set<String> found =
         DRIVER.stream().map(ArchitectureTest::top).collect(Collectors.toCollection(TreeSet::new));
-    assertThat(found).contains("app", "csi", "grpc", "rbd", "journal", "volume"); // not vacuous
+    assertThat(found).contains("cli", "app", "csi", "grpc", "rbd", "journal", "volume"); // not vacuous
     assertThat(known).as("a new package: say here which layer it belongs to").containsAll(found);
   }
 
@@ -223,7 +224,11 @@ class ArchitectureTest {
         noClasses()
             .that()
             .resideOutsideOfPackages(
-                packages("csi"), packages("csiaddons"), packages("grpc"), packages("app"))
+                packages("csi"),
+                packages("csiaddons"),
+                packages("grpc"),
+                packages("app"),
+                packages("cli"))
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.cephcsi.proto..", "com.google.protobuf.."));
@@ -235,7 +240,11 @@ class ArchitectureTest {
         noClasses()
             .that()
             .resideOutsideOfPackages(
-                packages("csi"), packages("csiaddons"), packages("grpc"), packages("app"))
+                packages("csi"),
+                packages("csiaddons"),
+                packages("grpc"),
+                packages("app"),
+                packages("cli"))
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.grpc..", "io.netty.."));
@@ -324,6 +333,17 @@ class ArchitectureTest {
   }
 
   @Test
+  void picocliStopsInTheCommandLine() {
+    check(
+        noClasses()
+            .that()
+            .resideOutsideOfPackage(packages("cli"))
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("picocli.."));
+  }
+
+  @Test
   void servicesDoNotKnowTheJournal() {
     check(
         noClasses()
@@ -347,7 +367,7 @@ class ArchitectureTest {
   void nobodyPrintsToTheStandardStreams() {
     check(
         noClasses()
-            .that(DescribedPredicate.not(resideInAPackage(packages("app"))).or(notMain()))
+            .that(DescribedPredicate.not(resideInAPackage(packages("cli"))).or(notMain()))
             .should(ACCESS_STANDARD_STREAMS));
   }
 

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.app;
 
+import static io.cephcsi.driver.app.ConfigException.require;
+
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -40,7 +42,7 @@ public record DriverConfig(
     ImageLabels imageLabels,
     boolean groupsKeepVolumes) {
   /** How many images of a cluster are reclaimed at once unless it is configured. */
-  static final int RECLAIMS_PER_CLUSTER = 4;
+  public static final int RECLAIMS_PER_CLUSTER = 4;
 
   /** Checks what the fields cannot say alone. */
   public DriverConfig {
@@ -97,12 +99,6 @@ public record DriverConfig(
 
   private static boolean atLeastOneSecond(Duration duration) {
     return duration.toSeconds() >= 1;
-  }
-
-  static void require(boolean condition, String message) {
-    if (!condition) {
-      throw new ConfigException(message);
-    }
   }
 
   /** Which storage a driver serves. */

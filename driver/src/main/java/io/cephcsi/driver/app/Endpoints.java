@@ -4,7 +4,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
 /** Reads what stands for a socket or a kind of driver in configurations. */
-final class Endpoints {
+public final class Endpoints {
   private static final String UNIX = "unix:";
 
   private Endpoints() {}
@@ -12,8 +12,10 @@ final class Endpoints {
   /**
    * The path of a Unix socket: {@code unix:///csi/csi.sock}, {@code unix:/csi/csi.sock} or a plain
    * path.
+   *
+   * @throws ConfigException when it is none
    */
-  static Path socket(String endpoint) {
+  public static Path socket(String endpoint) {
     String path = endpoint;
     if (path.startsWith(UNIX + "//")) {
       path = path.substring(UNIX.length() + 2);
@@ -25,12 +27,16 @@ final class Endpoints {
               + endpoint
               + " is not a Unix socket: secrets would cross the network in clear");
     }
-    DriverConfig.require(!path.isEmpty(), "endpoint " + endpoint + " has no path");
+    ConfigException.require(!path.isEmpty(), "endpoint " + endpoint + " has no path");
     return path(path);
   }
 
-  /** A path of the file system. */
-  static Path path(String text) {
+  /**
+   * A path of the file system.
+   *
+   * @throws ConfigException when the text cannot be one
+   */
+  public static Path path(String text) {
     try {
       return Path.of(text);
     } catch (InvalidPathException e) {
@@ -38,7 +44,12 @@ final class Endpoints {
     }
   }
 
-  static DriverConfig.Type type(String name) {
+  /**
+   * The kind of a driver: {@code rbd} or {@code cephfs}.
+   *
+   * @throws ConfigException when it is another
+   */
+  public static DriverConfig.Type type(String name) {
     return switch (name) {
       case "rbd" -> DriverConfig.Type.RBD;
       case "cephfs" -> DriverConfig.Type.CEPHFS;

@@ -1,6 +1,6 @@
 package io.cephcsi.driver.app;
 
-import static io.cephcsi.driver.app.DriverConfig.require;
+import static io.cephcsi.driver.app.ConfigException.require;
 
 import java.nio.file.Path;
 import java.util.HashSet;

@@ -1,4 +1,4 @@
-/** The command line, the configuration, and the one place where objects are wired. */
+/** What a process serves, validated, and the one place where objects are wired for it. */
 @NullMarked
 package io.cephcsi.driver.app;
 

@@ -1,0 +1,24 @@
+package io.cephcsi.driver.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code ceph-csi bench}: measures a cluster. */
+@Command(
+    name = "bench",
+    description = "Measures what the driver reaches on a cluster, on an image of its own.",
+    mixinStandardHelpOptions = true,
+    versionProvider = VersionLine.class,
+    subcommands = BenchReclaimCommand.class)
+final class BenchCommand implements Runnable {
+  @Spec
+  @SuppressWarnings("NullAway.Init") // picocli sets it
+  private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "Missing command: reclaim");
+  }
+}

@@ -1,0 +1,170 @@
+package io.cephcsi.driver.cli;
+
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.Endpoints;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.metrics.MetricsEndpoint;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.driver.volume.VolumeException;
+import java.time.Duration;
+import java.util.List;
+import picocli.CommandLine.Option;
+
+/**
+ * The settings of a process: options of {@code serve}, and keys at the top level of its
+ * configuration file. picocli or Jackson fills them; what is not given keeps its default.
+ */
+class ProcessSettings {
+  static final int OPERATION_SECONDS = 30;
+
+  @Option(
+      names = "--clusters-file",
+      paramLabel = "FILE",
+      description = "the clusters, in the format of ceph-csi's config.json")
+  @JsonProperty("clustersFile")
+  private String clustersFile = ClusterDirectory.DEFAULT_FILE.toString();
+
+  @Option(
+      names = "--metricsport",
+      paramLabel = "PORT",
+      description = "port of the Prometheus endpoint; 0 for none")
+  @JsonProperty("metricsPort")
+  private int metricsPort;
+
+  @Option(
+      names = "--metricsip",
+      paramLabel = "IP",
+      description = "address that the Prometheus endpoint listens on; without it all")
+  @JsonProperty("metricsIp")
+  private String metricsIp = "";
+
+  @Option(
+      names = "--metricspath",
+      paramLabel = "PATH",
+      description = "path of the Prometheus endpoint")
+  @JsonProperty("metricsPath")
+  private String metricsPath = MetricsEndpoint.DEFAULT_PATH;
+
+  @Option(
+      names = "--connect-timeout",
+      paramLabel = "SECONDS",
+      description = "how long connecting to a cluster may take")
+  @JsonProperty("connectTimeoutSeconds")
+  private int connectSeconds = 15;
+
+  @Option(
+      names = "--operation-timeout",
+      paramLabel = "SECONDS",
+      description = "how long one operation of a cluster may take")
+  @JsonProperty("operationTimeoutSeconds")
+  private int operationSeconds = OPERATION_SECONDS;
+
+  @Option(
+      names = "--grace-period",
+      paramLabel = "SECONDS",
+      description = "how long running calls may go on after SIGTERM")
+  @JsonProperty("gracePeriodSeconds")
+  private int graceSeconds = 25;
+
+  @Option(
+      names = "--reclaims",
+      paramLabel = "N",
+      description = "how many volumes of a cluster are reclaimed at once; others wait")
+  @JsonProperty("reclaims")
+  private int reclaims = 2;
+
+  @Option(
+      names = "--reclaims-per-cluster",
+      paramLabel = "N",
+      description = "how many of a cluster all drivers together reclaim at once; 0: no bound")
+  @JsonProperty("reclaimsPerCluster")
+  private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
+
+  @Option(
+      names = "--groups-keep-volumes",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "refuse to delete a volume group that has volumes, which else go with it")
+  @JsonProperty("groupsKeepVolumes")
+  private boolean groupsKeepVolumes;
+
+  @Option(
+      names = "--rbdhardmaxclonedepth",
+      paramLabel = "N",
+      description = "a clone with more ancestors is refused until one of them is flattened")
+  @JsonProperty("rbdHardMaxCloneDepth")
+  private int hardDepth = CloneLimits.DEFAULT.hardDepth();
+
+  @Option(
+      names = "--rbdsoftmaxclonedepth",
+      paramLabel = "N",
+      description = "a clone with more ancestors has one of them flattened in the background")
+  @JsonProperty("rbdSoftMaxCloneDepth")
+  private int softDepth = CloneLimits.DEFAULT.softDepth();
+
+  @Option(
+      names = "--maxsnapshotsonimage",
+      paramLabel = "N",
+      description = "an image gets no more snapshots than this until clones are flattened")
+  @JsonProperty("maxSnapshotsOnImage")
+  private int maxSnapshots = CloneLimits.DEFAULT.maxSnapshots();
+
+  @Option(
+      names = "--minsnapshotsonimage",
+      paramLabel = "N",
+      description = "an image with more snapshots has its oldest clones flattened")
+  @JsonProperty("minSnapshotsOnImage")
+  private int minSnapshots = CloneLimits.DEFAULT.minSnapshots();
+
+  @Option(
+      names = "--setmetadata",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "write the Kubernetes names of volumes and snapshots on their images")
+  @JsonProperty("setMetadata")
+  private boolean setMetadata;
+
+  @Option(
+      names = "--clustername",
+      paramLabel = "NAME",
+      description = "name of the Kubernetes cluster, written on images with --setmetadata")
+  @JsonProperty("clusterName")
+  private String clusterName = "";
+
+  MetricsEndpoint metrics() {
+    return new MetricsEndpoint(metricsIp, metricsPort, metricsPath);
+  }
+
+  /**
+   * Of a process that serves these drivers.
+   *
+   * @throws ConfigException when a setting is not valid
+   */
+  DriverConfig config(List<DriverConfig.Driver> drivers) {
+    return new DriverConfig(
+        Endpoints.path(clustersFile),
+        metrics(),
+        Duration.ofSeconds(connectSeconds),
+        Duration.ofSeconds(operationSeconds),
+        Duration.ofSeconds(graceSeconds),
+        reclaims,
+        reclaimsPerCluster,
+        drivers,
+        cloneLimits(),
+        new ImageLabels(setMetadata, clusterName),
+        groupsKeepVolumes);
+  }
+
+  private CloneLimits cloneLimits() {
+    try {
+      return new CloneLimits(hardDepth, softDepth, maxSnapshots, minSnapshots);
+    } catch (VolumeException e) {
+      throw new ConfigException(String.valueOf(e.getMessage()), e);
+    }
+  }
+}

@@ -1,0 +1,346 @@
+package io.cephcsi.driver.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.FileSystemImage;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.Commands;
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+/** The commands that need no server. */
+class ImageCommandsIT {
+  private static final int MIB = 1 << 20;
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final TestCluster CEPH = TestCluster.shared();
+
+  private static RadosCluster cluster;
+  private static IoContext io;
+  private static RbdPool pool;
+
+  @TempDir Path folder;
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+  private final String name = "image-" + UUID.randomUUID();
+
+  @BeforeAll
+  static void connect() {
+    cluster = CEPH.connect();
+    io = cluster.openPool(CEPH.pool());
+    pool = new RbdPool(io);
+  }
+
+  @AfterAll
+  static void disconnect() {
+    io.close();
+    cluster.close();
+  }
+
+  private static ImageOptions options() {
+    return ImageOptions.builder()
+        .features(
+            Set.of(
+                ImageFeature.LAYERING,
+                ImageFeature.EXCLUSIVE_LOCK,
+                ImageFeature.OBJECT_MAP,
+                ImageFeature.FAST_DIFF))
+        .build();
+  }
+
+  private int run(Object command, String... args) {
+    List<String> all = new ArrayList<>(List.of("--conf", CEPH.conf().toString()));
+    all.addAll(List.of(args));
+    return execute(command, all.toArray(new String[0]));
+  }
+
+  private int execute(Object command, String... args) {
+    out.getBuffer().setLength(0);
+    return DriverMain.withErrors(new CommandLine(command))
+        .setOut(new PrintWriter(out, true))
+        .setErr(new PrintWriter(err, true))
+        .execute(args);
+  }
+
+  private String spec() {
+    return CEPH.pool() + "/" + name;
+  }
+
+  private JsonNode printed() throws IOException {
+    return JSON.readTree(out.toString());
+  }
+
+  private FileSystemImage image(String type) {
+    FileSystemImage files = FileSystemImage.make(folder, type, 384L * MIB);
+    files.fillAndEmpty(300L * MIB);
+    pool.create(name, 384L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      files.writeTo(image);
+    }
+    return files;
+  }
+
+  @Test
+  void usageRanksAndReclaimFreesAnImageOfNoDriver() throws IOException {
+    FileSystemImage files = image("ext4");
+    String checksums = files.checksums();
+
+    assertThat(run(new UsageCommand(), "-o", "json", "--reclaimable", spec()))
+        .as("%s", err)
+        .isZero();
+    JsonNode usage = printed().get("images").get(0);
+    assertThat(usage.get("method").asText()).isEqualTo("object-map");
+    long used = usage.get("usedBytes").asLong();
+    assertThat(usage.get("reclaimableBytes").asLong()).isGreaterThan(50L * MIB);
+
+    assertThat(run(new ReclaimCommand(), "--dry-run", "-o", "json", spec())).isZero();
+    JsonNode dry = printed().get("images").get(0);
+    assertThat(dry.get("usedBefore").asLong()).isEqualTo(used);
+
+    assertThat(run(new ReclaimCommand(), "-o", "json", spec())).as("%s", err).isZero();
+    JsonNode done = printed().get("images").get(0);
+    assertThat(done.get("outcome").asText()).isEqualTo("done");
+    assertThat(done.get("usedAfter").asLong()).isEqualTo(dry.get("usedAfter").asLong());
+    assertThat(done.get("trim").get("fileSystem").asText()).isEqualTo("ext4");
+
+    try (RbdImage image = pool.openReadOnly(name)) {
+      files.readFrom(image);
+    }
+    files.check();
+    assertThat(files.checksums()).isEqualTo(checksums);
+    assertThat(run(new UsageCommand(), spec())).isZero();
+    assertThat(out.toString()).contains("IMAGE").contains(spec()).contains("TOTAL");
+  }
+
+  @Test
+  void anImageInUseIsSkippedWithItsOwnExitCode() {
+    pool.create(name, 64L * MIB, options());
+    try (RbdImage user = pool.open(name)) {
+      assertThat(run(new ReclaimCommand(), spec())).isEqualTo(3);
+      assertThat(out.toString()).contains("skipped: in use by");
+      assertThat(user.size()).isEqualTo(64L * MIB);
+    }
+  }
+
+  @Test
+  void whatCannotBeMeantOrDoesNotExistSaysSo() {
+    assertThat(run(new ReclaimCommand(), spec())).isEqualTo(1);
+    assertThat(out.toString()).contains("ENOENT");
+    assertThat(run(new UsageCommand(), spec())).isEqualTo(3);
+    assertThat(run(new UsageCommand())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--pool", CEPH.pool(), spec())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--top", "-1", spec())).isEqualTo(2);
+    assertThat(run(new UsageCommand(), "--workers", "0", spec())).isEqualTo(2);
+    assertThat(run(new ReclaimCommand())).isEqualTo(2);
+    assertThat(run(new ReclaimCommand(), "--method", "magic", spec())).isEqualTo(2);
+    assertThat(run(new ReclaimCommand(), "a//b")).isEqualTo(2);
+    assertThat(execute(new UsageCommand(), "--conf", "/does/not/exist", spec())).isEqualTo(2);
+    assertThat(err.toString()).contains("--conf").contains("reclaim.method");
+  }
+
+  @Test
+  void aVolumeIsFoundByItsIdWithTheFilesOfTheDriver() throws IOException {
+    try (TestDriver driver = TestDriver.rbd(CEPH).start()) {
+      Volume volume = driver.create("pvc-" + UUID.randomUUID(), 64 * MIB);
+      Path secrets = Files.createTempFile(folder, "credentials", "");
+      Files.setPosixFilePermissions(secrets, PosixFilePermissions.fromString("rw-------"));
+      Map<String, String> values = new HashMap<>(driver.secrets());
+      Files.writeString(
+          secrets, "userID=" + values.get("userID") + "\nuserKey=" + values.get("userKey") + "\n");
+      String[] connection = {
+        "--cluster",
+        TestDriver.CLUSTER_ID,
+        "--clusters-file",
+        driver.folder().resolve("config.json").toString(),
+        "--credentials-file",
+        secrets.toString(),
+        volume.getVolumeId()
+      };
+      assertThat(execute(new UsageCommand(), connection)).as("%s", err).isZero();
+      assertThat(out.toString()).contains(TestDriver.image(volume));
+      assertThat(execute(new ReclaimCommand(), connection)).as("%s", err).isZero();
+      driver.delete(volume.getVolumeId());
+    }
+  }
+
+  @Test
+  void aPoolIsMeasuredMuchFasterThanByTheCommandRbd() throws IOException {
+    boolean campaign = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+    int images = campaign ? 1000 : 60;
+    String namespace = "n" + UUID.randomUUID();
+    CEPH.rbd("namespace", "create", CEPH.pool() + "/" + namespace);
+    try (IoContext space = cluster.openPool(CEPH.pool(), namespace)) {
+      RbdPool many = new RbdPool(space);
+      for (int i = 0; i < images; i++) {
+        many.create("i" + i, 10L << 30, options());
+        try (RbdImage image = many.open("i" + i)) {
+          for (int at = 0; at < i % 7; at++) {
+            image.write(at * 10L * MIB, new byte[] {1});
+          }
+        }
+      }
+      String spec = CEPH.pool() + "/" + namespace;
+      long start = System.nanoTime();
+      assertThat(run(new UsageCommand(), "-o", "json", "--pool", spec)).isZero();
+      long ours = System.nanoTime() - start;
+      long total = printed().get("totalBytes").asLong();
+      start = System.nanoTime();
+      JsonNode said =
+          JSON.readTree(
+              CEPH.rbd("du", "--format", "json", "-p", CEPH.pool(), "--namespace", namespace));
+      long theirs = System.nanoTime() - start;
+      System.out.printf(
+          "usage of %d images: %d ms, rbd du %d ms%n",
+          images, TimeUnit.NANOSECONDS.toMillis(ours), TimeUnit.NANOSECONDS.toMillis(theirs));
+      assertThat(total).isEqualTo(said.get("total_used_size").asLong());
+      if (campaign) {
+        assertThat(ours * 10).isLessThan(theirs);
+      }
+      for (int i = 0; i < images; i++) {
+        many.remove("i" + i, Progress.NONE);
+      }
+    }
+    CEPH.rbd("namespace", "remove", CEPH.pool() + "/" + namespace);
+  }
+
+  @Test
+  void theImagesThatATrimWouldFreeMostOfComeFirst() throws IOException {
+    String namespace = "n" + UUID.randomUUID();
+    CEPH.rbd("namespace", "create", CEPH.pool() + "/" + namespace);
+    try (IoContext space = cluster.openPool(CEPH.pool(), namespace)) {
+      RbdPool some = new RbdPool(space);
+      for (int part : new int[] {300, 100, 200}) {
+        FileSystemImage files = FileSystemImage.make(folder, "ext4", 384L * MIB);
+        files.fillAndEmpty((long) part * MIB);
+        some.create("part-" + part, 384L * MIB, options());
+        try (RbdImage image = some.open("part-" + part)) {
+          files.writeTo(image);
+        }
+      }
+      some.create("blank", 64L * MIB, options());
+      String spec = CEPH.pool() + "/" + namespace;
+      assertThat(run(new UsageCommand(), "--pool", spec, "--top", "3", "-o", "json")).isZero();
+      JsonNode images = printed().get("images");
+      assertThat(images).hasSize(3);
+      long last = Long.MAX_VALUE;
+      for (int i = 0; i < 3; i++) {
+        assertThat(images.get(i).get("name").asText()).isEqualTo(spec + "/part-" + (300 - 100 * i));
+        assertThat(images.get(i).get("reclaimableBytes").asLong()).isPositive().isLessThan(last);
+        last = images.get(i).get("reclaimableBytes").asLong();
+      }
+      assertThat(run(new UsageCommand(), "--pool", spec, "--top", "2")).isZero();
+      assertThat(out.toString()).contains("RECLAIMABLE").contains("part-200");
+      assertThat(out.toString()).doesNotContain("part-100").doesNotContain("blank");
+    }
+  }
+
+  /** What a person sees, in a terminal of {@code script}. */
+  private String inTerminal(String command, String... args) {
+    List<String> all = new ArrayList<>(List.of(java(), "-cp", classPath()));
+    all.addAll(List.of(DriverMain.class.getName(), command, "--conf", CEPH.conf().toString()));
+    all.addAll(List.of(args));
+    return Commands.run(
+        List.of("env", "TERM=xterm", "script", "-qec", String.join(" ", all), "/dev/null"));
+  }
+
+  private static String java() {
+    return Path.of(System.getProperty("java.home"), "bin", "java").toString();
+  }
+
+  private static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  @Test
+  void aTerminalShowsABarAndTheThroughput() {
+    pool.create(name, 64L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      for (int i = 0; i < 16; i++) {
+        image.write(4L * MIB * i, new byte[512]);
+      }
+    }
+    String shown =
+        inTerminal("reclaim", "--max-bytes-per-second", Integer.toString(16 * MIB), spec());
+    assertThat(shown).containsPattern(name + " sparsify \\[#+ *\\] +\\d+ %");
+    assertThat(shown).contains("freed 64.0 MiB").containsPattern("\\d MiB/s");
+    assertThat(inTerminal("usage", spec())).contains("object-map");
+  }
+
+  @Test
+  void aDriverKilledInMidTrimLeavesACompleteFileSystem() throws Exception {
+    FileSystemImage files = image("ext4");
+    String checksums = files.checksums();
+    long before = used();
+    Process process =
+        new ProcessBuilder(
+                java(),
+                "-cp",
+                classPath(),
+                DriverMain.class.getName(),
+                "reclaim",
+                "--conf",
+                CEPH.conf().toString(),
+                "--max-bytes-per-second",
+                Integer.toString(16 * MIB),
+                spec())
+            .redirectErrorStream(true)
+            .redirectOutput(folder.resolve("killed.out").toFile())
+            .start();
+    try {
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .pollInterval(Duration.ofMillis(50))
+          .until(() -> used() < before || !process.isAlive());
+      assertThat(process.isAlive())
+          .as("%s", Files.readString(folder.resolve("killed.out"), UTF_8))
+          .isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+    process.waitFor();
+    try (RbdImage image = pool.openReadOnly(name)) {
+      files.readFrom(image);
+    }
+    files.check();
+    assertThat(files.checksums()).isEqualTo(checksums);
+    assertThat(used()).isLessThan(before);
+  }
+
+  private long used() {
+    return new UsageMeter(pool)
+        .byObjectMap(ImageId.find(pool, name).orElseThrow())
+        .orElseThrow()
+        .headBytes();
+  }
+}
