@@ -66,7 +66,8 @@ class ArchitectureTest {
     Set<String> known = LAYERS.stream().flatMap(Set::stream).collect(Collectors.toSet());
     Set<String> found =
         DRIVER.stream().map(ArchitectureTest::top).collect(Collectors.toCollection(TreeSet::new));
-    assertThat(found).contains("cli", "app", "csi", "grpc", "rbd", "journal", "volume"); // not vacuous
+    assertThat(found)
+        .contains("cli", "app", "csi", "grpc", "rbd", "journal", "volume"); // not vacuous
     assertThat(known).as("a new package: say here which layer it belongs to").containsAll(found);
   }
 

@@ -31,7 +31,7 @@ final class CephFsNodeParts {
             volumes,
             CephFsMounters.usual(new CrushLocation(driver.nodeSettings().topology())),
             new Publications(folder.resolve("mounts")),
-            new LivenessProbes(RbdNodeParts.MOUNTS_ANSWER),
+            new LivenessProbes(RbdNodeParts.MOUNT_TIMEOUT),
             folder,
             driver.endpoint().resolveSibling("mountinfo"));
     return new NodeService(

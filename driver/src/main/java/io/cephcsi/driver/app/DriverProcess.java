@@ -74,7 +74,7 @@ import org.slf4j.LoggerFactory;
 public final class DriverProcess implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DriverProcess.class);
   private static final int CALL_THREADS = 16;
-  private static final Duration LAST_MOMENTS = Duration.ofSeconds(5);
+  private static final Duration CANCEL_TIMEOUT = Duration.ofSeconds(5);
 
   private final DriverConfig config;
   private final DriverMetrics metrics = new DriverMetrics();
@@ -337,9 +337,10 @@ public final class DriverProcess implements AutoCloseable {
       boolean ended = executors.shutdown(config.gracePeriod().toMillis(), TimeUnit.MILLISECONDS);
       if (!ended) {
         LOG.warn(
-            "operations are still running after {}: they are told to stop", config.gracePeriod());
+            "operations still run after the grace period of {}: cancelling them",
+            config.gracePeriod());
         registries.forEach(OperationRegistry::cancelAll);
-        ended = executors.shutdown(LAST_MOMENTS.toMillis(), TimeUnit.MILLISECONDS);
+        ended = executors.shutdown(CANCEL_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
       }
       for (SocketServer server : servers) {
         server.awaitAnswers(ended ? 1000 : 0, TimeUnit.MILLISECONDS);
@@ -361,12 +362,12 @@ public final class DriverProcess implements AutoCloseable {
     closing.setDaemon(true);
     closing.start();
     try {
-      closing.join(LAST_MOMENTS.toMillis());
+      closing.join(CANCEL_TIMEOUT.toMillis());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     if (closing.isAlive()) {
-      LOG.warn("a cluster does not answer: its connection ends with the process");
+      LOG.warn("a cluster does not answer: its connection is not closed before the process ends");
     }
   }
 
@@ -374,7 +375,7 @@ public final class DriverProcess implements AutoCloseable {
     try {
       resource.close();
     } catch (Exception e) {
-      LOG.warn("closing failed", e);
+      LOG.warn("{} could not be closed", resource.getClass().getSimpleName(), e);
     }
   }
 }

@@ -32,7 +32,7 @@ import javax.net.ssl.TrustManagerFactory;
  */
 final class NodeLabels {
   private static final Path ACCOUNT = Path.of("/var/run/secrets/kubernetes.io/serviceaccount");
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final Duration TIMEOUT = Duration.ofSeconds(10);
   private static final int LARGEST = 4 << 20; // etcd takes 1.5 MiB
 
   private final Path account;
@@ -74,13 +74,13 @@ final class NodeLabels {
       HttpRequest request =
           HttpRequest.newBuilder(
                   URI.create(api + "/api/v1/nodes/" + URLEncoder.encode(node, UTF_8)))
-              .timeout(PATIENCE)
+              .timeout(TIMEOUT)
               .header("Accept", "application/json")
               .header(
                   "Authorization", "Bearer " + Files.readString(account.resolve("token")).strip())
               .build();
       HttpClient client =
-          HttpClient.newBuilder().connectTimeout(PATIENCE).sslContext(trust()).build();
+          HttpClient.newBuilder().connectTimeout(TIMEOUT).sslContext(trust()).build();
       return client
           .sendAsync(request, BodyHandlers.ofInputStream())
           .handle(
@@ -119,7 +119,7 @@ final class NodeLabels {
     try (InputStream body = response.body()) {
       byte[] bytes = body.readNBytes(LARGEST);
       if (response.statusCode() != 200) {
-        throw new IOException("the API answers with status " + response.statusCode());
+        throw new IOException("the Kubernetes API answers with status " + response.statusCode());
       }
       return labels(bytes);
     } catch (IOException e) {
@@ -130,7 +130,7 @@ final class NodeLabels {
   private static Map<String, String> labels(byte[] node) throws IOException {
     if (!(Json.tree(node) instanceof Map<?, ?> object)
         || !(object.get("metadata") instanceof Map<?, ?> metadata)) {
-      throw new IOException("the API's answer is no object with metadata");
+      throw new IOException("the answer of the Kubernetes API is no object with metadata");
     }
     Map<String, String> labels = new LinkedHashMap<>();
     if (metadata.get("labels") instanceof Map<?, ?> found) {

@@ -33,7 +33,7 @@ import java.util.List;
  * @param reclaim the CSI-Addons service
  */
 record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
-  static final Duration MOUNTS_ANSWER = Duration.ofSeconds(5);
+  static final Duration MOUNT_TIMEOUT = Duration.ofSeconds(5);
 
   static RbdNodeParts of(
       DriverConfig.Driver driver,
@@ -55,7 +55,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
                     new NbdAttacher(keys),
                     new FuseAttacher(folder.resolve("fuse")))),
             new Publications(folder.resolve("mounts")),
-            new LivenessProbes(MOUNTS_ANSWER),
+            new LivenessProbes(MOUNT_TIMEOUT),
             gate,
             operations);
     NodeCredentials access =

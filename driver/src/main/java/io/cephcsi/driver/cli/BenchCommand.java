@@ -8,7 +8,7 @@ import picocli.CommandLine.Spec;
 /** {@code ceph-csi bench}: measures a cluster. */
 @Command(
     name = "bench",
-    description = "Measures what the driver reaches on a cluster, on an image of its own.",
+    description = "Measures the driver on a cluster, with an image that it makes and removes.",
     mixinStandardHelpOptions = true,
     versionProvider = VersionLine.class,
     subcommands = BenchReclaimCommand.class)

@@ -1,10 +1,10 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.DriverConfig;
-import io.cephcsi.driver.app.ConfigException;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.reclaim.Admission;
@@ -41,7 +41,8 @@ import picocli.CommandLine.Spec;
     description = {
       "Makes an image, fills it with data that nothing uses, reclaims it, and again for every",
       "concurrency and rate; prints the throughput and the CPU that it cost. The image is removed",
-      "at the end, on SIGINT and SIGTERM, too. The cluster has the load of a real reclaim meanwhile."
+      "at the end, on SIGINT and SIGTERM, too. The cluster has the load of a real reclaim"
+          + " meanwhile."
     },
     mixinStandardHelpOptions = true,
     versionProvider = VersionLine.class,
@@ -51,7 +52,7 @@ import picocli.CommandLine.Spec;
     exitCodeList = {"0:done", "1:failed or interrupted", "2:wrong command line or configuration"})
 final class BenchReclaimCommand implements Callable<Integer> {
   private static final Pattern SIZE = Pattern.compile("(\\d{1,6})([MGT])(i?B)?");
-  private static final Duration NO_HURRY = Duration.ofDays(365);
+  private static final Duration UNLIMITED = Duration.ofDays(365);
   private static final long MAX_SIZE = 4L << 40;
   private static final int BAR = 30;
 
@@ -110,7 +111,7 @@ final class BenchReclaimCommand implements Callable<Integer> {
       description = "table or json")
   private OutputFormat output = OutputFormat.table;
 
-  private final OperationRegistry operations = new OperationRegistry(NO_HURRY);
+  private final OperationRegistry operations = new OperationRegistry(UNLIMITED);
   private volatile String doing = "";
   private volatile boolean interrupted;
 

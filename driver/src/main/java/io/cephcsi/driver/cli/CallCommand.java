@@ -62,7 +62,7 @@ final class CallCommand implements Callable<Integer> {
       index = "1",
       arity = "0..1",
       paramLabel = "METHOD",
-      description = "csi.v1.Controller/CreateVolume, or as much of its end as is clear")
+      description = "csi.v1.Controller/CreateVolume, or an end of it that no other method has")
   private @Nullable String method;
 
   @Parameters(

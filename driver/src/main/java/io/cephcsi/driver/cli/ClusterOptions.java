@@ -1,8 +1,8 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Credentials;

@@ -1,7 +1,5 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.DriverConfig;
-import io.cephcsi.driver.app.ConfigException;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.Nulls;
@@ -13,6 +11,8 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;

@@ -2,9 +2,9 @@ package io.cephcsi.driver.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.cephcsi.driver.app.ConfigException;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
+import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.grpc.KeyMaterial;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;

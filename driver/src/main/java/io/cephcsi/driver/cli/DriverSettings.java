@@ -1,10 +1,10 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.DriverConfig;
+import com.fasterxml.jackson.annotation.JsonProperty;
 import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.Endpoints;
 import io.cephcsi.driver.app.NodeSettings;
-import com.fasterxml.jackson.annotation.JsonProperty;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /**
- * The settings of one driver: options of {@code serve}, and keys of an element of {@code drivers} in
- * its configuration file. picocli or Jackson fills them; what is not given keeps its default.
+ * The settings of one driver: options of {@code serve}, and keys of an element of {@code drivers}
+ * in its configuration file. picocli or Jackson fills them; what is not given keeps its default.
  */
 final class DriverSettings {
   static final String INSTANCE_ID = "default";
@@ -103,7 +103,7 @@ final class DriverSettings {
   @Option(
       names = "--node-folder",
       paramLabel = "DIR",
-      description = "where the node keeps exports and mounts in the making (/run/ceph-csi/NAME)")
+      description = "where the node keeps exports and unfinished mounts (/run/ceph-csi/NAME)")
   @JsonProperty("nodeFolder")
   private @Nullable String nodeFolder;
 

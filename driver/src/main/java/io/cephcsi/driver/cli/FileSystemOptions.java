@@ -1,8 +1,8 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.volume.VolumeId;

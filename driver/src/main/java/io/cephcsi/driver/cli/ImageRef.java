@@ -1,9 +1,9 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;

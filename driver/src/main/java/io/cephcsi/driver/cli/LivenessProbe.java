@@ -49,7 +49,7 @@ final class LivenessProbe {
             0,
             pollTime.toMillis(),
             TimeUnit.MILLISECONDS);
-    ServeCommand.untilTold(
+    ServeCommand.awaitSignal(
         () -> {
           timer.shutdownNow();
           channel.shutdownNow();

@@ -1,9 +1,9 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.DriverConfig;
-import io.cephcsi.driver.app.ConfigException;
-import io.cephcsi.driver.app.Endpoints;
 import com.fasterxml.jackson.annotation.JsonProperty;
+import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.app.Endpoints;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.image.ImageLabels;

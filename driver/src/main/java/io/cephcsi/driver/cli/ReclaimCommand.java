@@ -1,12 +1,12 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.DriverConfig;
-import io.cephcsi.driver.app.ConfigException;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.reclaim.Admission;
@@ -43,10 +43,10 @@ import picocli.CommandLine.Option;
       "0:done",
       "1:failed",
       "2:wrong command line or configuration",
-      "3:an image was in use or skipped, or reclaim gave way to somebody"
+      "3:an image was in use or skipped, or came into use before the end"
     })
 final class ReclaimCommand extends ImageCommand {
-  private static final Duration NO_HURRY = Duration.ofDays(365);
+  private static final Duration UNLIMITED = Duration.ofDays(365);
 
   @Option(names = "--dry-run", description = "say what would be reached; change nothing")
   private boolean dryRun;
@@ -90,12 +90,12 @@ final class ReclaimCommand extends ImageCommand {
       description = "how many images of the cluster are reclaimed at once by all (default: 4)")
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
-  private final OperationRegistry operations = new OperationRegistry(NO_HURRY);
+  private final OperationRegistry operations = new OperationRegistry(UNLIMITED);
 
   @Override
   public Integer call() {
     if (images().isEmpty()) {
-      throw new ConfigException("name images");
+      throw new ConfigException("no image is named");
     }
     ReclaimPlan plan = plan();
     List<Line> lines = new ArrayList<>();

@@ -103,7 +103,8 @@ final class ScratchImage implements AutoCloseable {
       copy(content, size, image);
       Inspection inspection = FileSystems.inspect(new FileReader(content, size));
       if (!(inspection instanceof Inspection.Clean clean)) {
-        throw new IOException("mkfs.ext4 made what cannot be trimmed: " + inspection);
+        throw new IOException(
+            "the file system that mkfs.ext4 made cannot be trimmed: " + inspection);
       }
       List<Long> free = new ArrayList<>();
       clean.freeRanges(range -> free.addAll(objects(range.offset(), range.end())));

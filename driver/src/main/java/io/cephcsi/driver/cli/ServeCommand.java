@@ -1,8 +1,8 @@
 package io.cephcsi.driver.cli;
 
+import ch.qos.logback.classic.Level;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
-import ch.qos.logback.classic.Level;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -16,7 +16,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code ceph-csi serve}: serves drivers until it is told to stop. */
+/** {@code ceph-csi serve}: serves drivers until SIGTERM or SIGINT. */
 @Command(
     name = ServeCommand.NAME,
     description = {
@@ -28,7 +28,11 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:stopped when told to", "1:failed", "2:wrong command line or configuration"})
+    exitCodeList = {
+      "0:stopped by SIGTERM or SIGINT",
+      "1:failed",
+      "2:wrong command line or configuration"
+    })
 final class ServeCommand implements Callable<Integer> {
   static final String NAME = "serve";
   private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
@@ -50,42 +54,40 @@ final class ServeCommand implements Callable<Integer> {
   private int verbosity;
 
   @ArgGroup(validate = false, heading = "")
-  private final PeerOptions peerOptions = new PeerOptions();
+  private final CephCsiOptions cephCsiOptions = new CephCsiOptions();
 
   @Override
   public Integer call() throws IOException, InterruptedException {
     if (verbosity >= DEBUG_VERBOSITY) {
       DriverMain.logLevel(Level.DEBUG);
     }
-    peerOptions.warnOfIgnored();
+    cephCsiOptions.warnOfIgnored();
     if (driver.type().equals("liveness")) {
       return LivenessProbe.serve(
-          driver.socket(), process.metrics(), peerOptions.pollTime(), peerOptions.timeout());
+          driver.socket(), process.metrics(), cephCsiOptions.pollTime(), cephCsiOptions.timeout());
     }
     if (driver.type().equals("controller")) {
       LOG.warn(
           "type controller does nothing here: the journal is read from the cluster, nothing of it"
               + " is regenerated from PersistentVolumes");
-      untilTold(() -> {});
+      awaitSignal(() -> {});
       return 0;
     }
     DriverConfig settings =
-        config == null
-            ? process.config(List.of(driver.fromOptions()))
-            : ConfigFile.read(config);
-    untilTold(DriverProcess.start(settings)::close);
+        config == null ? process.config(List.of(driver.fromOptions())) : ConfigFile.read(config);
+    awaitSignal(DriverProcess.start(settings)::close);
     return 0;
   }
 
   /** Waits for SIGTERM or SIGINT, then stops before the process ends. */
-  static void untilTold(Runnable stop) throws InterruptedException {
+  static void awaitSignal(Runnable stop) throws InterruptedException {
     CountDownLatch stopped = new CountDownLatch(1);
     Thread hook =
         new Thread(
             () -> {
               stop.run();
               stopped.countDown();
-              // Told to stop is no failure; the JVM would end with 143.
+              // A stop by a signal is no failure; the JVM would exit with 143.
               Runtime.getRuntime().halt(0);
             },
             "stop");

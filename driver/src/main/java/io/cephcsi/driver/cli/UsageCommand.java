@@ -1,6 +1,5 @@
 package io.cephcsi.driver.cli;
 
-import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageUsage;
 import io.cephcsi.bindings.cls.UsageMeter;
@@ -10,6 +9,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.reclaim.TrimEstimate;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.UncheckedIOException;
@@ -79,7 +79,7 @@ final class UsageCommand extends ImageCommand {
   @Override
   public Integer call() throws InterruptedException {
     if (images().isEmpty() == (pool == null)) {
-      throw new ConfigException("name images, or a pool by --pool");
+      throw new ConfigException("neither images nor --pool are given");
     }
     ConfigException.require(top >= 0, "--top must not be negative");
     ConfigException.require(workers >= 1 && workers <= 128, "--workers must be 1 to 128");

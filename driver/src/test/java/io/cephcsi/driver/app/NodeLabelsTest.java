@@ -145,7 +145,7 @@ class NodeLabelsTest {
   }
 
   @Test
-  void whoeverIsNotTheApiOrRefusesIsUnavailable() throws Exception {
+  void aWrongOrRefusingApiServerIsUnavailable() throws Exception {
     assertUnavailable(new NodeLabels(account, address), "another").contains("status 404");
     Files.writeString(account.resolve("token"), "of-nobody");
     assertUnavailable(new NodeLabels(account, address), "node-1").contains("status 401");

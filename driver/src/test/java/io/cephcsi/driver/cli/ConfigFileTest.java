@@ -3,8 +3,8 @@ package io.cephcsi.driver.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.ConfigException;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -81,7 +81,7 @@ class ConfigFileTest {
   }
 
   @Test
-  void whatIsLeftOutHasADefault() throws IOException {
+  void aKeyThatIsLeftOutHasItsDefault() throws IOException {
     DriverConfig config = read(MINIMAL);
     assertThat(config.clustersFile()).isEqualTo(Path.of("/etc/ceph-csi-config/config.json"));
     assertThat(config.metrics()).isEqualTo(MetricsEndpoint.NONE);
@@ -121,7 +121,7 @@ class ConfigFileTest {
   }
 
   @Test
-  void whatIsNotYamlIsAnErrorWithItsLine() throws IOException {
+  void textThatIsNotYamlIsAnErrorWithItsLine() throws IOException {
     assertRefused("drivers:\n  - type: [rbd\n").hasMessageContaining("line");
     assertRefused("drivers: {a: b\n").hasMessageContaining("line");
     assertRefused("just text").hasMessageContaining("line 1");
@@ -165,7 +165,7 @@ class ConfigFileTest {
         "drivers: [{type: rbd, endpoint: /csi.sock}]\ngracePeriodSeconds: -1",
         "drivers: [{type: rbd, endpoint: /csi.sock}]\nclustersFile: \"\\0\"",
       })
-  void whatCannotBeServedIsRefused(String text) throws IOException {
+  void aConfigurationThatCannotBeServedIsRefused(String text) throws IOException {
     assertRefused(text);
   }
 

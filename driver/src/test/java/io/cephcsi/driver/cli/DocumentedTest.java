@@ -99,7 +99,7 @@ class DocumentedTest {
   }
 
   @Test
-  void everyKeyOfTheConfigurationFileIsInTheReferenceAndItsExampleIsRead() throws Exception {
+  void everyKeyOfTheConfigurationFileIsInTheReference() throws Exception {
     Set<String> keys = new TreeSet<>(keys(ProcessSettings.class));
     keys.addAll(keys(DriverSettings.class));
     assertThat(keys).contains("clustersFile", "nodeFolder"); // not vacuous

@@ -154,7 +154,7 @@ class HostileRequestsIT {
   }
 
   @Test
-  void whatIsNoMessageIsAMistakeOfTheCaller() {
+  void aMalformedMessageIsTheCallersMistake() {
     assertStatus(Code.INVALID_ARGUMENT, () -> send(new byte[] {-1, -1, -1}));
     assertStatus(Code.INVALID_ARGUMENT, () -> send(new byte[] {0x0A, 2, (byte) 0xC3, 0x28}));
     assertStatus(Code.INVALID_ARGUMENT, () -> send(new byte[] {0x0A, 1, 0}));

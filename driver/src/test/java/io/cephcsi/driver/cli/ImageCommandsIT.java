@@ -154,7 +154,7 @@ class ImageCommandsIT {
   }
 
   @Test
-  void whatCannotBeMeantOrDoesNotExistSaysSo() {
+  void aWrongOrMissingImageIsNamed() {
     assertThat(run(new ReclaimCommand(), spec())).isEqualTo(1);
     assertThat(out.toString()).contains("ENOENT");
     assertThat(run(new UsageCommand(), spec())).isEqualTo(3);

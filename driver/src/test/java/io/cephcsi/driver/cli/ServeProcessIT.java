@@ -243,7 +243,7 @@ class ServeProcessIT {
   // Sockets
 
   @Test
-  void whatIsNoSocketIsLeftAlone() throws IOException {
+  void aFileThatIsNoSocketIsLeftAlone() throws IOException {
     Files.writeString(socket, "precious");
     assertExit(1, socket + " exists and is not a socket", "--type=rbd", "--endpoint=" + socket);
     assertThat(socket).hasContent("precious");

@@ -171,7 +171,7 @@ class TrackerCommandsIT {
   }
 
   @Test
-  void whatIsRightHasNoProblems() throws Exception {
+  void aConsistentTrackerHasNoProblems() throws Exception {
     assertProblems();
     trackers.add(snapshotId, List.of(snapshotId));
     assertProblems();

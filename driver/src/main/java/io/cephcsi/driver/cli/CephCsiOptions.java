@@ -14,8 +14,8 @@ import picocli.CommandLine.Option;
  * Options that deployments of ceph-csi give and that this driver takes without needing them, so
  * that such a deployment starts with its arguments unchanged.
  */
-final class PeerOptions {
-  private static final Logger LOG = LoggerFactory.getLogger(PeerOptions.class);
+final class CephCsiOptions {
+  private static final Logger LOG = LoggerFactory.getLogger(CephCsiOptions.class);
   private static final Pattern GO_DURATION =
       Pattern.compile("(?:(\\d{1,6})h)?(?:(\\d{1,6})m)?(?:(\\d{1,6})s)?(?:(\\d{1,6})ms)?");
 
@@ -90,7 +90,9 @@ final class PeerOptions {
 
   void warnOfIgnored() {
     if (given) {
-      LOG.info("options that this driver does not need were given; they have no effect");
+      LOG.info(
+          "options of ceph-csi were given that have no effect in this driver:"
+              + " see its command line reference");
     }
   }
 
