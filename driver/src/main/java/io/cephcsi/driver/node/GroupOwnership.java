@@ -3,6 +3,8 @@ package io.cephcsi.driver.node;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.FileStat;
 import io.cephcsi.bindings.linux.OpenFile;
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -63,11 +65,25 @@ public final class GroupOwnership implements AutoCloseable {
   }
 
   /**
+   * Gives a volume to its volume_mount_group; nothing to do without one, for a block volume, and
+   * where the volume is mounted for reading only.
+   *
+   * @param place where it is mounted
+   * @throws VolumeException as {@link #give(Path, String)}
+   */
+  public static void give(Path place, VolumeUse use) {
+    if (!use.group().isEmpty()
+        && MountTable.read().at(place).filter(Mount::isWritable).isPresent()) {
+      give(place, use.group());
+    }
+  }
+
+  /**
    * Gives a volume to a group; quick when it has it already.
    *
    * @throws VolumeException FAILED_PRECONDITION when its file system refuses that
    */
-  public static void give(Path top, String group) {
+  static void give(Path top, String group) {
     try (GroupOwnership ownership = new GroupOwnership(top, parse(group))) {
       if (!ownership.isDone()) {
         ownership.walk();

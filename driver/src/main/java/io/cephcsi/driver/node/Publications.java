@@ -96,7 +96,9 @@ public final class Publications {
     if (there.isEmpty()) {
       lookForOthers(request);
     }
-    own(source, staged, request);
+    if (!request.refusesWrites()) {
+      GroupOwnership.give(source, request.use()); // pods may have other groups than at the staging
+    }
     targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());
     bind(source, request.target(), options);
@@ -120,14 +122,6 @@ public final class Publications {
               + (request.use().block() ? "file" : "folder"));
     }
     found.put(target, request.volumeId());
-  }
-
-  /** Pods of one node may have different groups, and the volume is staged once. */
-  private static void own(Path source, Mount staged, PublishRequest request) {
-    VolumeUse use = request.use();
-    if (!use.group().isEmpty() && !use.block() && !ro(staged) && !request.refusesWrites()) {
-      GroupOwnership.give(source, use.group());
-    }
   }
 
   /**

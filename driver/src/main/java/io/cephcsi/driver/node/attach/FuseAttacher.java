@@ -88,7 +88,7 @@ public final class FuseAttacher implements Attacher {
         LoopDevices.of(daemon.file()).stream()
             .findFirst()
             .orElseGet(() -> LoopDevices.attach(daemon.file(), request.readOnly()));
-    return new AttachedDevice(request.image(), device, true);
+    return new AttachedDevice(AttacherKind.FUSE, request.image(), device, true);
   }
 
   /** One that is just starting, for a call that died, is waited for. */
@@ -187,7 +187,9 @@ public final class FuseAttacher implements Attacher {
   private static Optional<AttachedDevice> find(ImageSpec image, StorageDaemon daemon) {
     return LoopDevices.of(daemon.file()).stream()
         .findFirst()
-        .map(device -> new AttachedDevice(image, device, daemon.process().isPresent()));
+        .map(
+            device ->
+                new AttachedDevice(AttacherKind.FUSE, image, device, daemon.process().isPresent()));
   }
 
   private static Optional<ImageSpec> image(Path folder) {

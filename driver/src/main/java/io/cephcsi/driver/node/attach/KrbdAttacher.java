@@ -153,6 +153,7 @@ public final class KrbdAttacher implements Attacher {
     String namespace = Sysfs.text(id.resolve("pool_ns")).orElse("");
     return Optional.of(
         new AttachedDevice(
+            AttacherKind.KRBD,
             new ImageSpec(pool.get(), namespace, image.get()),
             Path.of("/dev/" + NAME + id.getFileName()),
             true));

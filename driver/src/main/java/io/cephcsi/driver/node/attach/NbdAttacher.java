@@ -99,7 +99,7 @@ public final class NbdAttacher implements Attacher {
   /** A new process for a device whose process has died; here rbd wants to see the cookie, too. */
   private AttachedDevice servedAgain(AttachRequest request, AttachedDevice device) {
     serve(request, List.of(Argument.path(device.device())), List.of("try-netlink"));
-    return new AttachedDevice(device.image(), device.device(), true);
+    return new AttachedDevice(AttacherKind.NBD, device.image(), device.device(), true);
   }
 
   /**
@@ -151,7 +151,10 @@ public final class NbdAttacher implements Attacher {
         .map(
             image ->
                 new AttachedDevice(
-                    image, Path.of("/dev").resolve(String.valueOf(block.getFileName())), alive));
+                    AttacherKind.NBD,
+                    image,
+                    Path.of("/dev").resolve(String.valueOf(block.getFileName())),
+                    alive));
   }
 
   /**

@@ -106,10 +106,8 @@ public final class CephFsNode implements NodeVolumes {
       operation.phase("mount");
       mount(request, place, mounter);
     }
-    if (!request.use().group().isEmpty() && !request.use().readOnly()) {
-      operation.phase("give the files to the group");
-      GroupOwnership.give(request.stagingPath(), request.use().group());
-    }
+    operation.phase("give the files to the group");
+    GroupOwnership.give(request.stagingPath(), request.use());
   }
 
   /** A volume that no mount tells from another of the same directory is told by its record. */

@@ -42,6 +42,11 @@ public record Mount(
         && (superOptions.contains("ro") || superOptions.contains("emergency_ro"));
   }
 
+  /** Whether a file system is mounted that this mount does not forbid to write. */
+  public boolean isWritable() {
+    return !isDevice() && !options.contains("ro");
+  }
+
   /** Whether the node of a device is bound, and no file system mounted. */
   public boolean isDevice() {
     return fsType.equals("devtmpfs");

@@ -19,54 +19,61 @@ final class DeviceChecks {
   /**
    * Requires that it is of the same cluster, and that the image is staged at no other path.
    *
+   * @param found the device of the image; empty when it has none
    * @param known what is written down in the staging path
    * @throws VolumeException FAILED_PRECONDITION naming what is in the way
    */
   static void require(
-      StageRequest request, AttachRequest attach, Attacher attacher, Optional<StagedImage> known) {
-    requireNotOfAnother(attach.cluster().clusterId(), attacher.find(attach.image()));
-    requireNotElsewhere(request, attacher.find(attach.image()));
-    requireOf(attach, attacher, known);
+      StageRequest request,
+      AttachRequest attach,
+      Attacher attacher,
+      Optional<AttachedDevice> found,
+      Optional<StagedImage> known) {
+    if (found.isPresent()) {
+      AttachedDevice device = found.get();
+      List<Mount> uses = device.uses();
+      requireNotOfAnother(attach.cluster().clusterId(), uses);
+      requireNotElsewhere(request, device, uses);
+      requireOf(attach, attacher, device, uses, known);
+    }
   }
 
   /**
    * What is staged of the image on this node is of the same cluster: images that no driver made may
    * have the same name on two clusters.
    */
-  private static void requireNotOfAnother(String clusterId, Optional<AttachedDevice> device) {
-    device
-        .map(AttachedDevice::uses)
-        .orElse(List.of())
-        .forEach(
-            mount ->
-                StagedImage.beside(mount.target())
-                    .filter(staged -> !staged.isOf(clusterId))
-                    .ifPresent(
-                        staged -> {
-                          throw new VolumeException(
-                              Reason.FAILED_PRECONDITION,
-                              "this node has "
-                                  + staged.image()
-                                  + " of cluster \""
-                                  + staged.clusterId()
-                                  + "\" at "
-                                  + mount.target()
-                                  + ": one of the same name cannot be staged beside it");
-                        }));
+  private static void requireNotOfAnother(String clusterId, List<Mount> uses) {
+    for (Mount mount : uses) {
+      StagedImage.beside(mount.target())
+          .filter(staged -> !staged.isOf(clusterId))
+          .ifPresent(
+              staged -> {
+                throw new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "this node has "
+                        + staged.image()
+                        + " of cluster \""
+                        + staged.clusterId()
+                        + "\" at "
+                        + mount.target()
+                        + ": one of the same name cannot be staged beside it");
+              });
+    }
   }
 
   /**
    * A volume has one staging path on a node, and so has an image that is written to, whatever
    * volumes it has: one of them could be a device below the other's file system. Several may read.
    */
-  private static void requireNotElsewhere(StageRequest request, Optional<AttachedDevice> device) {
+  private static void requireNotElsewhere(
+      StageRequest request, AttachedDevice device, List<Mount> uses) {
     Path place = RbdStaging.place(request);
-    List<Path> others = device.map(one -> stagedElsewhere(one, place)).orElse(List.of());
-    if (others.isEmpty() || shows(device.get(), place)) {
+    List<Path> others = stagedElsewhere(uses, place);
+    if (others.isEmpty() || uses.stream().anyMatch(mount -> mount.target().equals(place))) {
       return; // an earlier version may have staged it beside others
     }
     boolean onlyRead =
-        request.use().readOnly() && BlockDevice.require(device.get().device()).isReadOnly();
+        request.use().readOnly() && BlockDevice.require(device.device()).isReadOnly();
     others.stream()
         .filter(other -> !onlyRead || other.endsWith(place.getFileName()))
         .findFirst()
@@ -84,13 +91,9 @@ final class DeviceChecks {
             });
   }
 
-  private static boolean shows(AttachedDevice device, Path place) {
-    return device.uses().stream().anyMatch(mount -> mount.target().equals(place));
-  }
-
-  /** The places of other stagings of a device. */
-  static List<Path> stagedElsewhere(AttachedDevice device, Path place) {
-    return device.uses().stream()
+  /** The places of other stagings, of those where a device is used. */
+  static List<Path> stagedElsewhere(List<Mount> uses, Path place) {
+    return uses.stream()
         .map(Mount::target)
         .filter(other -> !other.equals(place) && StagedImage.isBeside(other))
         .toList();
@@ -102,30 +105,29 @@ final class DeviceChecks {
    * dead one that nobody uses is replaced.
    */
   private static void requireOf(
-      AttachRequest request, Attacher attacher, Optional<StagedImage> known) {
+      AttachRequest request,
+      Attacher attacher,
+      AttachedDevice device,
+      List<Mount> uses,
+      Optional<StagedImage> known) {
     String clusterId = request.cluster().clusterId();
-    attacher
-        .find(request.image())
-        .filter(
-            device ->
-                !attacher
-                    .isOf(device, request)
-                    .orElseGet(
-                        () ->
-                            isWrittenDown(known, device, clusterId)
-                                || (!device.alive() && device.uses().isEmpty())))
-        .ifPresent(
-            device -> {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION,
-                  device.device()
-                      + " is "
-                      + device.image()
-                      + " of another cluster than \""
-                      + clusterId
-                      + "\", or does not tell of which: one of the same name cannot be staged"
-                      + " beside it");
-            });
+    boolean same =
+        attacher
+            .isOf(device, request)
+            .orElseGet(
+                () ->
+                    isWrittenDown(known, device, clusterId) || (!device.alive() && uses.isEmpty()));
+    if (!same) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          device.device()
+              + " is "
+              + device.image()
+              + " of another cluster than \""
+              + clusterId
+              + "\", or does not tell of which: one of the same name cannot be staged"
+              + " beside it");
+    }
   }
 
   private static boolean isWrittenDown(

@@ -16,7 +16,6 @@ import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.VolumeStats;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.node.attach.AttachedDevice;
-import io.cephcsi.driver.node.attach.Attacher;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
@@ -248,7 +247,7 @@ public final class RbdNode implements NodeVolumes {
         onImage(id, mount, users, RbdNode::size)
             .orElseGet(() -> BlockDevice.require(device.device()).size());
     operation.phase("grow the device");
-    attacherOf(device).grow(device, size);
+    attachers.require(device.kind()).grow(device, size);
     if (!mount.isDevice() && !mount.superOptions().contains("ro")) {
       operation.phase("grow the file system");
       FileSystemSetup.grow(mount.fsType(), device.device(), mount.target());
@@ -292,13 +291,6 @@ public final class RbdNode implements NodeVolumes {
             staged ->
                 new StaticImage(
                     volumeId, staged.clusterId(), staged.image().pool(), staged.image().image()));
-  }
-
-  private Attacher attacherOf(AttachedDevice device) {
-    return attachers.all().stream()
-        .filter(attacher -> attacher.at(device.device()).isPresent())
-        .findFirst()
-        .orElseThrow();
   }
 
   @Override

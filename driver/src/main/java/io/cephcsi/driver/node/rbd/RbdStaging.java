@@ -4,7 +4,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.node.GroupOwnership;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.StageRequest;
-import io.cephcsi.driver.node.VolumeUse;
 import io.cephcsi.driver.node.attach.AttachRequest;
 import io.cephcsi.driver.node.attach.AttachedDevice;
 import io.cephcsi.driver.node.attach.Attacher;
@@ -80,19 +79,21 @@ final class RbdStaging {
             ? attachers.require(known.get().kind())
             : attachers.choose(request.context());
     AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
-    DeviceChecks.require(request, attach, attacher, known);
-    TakeOver.attempt(attach, attacher, volume);
-    if (isReady(request, attacher.find(image), known)) {
+    Optional<AttachedDevice> found = attacher.find(image);
+    DeviceChecks.require(request, attach, attacher, found, known);
+    found = TakeOver.attempt(attach, attacher, volume, found);
+    if (isReady(request, found, known)) {
       return;
     }
     volume.requireAncestry();
-    boolean wasAttached = isAttached(attach, attacher);
+    Optional<AttachedDevice> present = withoutOtherAccess(attach, attacher, found);
+    boolean wasAttached = present.filter(AttachedDevice::alive).isPresent();
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
         .write(request.stagingPath());
     try {
       operation.phase("attach");
-      AttachedDevice device = attach(attacher, attach, volume, wasAttached, operation);
+      AttachedDevice device = attach(attacher, attach, volume, present, operation);
       new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
           .write(request.stagingPath());
       volume.requireAncestry(); // somebody may have changed the header before it was attached
@@ -170,7 +171,7 @@ final class RbdStaging {
     if (shown) {
       requireSame(request, there.get());
       requireAnswer(request, there.get());
-      own(request);
+      GroupOwnership.give(place(request), request.use());
       return true;
     }
     LOG.warn("volume {}: what is mounted at {} is dead and removed", request.volumeId(), place);
@@ -238,31 +239,33 @@ final class RbdStaging {
   }
 
   /**
-   * Whether it is a device already. One for another access mode is taken away, which is refused
-   * while it is in use, and what is attached then is this call's to detach.
+   * Takes a device for another access mode away, which is refused while it is in use: what is
+   * attached then is this call's to detach.
+   *
+   * @return the device that stays; empty when there is none
    */
-  private static boolean isAttached(AttachRequest request, Attacher attacher) {
-    Optional<AttachedDevice> device = attacher.find(request.image()).filter(AttachedDevice::alive);
-    if (device.isEmpty()) {
-      return false;
-    }
-    if (BlockDevice.require(device.get().device()).isReadOnly() == request.readOnly()) {
-      return true;
+  private static Optional<AttachedDevice> withoutOtherAccess(
+      AttachRequest request, Attacher attacher, Optional<AttachedDevice> found) {
+    boolean fits =
+        found.filter(AttachedDevice::alive).isEmpty()
+            || BlockDevice.require(found.get().device()).isReadOnly() == request.readOnly();
+    if (fits) {
+      return found;
     }
     attacher.detach(request.image(), "");
-    return false;
+    return Optional.empty();
   }
 
   private static AttachedDevice attach(
       Attacher attacher,
       AttachRequest request,
       OpenImage volume,
-      boolean wasAttached,
+      Optional<AttachedDevice> present,
       Operation operation) {
-    if (wasAttached || request.readOnly()) {
+    if (request.readOnly() || present.filter(AttachedDevice::alive).isPresent()) {
       return attacher.attach(request); // nobody has to give way to a reader
     }
-    if (attacher.find(request.image()).isEmpty()) {
+    if (present.isEmpty()) {
       // What a call that died began to attach may have the image open, and would be waited for.
       attacher.detach(request.image(), "");
     }
@@ -282,14 +285,7 @@ final class RbdStaging {
     }
     new FileSystemSetup(volume, device.device(), request.use(), operation)
         .mountAt(place, request.context().getOrDefault("mkfsOptions", ""));
-    own(request);
-  }
-
-  private static void own(StageRequest request) {
-    VolumeUse use = request.use();
-    if (!use.group().isEmpty() && !use.block() && !use.mountedReadOnly()) {
-      GroupOwnership.give(place(request), use.group());
-    }
+    GroupOwnership.give(place(request), request.use());
   }
 
   /**
@@ -342,12 +338,12 @@ final class RbdStaging {
             .flatMap(staged -> LuksMapping.of(String.valueOf(place.getFileName())));
     mapping.ifPresent(LuksMapping::requireClosable);
     // An earlier version staged several volumes of one image: the last one takes the device away.
-    List<Path> others =
-        device.map(one -> DeviceChecks.stagedElsewhere(one, place)).orElse(List.of());
+    List<Mount> uses = device.map(AttachedDevice::uses).orElse(List.of());
+    List<Path> others = DeviceChecks.stagedElsewhere(uses, place);
     boolean alive = device.filter(AttachedDevice::alive).isPresent();
     if (alive) {
       if (others.isEmpty()) {
-        requireUnpublished(device.get(), place);
+        requireUnpublished(device.get(), uses, place);
       }
       Mounts.unmountAll(place);
       Mounts.awaitUnmounted(place);
@@ -362,8 +358,8 @@ final class RbdStaging {
       attachers
           .require(kind)
           .detach(known.get().image(), MapOptions.UNMAP.kept(known.get().unmapOptions(), kind));
-    } else if (device.isPresent()) {
-      detachForgotten(device.get());
+    } else {
+      device.ifPresent(one -> attachers.require(one.kind()).detach(one.image(), ""));
     }
     if (made) {
       MountPoint.remove(place);
@@ -379,9 +375,9 @@ final class RbdStaging {
     return MountTable.read().at(place).map(Mount::blockDevice).flatMap(attachers::byDevice);
   }
 
-  private static void requireUnpublished(AttachedDevice device, Path place) {
+  private static void requireUnpublished(AttachedDevice device, List<Mount> uses, Path place) {
     Path absolute = place.toAbsolutePath().normalize();
-    device.uses().stream()
+    uses.stream()
         .filter(mount -> !mount.target().equals(absolute))
         .findFirst()
         .ifPresent(
@@ -390,11 +386,5 @@ final class RbdStaging {
                   Reason.FAILED_PRECONDITION,
                   device.image() + " is still published at " + mount.target());
             });
-  }
-
-  private void detachForgotten(AttachedDevice device) {
-    attachers.all().stream()
-        .filter(attacher -> attacher.at(device.device()).isPresent())
-        .forEach(attacher -> attacher.detach(device.image(), ""));
   }
 }

@@ -34,24 +34,31 @@ final class TakeOver {
 
   private TakeOver() {}
 
-  /** Serves it again if it can be; else the usual way of staging finds it as it is. */
-  static void attempt(AttachRequest request, Attacher attacher, OpenImage volume) {
+  /**
+   * Serves it again if it can be.
+   *
+   * @param found the device of the image; empty when it has none
+   * @return the device as it is now
+   */
+  static Optional<AttachedDevice> attempt(
+      AttachRequest request, Attacher attacher, OpenImage volume, Optional<AttachedDevice> found) {
     Optional<AttachedDevice> dead =
-        attacher
-            .find(request.image())
+        found
             .filter(device -> attacher.kind() == AttacherKind.NBD && !device.alive())
             .filter(device -> !device.uses().isEmpty())
             .filter(
                 device -> BlockDevice.require(device.device()).isReadOnly() == request.readOnly());
     if (dead.isEmpty() || isElsewhere(request, volume)) {
-      return;
+      return found;
     }
     volume.requireAncestry();
     try {
-      attacher.attach(request);
-      LOG.info("{} is served again", dead.get());
+      AttachedDevice served = attacher.attach(request);
+      LOG.info("{} is served again", served);
+      return Optional.of(served);
     } catch (CommandException e) {
       LOG.warn("{} cannot be served again: {}", dead.get(), e.getMessage());
+      return attacher.find(request.image()); // as far as that got
     }
   }
 

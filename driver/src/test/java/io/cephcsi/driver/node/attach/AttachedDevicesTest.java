@@ -69,7 +69,8 @@ class AttachedDevicesTest {
   void aDeviceWhoseNumberAnotherImageHasByNowIsNotWorkedOn() throws IOException {
     Path device = Files.createFile(sys.resolve("rbd0"));
     krbd(0, "rbd", "", "csi-vol-3", "-");
-    assertThatThrownBy(() -> HeldDevice.of(new AttachedDevice(IMAGE, device, true), krbd()))
+    assertThatThrownBy(
+            () -> HeldDevice.of(new AttachedDevice(AttacherKind.KRBD, IMAGE, device, true), krbd()))
         .hasMessageContaining("any more")
         .isInstanceOfSatisfying(
             VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE));
@@ -82,8 +83,8 @@ class AttachedDevicesTest {
     krbd(4, "rbd", "", "csi-vol-3", "snap");
     assertThat(krbd().list())
         .containsExactlyInAnyOrder(
-            new AttachedDevice(IMAGE, Path.of("/dev/rbd0"), true),
-            new AttachedDevice(IN_NAMESPACE, Path.of("/dev/rbd3"), true));
+            new AttachedDevice(AttacherKind.KRBD, IMAGE, Path.of("/dev/rbd0"), true),
+            new AttachedDevice(AttacherKind.KRBD, IN_NAMESPACE, Path.of("/dev/rbd3"), true));
     assertThat(krbd().find(IN_NAMESPACE))
         .map(AttachedDevice::device)
         .hasValue(Path.of("/dev/rbd3"));
@@ -180,9 +181,13 @@ class AttachedDevicesTest {
     process(23, "/usr/bin/rbd-nbd attach rbd/csi-vol-3 --device /dev/nbd3");
     assertThat(nbd().list())
         .containsExactlyInAnyOrder(
-            new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true),
-            new AttachedDevice(IN_NAMESPACE, Path.of("/dev/nbd1"), false),
-            new AttachedDevice(new ImageSpec("rbd", "", "csi-vol-3"), Path.of("/dev/nbd3"), true));
+            new AttachedDevice(AttacherKind.NBD, IMAGE, Path.of("/dev/nbd0"), true),
+            new AttachedDevice(AttacherKind.NBD, IN_NAMESPACE, Path.of("/dev/nbd1"), false),
+            new AttachedDevice(
+                AttacherKind.NBD,
+                new ImageSpec("rbd", "", "csi-vol-3"),
+                Path.of("/dev/nbd3"),
+                true));
   }
 
   @Test
@@ -192,7 +197,8 @@ class AttachedDevicesTest {
     process(10, "/usr/bin/rbd-nbd --id admin map rbd/csi-vol-1 --try-netlink");
     file("block/nbd1/pid", "11"); // a process of another program has the number by now
     process(11, "/bin/sh map rbd/csi-vol-9");
-    assertThat(nbd().list()).containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true));
+    assertThat(nbd().list())
+        .containsExactly(new AttachedDevice(AttacherKind.NBD, IMAGE, Path.of("/dev/nbd0"), true));
   }
 
   @Test
@@ -223,7 +229,7 @@ class AttachedDevicesTest {
     file("block/nbd2/pid", "12"); // of a kernel that keeps no identifier
     process(12, "/usr/bin/rbd-nbd attach rbd/csi-vol-7 --device /dev/nbd9");
     assertThat(nbd().list())
-        .containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), false));
+        .containsExactly(new AttachedDevice(AttacherKind.NBD, IMAGE, Path.of("/dev/nbd0"), false));
   }
 
   @Test
@@ -235,7 +241,8 @@ class AttachedDevicesTest {
     process(21, attach + " --cookie=0001-another");
     assertThat(nbd().list()).isEmpty();
     process(22, attach + " --cookie 0001-0011-cluster-0000000000000002-volume");
-    assertThat(nbd().list()).containsExactly(new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), true));
+    assertThat(nbd().list())
+        .containsExactly(new AttachedDevice(AttacherKind.NBD, IMAGE, Path.of("/dev/nbd0"), true));
   }
 
   @Test
@@ -245,7 +252,7 @@ class AttachedDevicesTest {
     processOfPod(10, "/usr/bin/rbd-nbd -m 10.0.0.1 map rbd/csi-vol-1 --cookie=rbd/csi-vol-1");
     file("block/nbd1/pid", "11");
     processOfPod(21, "rbd-nbd attach rbd/csi-vol-3 --device=/dev/nbd1 -m 10.0.0.1");
-    AttachedDevice dead = new AttachedDevice(IMAGE, Path.of("/dev/nbd0"), false);
+    AttachedDevice dead = new AttachedDevice(AttacherKind.NBD, IMAGE, Path.of("/dev/nbd0"), false);
     assertThat(nbd().list()).containsExactly(dead);
     assertThat(nbd().isOf(dead, request("fsid", "10.0.0.1"))).isEmpty();
   }

@@ -58,7 +58,7 @@ class RbdMountsTest {
     @Override
     public List<AttachedDevice> list() {
       ImageSpec image = new ImageSpec("rbd", "", "csi-vol-1");
-      return List.of(new AttachedDevice(image, Path.of("/dev/rbd0"), true));
+      return List.of(new AttachedDevice(AttacherKind.KRBD, image, Path.of("/dev/rbd0"), true));
     }
 
     @Override
