@@ -8,7 +8,7 @@ import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.NodeService;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.LivenessProbes;
-import io.cephcsi.driver.node.NodePlaces;
+import io.cephcsi.driver.node.NodePathCheck;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.cephfs.CephFsMounters;
 import io.cephcsi.driver.node.cephfs.CephFsNode;
@@ -37,7 +37,7 @@ final class CephFsNodeParts {
     return new NodeService(
         RbdNodeParts.identity(driver),
         new NodeCredentials(Storage.CEPHFS, driver.credentials().map(CredentialsDirectory::new)),
-        new NodePlaces(node),
+        new NodePathCheck(node),
         operations,
         executors);
   }

@@ -10,7 +10,7 @@ import io.cephcsi.driver.csiaddons.NodeReclaimService;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.LivenessProbes;
-import io.cephcsi.driver.node.NodePlaces;
+import io.cephcsi.driver.node.NodePathCheck;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.FuseAttacher;
@@ -19,7 +19,7 @@ import io.cephcsi.driver.node.attach.NbdAttacher;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.node.rbd.NodeReclaimer;
 import io.cephcsi.driver.node.rbd.RbdNode;
-import io.cephcsi.driver.node.rbd.TrimGate;
+import io.cephcsi.driver.node.rbd.TrimLocks;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import java.nio.file.Path;
@@ -45,7 +45,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     Path folder = settings.folderOf(driver.name());
     Path keys = SecretFile.folder(folder);
     SecretFile.clear(keys);
-    TrimGate gate = new TrimGate();
+    TrimLocks gate = new TrimLocks();
     RbdNode node =
         new RbdNode(
             sessions,
@@ -61,7 +61,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     NodeCredentials access =
         new NodeCredentials(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
     return new RbdNodeParts(
-        new NodeService(identity(driver), access, new NodePlaces(node), operations, executors),
+        new NodeService(identity(driver), access, new NodePathCheck(node), operations, executors),
         new NodeReclaimService(
             new NodeReclaimer(node, gate, settings.reclaimBytesPerSecond(), metrics),
             access,

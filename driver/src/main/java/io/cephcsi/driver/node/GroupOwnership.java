@@ -171,7 +171,7 @@ public final class GroupOwnership implements AutoCloseable {
           Reason.FAILED_PRECONDITION,
           "the files cannot be given to group "
               + group
-              + ": folders lie in each other, more than "
+              + ": more folders lie within each other than "
               + DEEPEST);
     }
     levels.add(new Level(name, child, facts));

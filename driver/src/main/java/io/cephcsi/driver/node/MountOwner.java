@@ -22,6 +22,6 @@ public interface MountOwner {
   /** Whether what a mount of the kind shows is dead. */
   boolean isDead(Mount mount);
 
-  /** Whether a volume is made ready at a path. */
+  /** Whether a volume is staged at a path. */
   boolean isStaging(Path path);
 }

@@ -14,7 +14,7 @@ import java.util.Optional;
  * VolumeException}s, failures of programs {@link CommandException}s.
  */
 public interface NodeVolumes {
-  /** Makes a volume ready in its staging path, or finds it ready. */
+  /** Stages a volume at its staging path, or finds it staged. */
   void stage(StageRequest request, Operation operation);
 
   /** Undoes {@link #stage}, as far as it got; nothing to do for a volume that is not staged. */

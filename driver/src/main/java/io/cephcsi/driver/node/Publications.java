@@ -36,7 +36,8 @@ public final class Publications {
   private final TargetRecords found;
 
   /**
-   * @param folder where mounts are made ready, on this machine; it is made when it is needed
+   * @param folder where mounts get their options before they appear at a target, on this machine;
+   *     it is made when it is needed
    */
   public Publications(Path folder) {
     this.folder = folder.toAbsolutePath().normalize();
@@ -118,7 +119,7 @@ public final class Publications {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           target
-              + " is there already, and is no empty "
+              + " exists already, and is no empty "
               + (request.use().block() ? "file" : "folder"));
     }
     found.put(target, request.volumeId());

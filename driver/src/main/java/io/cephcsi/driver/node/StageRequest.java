@@ -7,10 +7,10 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A volume that is to be made ready on this node.
+ * A volume that is to be staged on this node.
  *
  * @param volumeId which volume
- * @param byHand what is known of a volume that no driver made; empty for others
+ * @param staticVolume what the context says of a static volume; empty for others
  * @param stagingPath the CO's folder for it
  * @param use how it will be used
  * @param context the volume's context: the parameters of its StorageClass
@@ -18,7 +18,7 @@ import java.util.Optional;
  */
 public record StageRequest(
     String volumeId,
-    Optional<StaticVolume> byHand,
+    Optional<StaticVolume> staticVolume,
     Path stagingPath,
     VolumeUse use,
     Map<String, String> context,
@@ -30,6 +30,6 @@ public record StageRequest(
 
   /** The same at another spelling of its path. */
   StageRequest at(Path staging) {
-    return new StageRequest(volumeId, byHand, staging, use, context, credentials);
+    return new StageRequest(volumeId, staticVolume, staging, use, context, credentials);
   }
 }

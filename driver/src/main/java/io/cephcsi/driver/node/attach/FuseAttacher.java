@@ -6,7 +6,7 @@ import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LoopDevices;
 import io.cephcsi.driver.node.machine.MountTable;
-import io.cephcsi.driver.node.machine.Waiting;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -94,7 +94,7 @@ public final class FuseAttacher implements Attacher {
   /** One that is just starting, for a call that died, is waited for. */
   private static boolean isServing(StorageDaemon daemon) {
     return daemon.process().isPresent()
-        && (!LoopDevices.of(daemon.file()).isEmpty() || Waiting.until(STARTING, daemon::serves));
+        && (!LoopDevices.of(daemon.file()).isEmpty() || Polling.until(STARTING, daemon::serves));
   }
 
   private StorageDaemon daemon(ImageSpec image) {
@@ -258,7 +258,7 @@ public final class FuseAttacher implements Attacher {
     daemon.refresh(device.image(), spec.get(4), spec.get(5).equals(READ_ONLY));
     // The kernel remembers the size of a FUSE file for a second.
     boolean seen =
-        Waiting.until(
+        Polling.until(
             NEW_SIZE,
             () -> {
               LoopDevices.refreshSize(device.device());

@@ -7,8 +7,8 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.KernelModule;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.node.machine.Sysfs;
-import io.cephcsi.driver.node.machine.Waiting;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -207,7 +207,7 @@ public final class KrbdAttacher implements Attacher {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    if (!Waiting.until(GROWING, () -> block.size() >= bytes)) {
+    if (!Polling.until(GROWING, () -> block.size() >= bytes)) {
       throw new VolumeException(
           Reason.UNAVAILABLE, device.device() + " does not show the new size of its image yet");
     }

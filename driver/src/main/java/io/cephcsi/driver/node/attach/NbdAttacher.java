@@ -7,10 +7,10 @@ import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.node.machine.KernelModule;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.node.machine.Sysfs;
-import io.cephcsi.driver.node.machine.Waiting;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
@@ -326,7 +326,7 @@ public final class NbdAttacher implements Attacher {
   @Override
   public void grow(AttachedDevice device, long bytes) {
     BlockDevice block = BlockDevice.require(device.device());
-    if (!Waiting.until(GROWING, () -> block.size() >= bytes)) {
+    if (!Polling.until(GROWING, () -> block.size() >= bytes)) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           device.device()

@@ -7,8 +7,8 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.node.machine.Processes;
-import io.cephcsi.driver.node.machine.Waiting;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -222,7 +222,7 @@ record StorageDaemon(Path folder) {
   void stop() {
     Optional<ProcessHandle> process = process();
     process.ifPresent(ProcessHandle::destroy);
-    if (!Waiting.until(END, () -> process().isEmpty())) {
+    if (!Polling.until(END, () -> process().isEmpty())) {
       throw new CommandException(
           PROGRAM + " of " + file() + " does not end: does the cluster answer?",
           CommandException.TIMED_OUT);
@@ -232,7 +232,7 @@ record StorageDaemon(Path folder) {
   /** Ends it at once: for one that does not serve, or whose file nobody uses. */
   void kill() {
     process().ifPresent(ProcessHandle::destroyForcibly);
-    if (!Waiting.until(KILLED, () -> process().isEmpty())) {
+    if (!Polling.until(KILLED, () -> process().isEmpty())) {
       throw new CommandException(
           PROGRAM + " of " + file() + " cannot be killed", CommandException.TIMED_OUT);
     }

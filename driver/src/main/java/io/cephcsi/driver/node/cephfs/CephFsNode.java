@@ -129,8 +129,8 @@ public final class CephFsNode implements NodeVolumes {
   }
 
   private VolumeLocation place(StageRequest request) {
-    if (request.byHand().isPresent()) {
-      return volumes.locate(request.byHand().get(), request.credentials());
+    if (request.staticVolume().isPresent()) {
+      return volumes.locate(request.staticVolume().get(), request.credentials());
     }
     VolumeId id =
         VolumeId.parse(request.volumeId())
@@ -226,7 +226,10 @@ public final class CephFsNode implements NodeVolumes {
     publications.requireOutside(
         stagingPath, "staging_target_path", Reason.FAILED_PRECONDITION, mounts);
     if (stagings.isOfAnother(volumeId, stagingPath)) {
-      LOG.warn("volume {} is not staged at {}: another one is", volumeId, stagingPath);
+      LOG.warn(
+          "volume {} is not staged at {}: another volume is; nothing is done",
+          volumeId,
+          stagingPath);
       return;
     }
     requireStaging(volumeId, stagingPath);
@@ -284,7 +287,7 @@ public final class CephFsNode implements NodeVolumes {
             .filter(mount -> mounters.of(mount).isPresent())
             .orElseThrow(() -> notStaged(request, "is not staged at " + request.stagingPath()));
     if (stagings.isOfAnother(request.volumeId(), request.stagingPath())) {
-      throw notStaged(request, "is not staged at " + request.stagingPath() + ": another one is");
+      throw notStaged(request, "is not staged at " + request.stagingPath() + ": another volume is");
     }
     if (mounts.isDead(staged)) {
       throw notStaged(request, "has a dead mount; stage it again");

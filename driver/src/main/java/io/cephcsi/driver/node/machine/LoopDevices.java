@@ -60,7 +60,7 @@ public final class LoopDevices {
    * @throws VolumeException ABORTED when one is still open
    */
   public static void awaitReleased(Path file) {
-    if (!Waiting.until(RELEASE, () -> of(file, "1").isEmpty())) {
+    if (!Polling.until(RELEASE, () -> of(file, "1").isEmpty())) {
       throw new VolumeException(
           Reason.ABORTED,
           of(file, "1") + " is still open in another process or container; try again later");

@@ -91,7 +91,7 @@ public final class Processes {
   public static boolean awaitEnd(
       String program, Predicate<List<String>> arguments, Duration limit) {
     List<Path> processes = of(program, arguments);
-    return Waiting.until(
+    return Polling.until(
         limit, () -> processes.stream().noneMatch(one -> isOf(one, program, arguments)));
   }
 }

@@ -56,7 +56,7 @@ final class DeviceChecks {
                         + staged.clusterId()
                         + "\" at "
                         + mount.target()
-                        + ": one of the same name cannot be staged beside it");
+                        + ": an image of the same name cannot be staged at the same time");
               });
     }
   }
@@ -125,8 +125,7 @@ final class DeviceChecks {
               + device.image()
               + " of another cluster than \""
               + clusterId
-              + "\", or does not tell of which: one of the same name cannot be staged"
-              + " beside it");
+              + "\", or of an unknown one: two images of one name cannot be staged at once");
     }
   }
 

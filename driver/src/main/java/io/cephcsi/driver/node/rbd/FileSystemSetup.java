@@ -127,7 +127,11 @@ final class FileSystemSetup {
       Command make = making(wanted, mkfsOptions, !kind.isEmpty());
       volume.changeMetadata(imageId, Map.of(FORMATTING, note(wanted, imageId)), List.of());
       operation.phase("format");
-      LOG.info("volume {}: making {} on {}, which is blank", volume.volumeId(), wanted, device);
+      LOG.info(
+          "volume {}: formatting {} with {}: the image is blank",
+          volume.volumeId(),
+          device,
+          wanted);
       make.run();
       kind = wanted;
     }
@@ -248,7 +252,10 @@ final class FileSystemSetup {
     try {
       Mounts.mount(kind, device.toString(), place, options);
     } catch (CommandException e) {
-      LOG.info("volume {}: {}; mounting without its journal", volume.volumeId(), e.getMessage());
+      LOG.info(
+          "volume {}: {}; mounting it without replaying the journal",
+          volume.volumeId(),
+          e.getMessage());
       options.add("norecovery");
       mount(kind, place, options);
     }

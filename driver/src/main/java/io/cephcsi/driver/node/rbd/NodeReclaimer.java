@@ -3,7 +3,7 @@ package io.cephcsi.driver.node.rbd;
 import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.node.ClusterUsers;
-import io.cephcsi.driver.node.NodePlaces;
+import io.cephcsi.driver.node.NodePathCheck;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.node.machine.Mount;
@@ -24,20 +24,20 @@ public final class NodeReclaimer {
   private static final Logger LOG = LoggerFactory.getLogger(NodeReclaimer.class);
 
   private final RbdNode node;
-  private final TrimGate gate;
+  private final TrimLocks trims;
   private final NodeTrim trim;
   private final DriverMetrics metrics;
 
   /**
    * @param node knows the volumes
-   * @param gate where trims give way
+   * @param trims stops a trim before the volume is unmounted
    * @param bytesPerSecond how many free bytes of a volume are discarded in a second at most; 0 for
    *     no limit
    * @param metrics where reclaims are counted
    */
-  public NodeReclaimer(RbdNode node, TrimGate gate, long bytesPerSecond, DriverMetrics metrics) {
+  public NodeReclaimer(RbdNode node, TrimLocks trims, long bytesPerSecond, DriverMetrics metrics) {
     this.node = node;
-    this.gate = gate;
+    this.trims = trims;
     this.trim = new NodeTrim(bytesPerSecond);
     this.metrics = metrics;
   }
@@ -57,12 +57,12 @@ public final class NodeReclaimer {
       Optional<Path> stagingPath,
       ClusterUsers users,
       Operation operation) {
-    try (TrimGate.Pass pass = gate.enter(id)) {
+    try (TrimLocks.Trim running = trims.begin(id)) {
       Mount mount =
           node.mounted(
               id,
-              volumePath.map(path -> NodePlaces.resolved(path, "volume_path")),
-              stagingPath.map(path -> NodePlaces.resolved(path, "staging_target_path")));
+              volumePath.map(path -> NodePathCheck.resolved(path, "volume_path")),
+              stagingPath.map(path -> NodePathCheck.resolved(path, "staging_target_path")));
       BlockDevice device = fileSystemDevice(id, mount);
       if (!node.isAlive(mount)) {
         throw new VolumeException(
@@ -70,22 +70,22 @@ public final class NodeReclaimer {
       }
       OptionalLong before = usage(id, mount, users);
       long trimmed =
-          trim.run(mount, device, operation, () -> operation.isCancelled() || pass.mustStop());
+          trim.run(mount, device, operation, () -> operation.isCancelled() || running.mustStop());
       operation.phase("measure");
       OptionalLong after = usage(id, mount, users);
-      boolean all = !operation.isCancelled() && !pass.mustStop();
+      boolean all = !operation.isCancelled() && !running.mustStop();
       long freed =
           before.isPresent() && after.isPresent()
               ? Math.max(0, before.getAsLong() - after.getAsLong())
               : 0;
       metrics.reclaim(all ? "done" : "gave_way", freed);
       LOG.info(
-          "reclaim of {} at {}: {} bytes discarded, {} freed{}",
+          "volume {} at {}: {} bytes discarded, {} bytes freed in the pool{}",
           id,
           mount.target(),
           trimmed,
           freed,
-          all ? "" : ", gave way before the end");
+          all ? "" : "; gave way before the end, as the volume is to be unmounted");
       return new Result(before, after);
     }
   }

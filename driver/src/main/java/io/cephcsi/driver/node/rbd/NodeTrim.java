@@ -92,7 +92,8 @@ final class NodeTrim {
       try {
         fileSystem.freeEofBlocks();
       } catch (CephException e) {
-        LOG.info("{} frees deleted files later: {}", mount.target(), e.getMessage());
+        LOG.info(
+            "{}: XFS frees the blocks of deleted files later: {}", mount.target(), e.getMessage());
       }
       fileSystem.sync();
     }

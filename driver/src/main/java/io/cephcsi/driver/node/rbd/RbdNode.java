@@ -51,7 +51,7 @@ public final class RbdNode implements NodeVolumes {
   private final RbdMounts mounts;
   private final Publications publications;
   private final LivenessProbes probes;
-  private final TrimGate gate;
+  private final TrimLocks trims;
   private final RbdStaging staging;
 
   /**
@@ -59,7 +59,7 @@ public final class RbdNode implements NodeVolumes {
    * @param attachers make them devices
    * @param publications show them
    * @param probes ask their file systems
-   * @param gate where trims give way
+   * @param trims stops a trim before the volume is unmounted
    * @param operations locks images on this node
    */
   public RbdNode(
@@ -67,14 +67,14 @@ public final class RbdNode implements NodeVolumes {
       Attachers attachers,
       Publications publications,
       LivenessProbes probes,
-      TrimGate gate,
+      TrimLocks trims,
       OperationRegistry operations) {
     this.sessions = sessions;
     this.attachers = attachers;
     this.mounts = new RbdMounts(attachers);
     this.publications = publications;
     this.probes = probes;
-    this.gate = gate;
+    this.trims = trims;
     this.staging = new RbdStaging(attachers, probes, operations);
   }
 
@@ -84,8 +84,8 @@ public final class RbdNode implements NodeVolumes {
     GroupOwnership.requireKnown(request.use());
     RbdOptions.require(request.context(), request.use());
     NodeVolumes.requirePlain(request);
-    if (request.byHand().isPresent()) {
-      StaticImage image = StaticImage.of(request.byHand().get());
+    if (request.staticVolume().isPresent()) {
+      StaticImage image = StaticImage.of(request.staticVolume().get());
       requirePlace(request);
       sessions.with(
           image,
@@ -102,7 +102,7 @@ public final class RbdNode implements NodeVolumes {
   }
 
   private void requirePlace(StageRequest request) {
-    Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
+    Path place = StagingMountPath.require(request.stagingPath(), request.volumeId());
     publications.requireOutside(place, "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
   }
 
@@ -121,7 +121,7 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
-    Optional<Path> place = StagingPlace.of(stagingPath, volumeId);
+    Optional<Path> place = StagingMountPath.of(stagingPath, volumeId);
     if (place.isEmpty()) {
       return; // it was never staged
     }
@@ -132,7 +132,7 @@ public final class RbdNode implements NodeVolumes {
       leave(volumeId, place.get(), other.get());
       return;
     }
-    try (TrimGate.Closed closed = gate.close(volumeId)) {
+    try (TrimLocks.Stopped stopped = trims.stop(volumeId)) {
       staging.unstage(stagingPath, place.get());
     }
   }
@@ -142,15 +142,19 @@ public final class RbdNode implements NodeVolumes {
     if (MountTable.read().at(place).isPresent()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
-          place + " is mounted, but the file beside it names " + other.image());
+          place + " is mounted, but image-meta.json beside it names " + other.image());
     }
-    LOG.warn("volume {} is not staged at {}: {} is", volumeId, place.getParent(), other.image());
+    LOG.warn(
+        "volume {} is not staged at {}: image {} is; nothing is done",
+        volumeId,
+        place.getParent(),
+        other.image());
   }
 
   @Override
   public void publish(PublishRequest request) {
     MountFlags.require(request.use());
-    Path place = StagingPlace.require(request.stagingPath(), request.volumeId());
+    Path place = StagingMountPath.require(request.stagingPath(), request.volumeId());
     StagedImage.ofAnother(request.stagingPath(), request.volumeId())
         .ifPresent(
             other -> {
@@ -205,10 +209,10 @@ public final class RbdNode implements NodeVolumes {
     MountTable table = MountTable.read();
     Mount mount =
         stagingPath
-            .flatMap(path -> StagingPlace.of(path, id))
+            .flatMap(path -> StagingMountPath.of(path, id))
             .flatMap(table::at)
             .or(() -> volumePath.flatMap(table::at))
-            .or(() -> volumePath.flatMap(path -> StagingPlace.of(path, id)).flatMap(table::at))
+            .or(() -> volumePath.flatMap(path -> StagingMountPath.of(path, id)).flatMap(table::at))
             .orElseThrow(
                 () ->
                     VolumeException.notFound(

@@ -9,9 +9,9 @@ import io.cephcsi.driver.node.attach.AttachedDevice;
 import io.cephcsi.driver.node.attach.Attacher;
 import io.cephcsi.driver.node.attach.AttacherKind;
 import io.cephcsi.driver.node.attach.Attachers;
-import io.cephcsi.driver.node.attach.HeldDevice;
 import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.attach.MapOptions;
+import io.cephcsi.driver.node.attach.OpenDevice;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountPoint;
@@ -31,9 +31,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes RBD volumes ready in their staging paths, and undoes that. What is attached is written down
- * in the staging path before it is attached and forgotten after it was detached, so that whatever
- * dies, the next call finds what there is.
+ * Stages RBD volumes, and undoes that. The staging path records an image before it is attached and
+ * until it was detached: whatever dies in between, the next call finds what there is.
  */
 final class RbdStaging {
   private static final Logger LOG = LoggerFactory.getLogger(RbdStaging.class);
@@ -81,7 +80,7 @@ final class RbdStaging {
     AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
     Optional<AttachedDevice> found = attacher.find(image);
     DeviceChecks.require(request, attach, attacher, found, known);
-    found = TakeOver.attempt(attach, attacher, volume, found);
+    found = NbdReattachment.attempt(attach, attacher, volume, found);
     if (isReady(request, found, known)) {
       return;
     }
@@ -97,7 +96,7 @@ final class RbdStaging {
       new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
           .write(request.stagingPath());
       volume.requireAncestry(); // somebody may have changed the header before it was attached
-      try (HeldDevice held = HeldDevice.of(device, attacher)) {
+      try (OpenDevice held = OpenDevice.of(device, attacher)) {
         showAt(request, volume, device, operation);
       }
     } catch (RuntimeException e) {
@@ -106,9 +105,9 @@ final class RbdStaging {
     }
   }
 
-  /** Where a volume is made ready. */
+  /** Where a volume is mounted when it is staged. */
   static Path place(StageRequest request) {
-    return StagingPlace.require(request.stagingPath(), request.volumeId());
+    return StagingMountPath.require(request.stagingPath(), request.volumeId());
   }
 
   /** What is written down in the staging path, which is made. */
@@ -174,7 +173,10 @@ final class RbdStaging {
       GroupOwnership.give(place(request), request.use());
       return true;
     }
-    LOG.warn("volume {}: what is mounted at {} is dead and removed", request.volumeId(), place);
+    LOG.warn(
+        "volume {}: the device that is mounted at {} is dead; unmounting it",
+        request.volumeId(),
+        place);
     DeadStaging.remove(place, known);
     return false;
   }
@@ -269,7 +271,7 @@ final class RbdStaging {
       // What a call that died began to attach may have the image open, and would be waited for.
       attacher.detach(request.image(), "");
     }
-    try (ImageClaim claim = ImageClaim.take(volume, request.shared(), operation)) {
+    try (SoleWatcher claim = SoleWatcher.take(volume, request.shared(), operation)) {
       operation.phase("attach");
       return attacher.attach(request);
     }
@@ -306,7 +308,11 @@ final class RbdStaging {
       }
       undoStaging(request.stagingPath(), place(request));
     } catch (RuntimeException e) {
-      LOG.warn("volume {} stays half staged: {}", request.volumeId(), e.getMessage());
+      LOG.warn(
+          "volume {}: the staging failed and cannot be undone: {}; NodeUnstageVolume tries it"
+              + " again",
+          request.volumeId(),
+          e.getMessage());
       reason.addSuppressed(e);
     }
   }
@@ -352,7 +358,7 @@ final class RbdStaging {
     }
     mapping.ifPresent(LuksMapping::close);
     if (!others.isEmpty()) {
-      LOG.info("{} stays, as it is staged at {}, too", device.get(), others.get(0));
+      LOG.info("{} stays attached: it is also staged at {}", device.get(), others.get(0));
     } else if (known.isPresent()) {
       AttacherKind kind = known.get().kind();
       attachers

@@ -101,12 +101,12 @@ public record StagedImage(
         : new VolumeException(Reason.FAILED_PRECONDITION, message, cause);
   }
 
-  /** Reads the file beside the place where a volume is made ready; empty when there is none. */
+  /** Reads the file beside the path where a volume is mounted; empty when there is none. */
   static Optional<StagedImage> beside(Path place) {
     return Optional.ofNullable(place.getParent()).flatMap(StagedImage::read);
   }
 
-  /** Whether there is such a file beside a place: a volume is made ready there. */
+  /** Whether there is such a file beside a path: a volume is staged there. */
   static boolean isBeside(Path place) {
     return Files.exists(place.resolveSibling(FILE));
   }

@@ -70,7 +70,7 @@ class AttachedDevicesTest {
     Path device = Files.createFile(sys.resolve("rbd0"));
     krbd(0, "rbd", "", "csi-vol-3", "-");
     assertThatThrownBy(
-            () -> HeldDevice.of(new AttachedDevice(AttacherKind.KRBD, IMAGE, device, true), krbd()))
+            () -> OpenDevice.of(new AttachedDevice(AttacherKind.KRBD, IMAGE, device, true), krbd()))
         .hasMessageContaining("any more")
         .isInstanceOfSatisfying(
             VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE));
@@ -202,7 +202,7 @@ class AttachedDevicesTest {
   }
 
   @Test
-  void nbdDevicesAreDeadWithoutTheirProcessEvenWhereNothingTellsTheirImage() throws IOException {
+  void nbdDevicesWithoutAProcessAreDeadWhateverTheirImage() throws IOException {
     file("block/nbd0/pid", "10"); // ceph-csi's
     file("block/nbd0/backend", "0001-0011-cluster-0000000000000002-volume");
     file("block/nbd1/pid", "11"); // of a kernel that keeps no identifier

@@ -509,7 +509,7 @@ public class NodeRbdIT {
 
   /** Nothing is written, neither to the image nor to this machine. */
   @Test
-  void optionsThatReachFilesOrCannotBeAreRefusedBeforeAnythingIsDone() {
+  void optionsThatReachFilesOrCannotBeAreRefusedAtOnce() {
     Volume volume = create(64 * MIB);
     Path file = node.folder().resolve("written");
     refuse(volume, "mkfsOptions", "-d /etc");
@@ -573,7 +573,7 @@ public class NodeRbdIT {
   }
 
   @Test
-  void whatExt4SaysOfItselfNeitherStopsTheMachineNorOpensAnotherDevice() {
+  void theSuperblockOfExt4NeitherPanicsNorNamesAnotherJournal() {
     Volume volume = create(64 * MIB);
     VolumeCapability reader = mounted("ext4", Mode.SINGLE_NODE_READER_ONLY);
     node.stage(volume, writer("ext4"));
@@ -932,7 +932,7 @@ public class NodeRbdIT {
 
   /** A bind of a device does not keep its number: another volume must not get it meanwhile. */
   @Test
-  void theDeviceOfABlockVolumeWhoseServerDiedIsNobodyElsesWhileItIsPublished() {
+  void aPublishedDeviceWhoseServerDiedIsGivenToNoOtherVolume() {
     assumeTrue(NodeClient.MOUNTER.equals("fuse"));
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     Volume volume = create(64 * MIB);

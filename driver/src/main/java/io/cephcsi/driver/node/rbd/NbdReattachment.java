@@ -22,20 +22,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Serves a device in use whose process died again before anything is unmounted, as long as that is
- * possible: then nothing that was written is lost, whoever has it mounted.
+ * Starts a new rbd-nbd for a device in use whose process died, before anything is unmounted. As
+ * long as the kernel waits for one, nothing that was written is lost, whoever has it mounted.
  */
-final class TakeOver {
-  private static final Logger LOG = LoggerFactory.getLogger(TakeOver.class);
+final class NbdReattachment {
+  private static final Logger LOG = LoggerFactory.getLogger(NbdReattachment.class);
 
   /** Such as {@code 10.0.0.5:0/123} and {@code v1:[fd00::5]:0/123}. */
   private static final Pattern WATCHER =
       Pattern.compile("(?:[a-z]+\\d*:)?\\[?([0-9.]+|[0-9a-fA-F:.]+)]?:\\d+/\\d+");
 
-  private TakeOver() {}
+  private NbdReattachment() {}
 
   /**
-   * Serves it again if it can be.
+   * Starts the process again if it can be.
    *
    * @param found the device of the image; empty when it has none
    * @return the device as it is now
@@ -54,10 +54,10 @@ final class TakeOver {
     volume.requireAncestry();
     try {
       AttachedDevice served = attacher.attach(request);
-      LOG.info("{} is served again", served);
+      LOG.info("rbd-nbd was started again for {}", served);
       return Optional.of(served);
     } catch (CommandException e) {
-      LOG.warn("{} cannot be served again: {}", dead.get(), e.getMessage());
+      LOG.warn("rbd-nbd cannot be started again for {}: {}", dead.get(), e.getMessage());
       return attacher.find(request.image()); // as far as that got
     }
   }
@@ -82,7 +82,11 @@ final class TakeOver {
               .findFirst();
       other.ifPresent(
           watcher ->
-              LOG.warn("{} is open at {}: not served again", request.image(), watcher.address()));
+              LOG.warn(
+                  "rbd-nbd is not started again for {}: the image is open at {}, perhaps on another"
+                      + " node",
+                  request.image(),
+                  watcher.address()));
       return other.isPresent();
     }
   }

@@ -5,13 +5,16 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** Where an RBD volume is made ready: below its staging path, by its identifier, as in ceph-csi. */
-final class StagingPlace {
+/**
+ * Where a staged RBD volume is mounted: below its staging path, named by its identifier, as in
+ * ceph-csi.
+ */
+final class StagingMountPath {
   private static final int LONGEST_NAME = 255; // NAME_MAX
 
-  private StagingPlace() {}
+  private StagingMountPath() {}
 
-  /** The place of a volume; empty when its identifier cannot be a name: it is never staged. */
+  /** The path of a volume; empty when its identifier cannot be a name: it is never staged. */
   static Optional<Path> of(Path stagingPath, String volumeId) {
     boolean isName =
         !volumeId.isEmpty()
@@ -29,7 +32,7 @@ final class StagingPlace {
   }
 
   /**
-   * The place of a volume that is to be staged.
+   * The path of a volume that is to be staged.
    *
    * @throws VolumeException INVALID_ARGUMENT when its identifier cannot be a name
    */

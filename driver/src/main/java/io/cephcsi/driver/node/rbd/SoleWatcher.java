@@ -2,7 +2,7 @@ package io.cephcsi.driver.node.rbd;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
-import io.cephcsi.driver.node.machine.Waiting;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
@@ -11,11 +11,11 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * An image that is about to be attached, held open for writing: a reclaim that runs sees that and
- * gives way, and none begins. Without this the first write of the new device would meet the
- * reclaim's lock and fail.
+ * An image that is about to be attached, opened for writing and watched by nobody else: a reclaim
+ * that runs sees the watch and gives way, and none begins. Without this the first write of the new
+ * device would meet the reclaim's lock and fail.
  */
-final class ImageClaim implements AutoCloseable {
+final class SoleWatcher implements AutoCloseable {
   /** A reclaim stops within one object. */
   private static final Duration GIVES_WAY = Duration.ofSeconds(20);
 
@@ -24,7 +24,7 @@ final class ImageClaim implements AutoCloseable {
 
   private final RbdImage image;
 
-  private ImageClaim(RbdImage image) {
+  private SoleWatcher(RbdImage image) {
     this.image = image;
   }
 
@@ -35,8 +35,8 @@ final class ImageClaim implements AutoCloseable {
    *     not long
    * @throws VolumeException FAILED_PRECONDITION when others have it open and may not
    */
-  static ImageClaim take(OpenImage volume, boolean shared, Operation operation) {
-    ImageClaim claim = new ImageClaim(volume.open());
+  static SoleWatcher take(OpenImage volume, boolean shared, Operation operation) {
+    SoleWatcher claim = new SoleWatcher(volume.open());
     try {
       claim.await(volume, shared, operation);
       return claim;
@@ -53,7 +53,7 @@ final class ImageClaim implements AutoCloseable {
     }
     operation.phase("waiting for others to close the image");
     boolean alone =
-        Waiting.until(shared ? ONE_OTHER : GIVES_WAY, () -> others(ourClientId).isEmpty());
+        Polling.until(shared ? ONE_OTHER : GIVES_WAY, () -> others(ourClientId).isEmpty());
     if (!alone && !shared) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,

@@ -6,10 +6,10 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Waits for what nothing tells of. */
-public final class Waiting {
+public final class Polling {
   private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private Waiting() {}
+  private Polling() {}
 
   /**
    * Waits until something is so.

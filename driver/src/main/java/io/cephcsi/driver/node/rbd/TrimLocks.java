@@ -1,6 +1,6 @@
 package io.cephcsi.driver.node.rbd;
 
-import io.cephcsi.driver.node.machine.Waiting;
+import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
@@ -11,10 +11,10 @@ import java.util.Map;
  * Lets trims give way: a volume is not unmounted while it is trimmed, and nobody who wants to
  * unmount it waits for longer than one slice of the trim. Safe for several threads.
  */
-public final class TrimGate {
+public final class TrimLocks {
   private static final Duration SLICE = Duration.ofSeconds(60);
 
-  private final Map<String, Pass> trims = new HashMap<>();
+  private final Map<String, Trim> trims = new HashMap<>();
   private final Map<String, Integer> closed = new HashMap<>();
 
   /**
@@ -22,14 +22,15 @@ public final class TrimGate {
    *
    * @throws VolumeException ABORTED while another trims the volume or it is being unmounted
    */
-  synchronized Pass enter(String volumeId) {
+  synchronized Trim begin(String volumeId) {
     if (trims.containsKey(volumeId) || closed.containsKey(volumeId)) {
       throw new VolumeException(
-          Reason.ABORTED, "volume " + volumeId + " is being trimmed or unmounted already");
+          Reason.ABORTED,
+          "volume " + volumeId + " is being trimmed or unmounted already; try again later");
     }
-    Pass pass = new Pass(volumeId);
-    trims.put(volumeId, pass);
-    return pass;
+    Trim trim = new Trim(volumeId);
+    trims.put(volumeId, trim);
+    return trim;
   }
 
   /**
@@ -37,20 +38,23 @@ public final class TrimGate {
    *
    * @throws VolumeException ABORTED when the trim does not end
    */
-  public Closed close(String volumeId) {
+  public Stopped stop(String volumeId) {
     synchronized (this) {
       closed.merge(volumeId, 1, Integer::sum);
-      Pass pass = trims.get(volumeId);
-      if (pass != null) {
-        pass.stop = true;
+      Trim trim = trims.get(volumeId);
+      if (trim != null) {
+        trim.stop = true;
       }
     }
-    if (Waiting.until(SLICE, () -> !isTrimmed(volumeId))) {
+    if (Polling.until(SLICE, () -> !isTrimmed(volumeId))) {
       return () -> open(volumeId);
     }
     open(volumeId);
     throw new VolumeException(
-        Reason.ABORTED, "volume " + volumeId + " is being trimmed, which takes long to stop");
+        Reason.ABORTED,
+        "volume "
+            + volumeId
+            + " is being trimmed, and the trim has not stopped in time; try again later");
   }
 
   private synchronized boolean isTrimmed(String volumeId) {
@@ -66,11 +70,11 @@ public final class TrimGate {
   }
 
   /** A trim that runs, until it is closed. */
-  final class Pass implements AutoCloseable {
+  final class Trim implements AutoCloseable {
     private final String volumeId;
     private volatile boolean stop;
 
-    private Pass(String volumeId) {
+    private Trim(String volumeId) {
       this.volumeId = volumeId;
     }
 
@@ -86,7 +90,7 @@ public final class TrimGate {
   }
 
   /** Keeps trims out until it is closed. */
-  public interface Closed extends AutoCloseable {
+  public interface Stopped extends AutoCloseable {
     @Override
     void close();
   }

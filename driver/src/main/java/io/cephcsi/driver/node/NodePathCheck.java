@@ -18,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * and only what comes out is used behind; a link itself is refused, and so is what the kernel
  * keeps. One call works on a path at a time. Safe for several threads.
  */
-public final class NodePlaces implements NodeVolumes {
+public final class NodePathCheck implements NodeVolumes {
   private static final List<Path> OF_THE_KERNEL =
       List.of(Path.of("/proc"), Path.of("/sys"), Path.of("/dev"));
 
@@ -28,7 +28,7 @@ public final class NodePlaces implements NodeVolumes {
   /**
    * @param volumes do the work
    */
-  public NodePlaces(NodeVolumes volumes) {
+  public NodePathCheck(NodeVolumes volumes) {
     this.volumes = volumes;
   }
 
@@ -50,7 +50,11 @@ public final class NodePlaces implements NodeVolumes {
     Path target = place(request.target(), "target_path", Reason.INVALID_ARGUMENT);
     if (target.startsWith(staging) || staging.startsWith(target)) {
       throw VolumeException.invalid(
-          "target_path " + target + " and staging_target_path " + staging + " lie in each other");
+          "target_path "
+              + target
+              + " and staging_target_path "
+              + staging
+              + " overlap: one lies within the other");
     }
     alone(target, () -> volumes.publish(request.at(staging, target)));
   }
@@ -106,7 +110,7 @@ public final class NodePlaces implements NodeVolumes {
 
   private static void requireNotOfTheKernel(Path path, String field) {
     if (OF_THE_KERNEL.stream().anyMatch(path::startsWith)) {
-      throw VolumeException.invalid(field + " " + path + " is no place for volumes");
+      throw VolumeException.invalid(field + " " + path + " lies in a file system of the kernel");
     }
   }
 

@@ -8,13 +8,13 @@ import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A device that is held open: until it is closed, the kernel gives its number to no other image,
- * whoever takes the device away. Not safe for several threads.
+ * A device that is open: until it is closed, the kernel gives its number to no other image, whoever
+ * takes the device away. Not safe for several threads.
  */
-public final class HeldDevice implements AutoCloseable {
+public final class OpenDevice implements AutoCloseable {
   private final FileChannel channel;
 
-  private HeldDevice(FileChannel channel) {
+  private OpenDevice(FileChannel channel) {
     this.channel = channel;
   }
 
@@ -23,20 +23,20 @@ public final class HeldDevice implements AutoCloseable {
    *
    * @throws VolumeException UNAVAILABLE when it has been taken away meanwhile
    */
-  public static HeldDevice of(AttachedDevice device, Attacher attacher) {
-    HeldDevice held;
+  public static OpenDevice of(AttachedDevice device, Attacher attacher) {
+    OpenDevice opened;
     try {
-      held = new HeldDevice(FileChannel.open(device.device(), StandardOpenOption.READ));
+      opened = new OpenDevice(FileChannel.open(device.device(), StandardOpenOption.READ));
     } catch (IOException e) {
       throw new VolumeException(
           Reason.UNAVAILABLE, device.device() + " cannot be opened: " + e.getMessage(), e);
     }
     if (attacher.at(device.device()).filter(now -> now.image().equals(device.image())).isEmpty()) {
-      held.close();
+      opened.close();
       throw new VolumeException(
           Reason.UNAVAILABLE, device.device() + " is not " + device.image() + " any more");
     }
-    return held;
+    return opened;
   }
 
   @Override

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class NodePlacesTest {
+class NodePathCheckTest {
   private static final String ID = "volume";
 
   @TempDir Path folder;
@@ -33,7 +33,7 @@ class NodePlacesTest {
   void onePathIsOneHoweverItIsSpelled() throws Exception {
     Path real = Files.createDirectories(folder.toRealPath().resolve("real"));
     Path link = Files.createSymbolicLink(folder.resolve("link"), real);
-    NodePlaces places = new NodePlaces(new Unpublishing(seen::add));
+    NodePathCheck places = new NodePathCheck(new Unpublishing(seen::add));
     places.unpublish(ID, link.resolve("below/target"));
     places.unpublish(ID, real.resolve("below/target"));
     assertThat(seen).containsOnly(real.resolve("below/target")).hasSize(2);
@@ -48,9 +48,9 @@ class NodePlacesTest {
   @Test
   void oneCallWorksOnAPathAtATime() throws Exception {
     Path link = Files.createSymbolicLink(folder.resolve("link"), folder.toRealPath());
-    NodePlaces[] places = new NodePlaces[1];
+    NodePathCheck[] places = new NodePathCheck[1];
     places[0] =
-        new NodePlaces(
+        new NodePathCheck(
             new Unpublishing(
                 target -> {
                   if (seen.isEmpty()) {
