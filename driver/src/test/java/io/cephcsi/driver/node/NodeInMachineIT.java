@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.node.cephfs.NodeCephFsIT;
 import io.cephcsi.driver.node.rbd.KilledNbd;
 import io.cephcsi.driver.node.rbd.KrbdAgainstTrims;
+import io.cephcsi.driver.node.rbd.NodeRbdAccessIT;
+import io.cephcsi.driver.node.rbd.NodeRbdFormatIT;
+import io.cephcsi.driver.node.rbd.NodeRbdGrowIT;
 import io.cephcsi.driver.node.rbd.NodeRbdIT;
+import io.cephcsi.driver.node.rbd.NodeRbdServerIT;
 import io.cephcsi.driver.testing.Machine;
 import java.time.Duration;
 import java.util.List;
@@ -21,6 +25,8 @@ import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 public class NodeInMachineIT {
   private static final Duration LIMIT = Duration.ofMinutes(20);
   private static final String RBD = NodeRbdIT.class.getName();
+  private static final String RBD_ACCESS = NodeRbdAccessIT.class.getName();
+  private static final String RBD_FORMAT = NodeRbdFormatIT.class.getName();
   private static final String CEPHFS = NodeCephFsIT.class.getName();
   private static final String RECLAIM = RBD + "#deletedFilesGiveTheirSpaceBack(java.lang.String)";
   private static final String AGAINST_TRIMS = KrbdAgainstTrims.class.getName();
@@ -48,7 +54,7 @@ public class NodeInMachineIT {
 
   @Test
   void krbd() throws Exception {
-    pass("rbd", RECLAIM, RBD + "#aDeviceThatKeepsTheLockForItselfIsFormatted");
+    pass("rbd", RECLAIM, RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted");
   }
 
   @Test
@@ -80,11 +86,17 @@ public class NodeInMachineIT {
   @Test
   @EnabledIfEnvironmentVariable(named = "CEPH_CSI_TEST_CAMPAIGN", matches = "full")
   void everythingByEveryWay() throws Exception {
-    pass("rbd", RBD);
+    pass(
+        "rbd",
+        RBD,
+        RBD_ACCESS,
+        RBD_FORMAT,
+        NodeRbdGrowIT.class.getName(),
+        NodeRbdServerIT.class.getName());
     pass(
         "rbd-nbd", // without those that grow: rbd-nbd of Ceph 16 cannot
         RBD + "#everyCallMayBeRepeated(java.lang.String)",
-        RBD + "#readersCannotWrite",
+        RBD_ACCESS + "#readersCannotWrite",
         RBD + "#aSingleWriterHasOneTarget",
         RBD + "#manyVolumesSideBySide");
     pass("kernel", CEPHFS);
