@@ -23,21 +23,21 @@ public record CrushLocation(Map<String, String> labels) {
    * what stands behind its last slash.
    *
    * @param given options that are there already; if they say from where to read, that holds
-   * @return empty when nothing is known of the place
+   * @return empty when nothing is known of the location
    */
   public String options(ClusterConfig cluster, String given) {
-    Map<String, String> place = new LinkedHashMap<>();
+    Map<String, String> location = new LinkedHashMap<>();
     for (String label : cluster.node().crushLabels()) {
       String value = labels.get(label);
       if (value != null) {
         String type = label.substring(label.lastIndexOf('/') + 1);
-        place.put(type.equals("hostname") ? "host" : type, value.replace('.', '-'));
+        location.put(type.equals("hostname") ? "host" : type, value.replace('.', '-'));
       }
     }
-    if (place.isEmpty() || given.contains(OPTION)) {
+    if (location.isEmpty() || given.contains(OPTION)) {
       return "";
     }
-    return place.entrySet().stream()
+    return location.entrySet().stream()
         .map(entry -> entry.getKey() + ":" + entry.getValue())
         .collect(Collectors.joining("|", OPTION + "localize,crush_location=", ""));
   }

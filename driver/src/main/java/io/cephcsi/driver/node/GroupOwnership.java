@@ -17,13 +17,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gives all files of a volume to a group (volume_mount_group): the group may read and write them,
- * and what is made in a folder belongs to it, too. The top folder comes last, so that it tells
- * whether all is done.
+ * and what is made in a directory belongs to it, too. The top directory comes last, so that it
+ * tells whether all is done.
  *
  * <p>Others rename and link in the volume meanwhile. So every file is held by a descriptor, reached
- * from its folder's by its name alone, and never by a path or a link; what is on another mount is
- * left alone. At most {@link #MOST_OPEN} folders are open at once, and memory does not grow with
- * the number of files. Not safe for several threads.
+ * from its directory's by its name alone, and never by a path or a link; what is on another mount
+ * is left alone. At most {@link #MOST_OPEN} directories are open at once, and memory does not grow
+ * with the number of files. Not safe for several threads.
  */
 public final class GroupOwnership implements AutoCloseable {
   private static final int FILE = 0660;
@@ -35,7 +35,7 @@ public final class GroupOwnership implements AutoCloseable {
 
   private final int group;
 
-  /** The folders from the top to the one that is looked at. */
+  /** The directories from the top to the one that is looked at. */
   private final List<Level> levels = new ArrayList<>();
 
   private GroupOwnership(Path top, int group) {
@@ -68,13 +68,13 @@ public final class GroupOwnership implements AutoCloseable {
    * Gives a volume to its volume_mount_group; nothing to do without one, for a block volume, and
    * where the volume is mounted for reading only.
    *
-   * @param place where it is mounted
+   * @param path where it is mounted
    * @throws VolumeException as {@link #give(Path, String)}
    */
-  public static void give(Path place, VolumeUse use) {
+  public static void give(Path path, VolumeUse use) {
     if (!use.group().isEmpty()
-        && MountTable.read().at(place).filter(Mount::isWritable).isPresent()) {
-      give(place, use.group());
+        && MountTable.read().at(path).filter(Mount::isWritable).isPresent()) {
+      give(path, use.group());
     }
   }
 
@@ -121,7 +121,7 @@ public final class GroupOwnership implements AutoCloseable {
     }
   }
 
-  /** Does some entries of a folder; its folders wait. */
+  /** Does some entries of a directory; its directories wait. */
   private boolean look(Level level, OpenFile folder) {
     List<OpenFile.Entry> entries = folder.nextEntries();
     for (OpenFile.Entry entry : entries) {
@@ -132,7 +132,7 @@ public final class GroupOwnership implements AutoCloseable {
     return !entries.isEmpty();
   }
 
-  /** Changes an entry, unless it is a folder. */
+  /** Changes an entry, unless it is a directory. */
   private boolean isFolder(Level level, OpenFile folder, String name) {
     try (OpenFile file = folder.child(name)) {
       FileStat facts = file.stat();
@@ -171,7 +171,7 @@ public final class GroupOwnership implements AutoCloseable {
           Reason.FAILED_PRECONDITION,
           "the files cannot be given to group "
               + group
-              + ": more folders lie within each other than "
+              + ": more directories lie within each other than "
               + DEEPEST);
     }
     levels.add(new Level(name, child, facts));
@@ -180,7 +180,7 @@ public final class GroupOwnership implements AutoCloseable {
     }
   }
 
-  /** Opens the last folders anew, by their names from the top; null when they are not there. */
+  /** Opens the last directories anew, by their names from the top; null when they are not there. */
   private @Nullable OpenFile reopen() {
     OpenFile above = levels.get(0).folder;
     for (int i = 1; above != null && i < levels.size(); i++) {
@@ -210,7 +210,7 @@ public final class GroupOwnership implements AutoCloseable {
     levels.forEach(Level::close);
   }
 
-  /** A folder on the way down. */
+  /** A directory on the way down. */
   private static final class Level {
     private final String name;
     private final FileStat facts;

@@ -34,20 +34,20 @@ public final class NodePathCheck implements NodeVolumes {
 
   @Override
   public void stage(StageRequest request, Operation operation) {
-    Path staging = place(request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT);
+    Path staging = checked(request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT);
     alone(staging, () -> volumes.stage(request.at(staging), operation));
   }
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
-    Path staging = place(stagingPath, "staging_target_path", Reason.FAILED_PRECONDITION);
+    Path staging = checked(stagingPath, "staging_target_path", Reason.FAILED_PRECONDITION);
     alone(staging, () -> volumes.unstage(volumeId, staging));
   }
 
   @Override
   public void publish(PublishRequest request) {
-    Path staging = place(request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT);
-    Path target = place(request.target(), "target_path", Reason.INVALID_ARGUMENT);
+    Path staging = checked(request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT);
+    Path target = checked(request.target(), "target_path", Reason.INVALID_ARGUMENT);
     if (target.startsWith(staging) || staging.startsWith(target)) {
       throw VolumeException.invalid(
           "target_path "
@@ -61,8 +61,8 @@ public final class NodePathCheck implements NodeVolumes {
 
   @Override
   public void unpublish(String volumeId, Path target) {
-    Path place = place(target, "target_path", Reason.FAILED_PRECONDITION);
-    alone(place, () -> volumes.unpublish(volumeId, place));
+    Path checked = checked(target, "target_path", Reason.FAILED_PRECONDITION);
+    alone(checked, () -> volumes.unpublish(volumeId, checked));
   }
 
   @Override
@@ -85,27 +85,27 @@ public final class NodePathCheck implements NodeVolumes {
     return volumes.stats(volumeId, resolved(volumePath, "volume_path"), users);
   }
 
-  private void alone(Path place, Runnable work) {
-    if (!busy.add(place)) {
+  private void alone(Path path, Runnable work) {
+    if (!busy.add(path)) {
       throw new VolumeException(
-          Reason.ABORTED, "another call works on " + place + "; try again later");
+          Reason.ABORTED, "another call works on " + path + "; try again later");
     }
     try {
       work.run();
     } finally {
-      busy.remove(place);
+      busy.remove(path);
     }
   }
 
   /** A path for a mount. What is mounted is not touched: it may hang. */
-  private static Path place(Path given, String field, Reason refusal) {
+  private static Path checked(Path given, String field, Reason refusal) {
     requireNotOfTheKernel(given, field); // links of /proc lead anywhere
-    Path place = resolved(given, field);
-    requireNotOfTheKernel(place, field);
-    if (MountTable.read().at(place).isEmpty() && Files.isSymbolicLink(place)) {
-      throw new VolumeException(refusal, field + " " + place + " is a symbolic link");
+    Path path = resolved(given, field);
+    requireNotOfTheKernel(path, field);
+    if (MountTable.read().at(path).isEmpty() && Files.isSymbolicLink(path)) {
+      throw new VolumeException(refusal, field + " " + path + " is a symbolic link");
     }
-    return place;
+    return path;
   }
 
   private static void requireNotOfTheKernel(Path path, String field) {

@@ -48,7 +48,7 @@ public final class Publications {
   /**
    * Binds a source to the request's target, or finds it bound.
    *
-   * @param source a mounted folder, or a block device bound to a file
+   * @param source a mounted directory, or a block device bound to a file
    * @param owner knows what is ours
    * @throws VolumeException ALREADY_EXISTS when the target shows the volume in another way or
    *     something else; FAILED_PRECONDITION when the volume may have one target only and has
@@ -120,7 +120,7 @@ public final class Publications {
           Reason.FAILED_PRECONDITION,
           target
               + " exists already, and is no empty "
-              + (request.use().block() ? "file" : "folder"));
+              + (request.use().block() ? "file" : "directory"));
     }
     found.put(target, request.volumeId());
   }
@@ -259,9 +259,9 @@ public final class Publications {
   }
 
   /**
-   * Takes a volume's target away; nothing to do where there is none. A folder or file that was
+   * Takes a volume's target away; nothing to do where there is none. A directory or file that was
    * there before it was published stays, but where kubelet gave the path. Where nothing is mounted,
-   * an empty folder or file is removed only if this driver wrote down that it made it for the
+   * an empty directory or file is removed only if this driver wrote down that it made it for the
    * volume, or kubelet gave its path to a CSI volume.
    *
    * @throws VolumeException FAILED_PRECONDITION when something is there that is not the volume's,

@@ -26,8 +26,8 @@ public record PublishRequest(
   }
 
   /** The same at other spellings of its paths. */
-  PublishRequest at(Path staging, Path place) {
-    return new PublishRequest(volumeId, staging, place, use, readOnly, context);
+  PublishRequest at(Path staging, Path targetPath) {
+    return new PublishRequest(volumeId, staging, targetPath, use, readOnly, context);
   }
 
   /** Whether nothing may be written through the target. */

@@ -11,7 +11,7 @@ import java.util.Optional;
  *
  * @param volumeId which volume
  * @param staticVolume what the context says of a static volume; empty for others
- * @param stagingPath the CO's folder for it
+ * @param stagingPath the CO's directory for it
  * @param use how it will be used
  * @param context the volume's context: the parameters of its StorageClass
  * @param credentials who uses it

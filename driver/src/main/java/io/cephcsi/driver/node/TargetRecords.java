@@ -12,8 +12,8 @@ import java.util.UUID;
 
 /**
  * Which volume this driver shows at each target: written before a target is made, removed after it.
- * A file for each, in a folder that only this driver writes to. Safe for several threads, for one
- * target each.
+ * A file for each, in a directory that only this driver writes to. Safe for several threads, for
+ * one target each.
  */
 final class TargetRecords {
   private final Path folder;

@@ -11,7 +11,7 @@ import java.util.List;
  * @param group the group that is to own a mounted volume, by number; empty for none
  * @param readOnly the access mode only reads
  * @param shared several nodes may use it at once
- * @param singleTarget it may be published at one place only
+ * @param singleTarget it may be published at one target path only
  */
 public record VolumeUse(
     boolean block,

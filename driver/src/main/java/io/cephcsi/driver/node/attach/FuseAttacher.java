@@ -29,7 +29,7 @@ import java.util.Set;
 
 /**
  * RBD images as loop devices over a FUSE export of qemu-storage-daemon: needs no module of the
- * kernel beyond fuse and loop. Each image has a process and a folder of its own.
+ * kernel beyond fuse and loop. Each image has a process and a directory of its own.
  */
 public final class FuseAttacher implements Attacher {
   private static final Path FUSE = Path.of("/dev/fuse");
@@ -38,14 +38,14 @@ public final class FuseAttacher implements Attacher {
   private static final int SPEC_LINES = 6;
   private static final String READ_ONLY = "ro";
   private static final Set<PosixFilePermission> MINE = PosixFilePermissions.fromString("rw-------");
-  private static final int KEY_BYTES = 12; // folders' paths stay short: sockets allow 107 bytes
+  private static final int KEY_BYTES = 12; // directories' paths stay short: sockets allow 107 bytes
   private static final Duration STARTING = Duration.ofSeconds(5);
   private static final Duration NEW_SIZE = Duration.ofSeconds(10);
 
   private final Path folder;
 
   /**
-   * @param folder for the exports' folders, on this machine; it is made when it is needed
+   * @param folder for the exports' directories, on this machine; it is made when it is needed
    */
   public FuseAttacher(Path folder) {
     this.folder = folder.toAbsolutePath().normalize();

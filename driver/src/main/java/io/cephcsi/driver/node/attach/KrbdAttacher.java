@@ -54,7 +54,7 @@ public final class KrbdAttacher implements Attacher {
   }
 
   /**
-   * @param bus in the place of /sys/bus/rbd
+   * @param bus instead of /sys/bus/rbd
    */
   KrbdAttacher(Path bus, CrushLocation location) {
     this.bus = bus;

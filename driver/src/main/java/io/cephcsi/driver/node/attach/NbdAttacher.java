@@ -54,8 +54,8 @@ public final class NbdAttacher implements Attacher {
   }
 
   /**
-   * @param sys in the place of /sys
-   * @param proc in the place of /proc
+   * @param sys instead of /sys
+   * @param proc instead of /proc
    */
   NbdAttacher(Path sys, Path proc, Path keys) {
     this.sys = sys;

@@ -33,7 +33,7 @@ public interface CephFsMounter {
   boolean shows(Mount mount, String fileSystem, String root);
 
   /**
-   * Mounts; the target is an empty folder where nothing is mounted.
+   * Mounts; the target is an empty directory where nothing is mounted.
    *
    * @throws CommandException if a program fails
    * @throws VolumeException NOT_FOUND if the root is gone, UNAVAILABLE if no MDS serves it

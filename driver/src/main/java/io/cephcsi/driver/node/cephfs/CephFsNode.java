@@ -37,8 +37,8 @@ import org.slf4j.LoggerFactory;
  * and bound from there; what is mounted, the kernel's table tells, so that nothing else is kept.
  *
  * <p>A shallow volume's staging path shows the snapshot and never the directory above it: that is
- * mounted in a private place, only for as long as it takes to bind the snapshot. Safe for several
- * threads.
+ * mounted in a private directory, only for as long as it takes to bind the snapshot. Safe for
+ * several threads.
  */
 public final class CephFsNode implements NodeVolumes {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsNode.class);
@@ -91,20 +91,20 @@ public final class CephFsNode implements NodeVolumes {
     CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
     CephFsOptions.of(mounter).require(request.context());
     CephFsOptions.of(mounter).require(request.use());
-    VolumeLocation place = place(request);
-    if (place.snapshot().isPresent() && !request.use().readOnly()) {
+    VolumeLocation location = location(request);
+    if (location.snapshot().isPresent() && !request.use().readOnly()) {
       throw VolumeException.invalid(
           "volume_capability: volume " + request.volumeId() + " shows a snapshot and is only read");
     }
     publications.requireOutside(
         request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
-    if (isStaged(request, place)) {
+    if (isStaged(request, location)) {
       stagings.put(request.volumeId(), request.stagingPath()); // also ceph-csi's
     } else {
       requireNotElsewhere(request);
       MountPoint.requireNoneElse(request.stagingPath());
       operation.phase("mount");
-      mount(request, place, mounter);
+      mount(request, location, mounter);
     }
     operation.phase("give the files to the group");
     GroupOwnership.give(request.stagingPath(), request.use());
@@ -128,7 +128,7 @@ public final class CephFsNode implements NodeVolumes {
             });
   }
 
-  private VolumeLocation place(StageRequest request) {
+  private VolumeLocation location(StageRequest request) {
     if (request.staticVolume().isPresent()) {
       return volumes.locate(request.staticVolume().get(), request.credentials());
     }
@@ -149,7 +149,7 @@ public final class CephFsNode implements NodeVolumes {
   }
 
   /** Whether it is ready already; dead mounts are taken out of the way. */
-  private boolean isStaged(StageRequest request, VolumeLocation place) {
+  private boolean isStaged(StageRequest request, VolumeLocation location) {
     Path staging = request.stagingPath();
     for (int i = 0; i < DEAD_MOUNTS; i++) {
       Optional<Mount> there = MountTable.read().at(staging);
@@ -160,7 +160,7 @@ public final class CephFsNode implements NodeVolumes {
       CephFsMounter made =
           mounters.of(there.get()).orElseThrow(() -> Publications.foreign(there.get()));
       if (!mounts.isDead(there.get())) {
-        requireSame(request, place, there.get(), made);
+        requireSame(request, location, there.get(), made);
         return true;
       }
       Mounts.forgetDead(staging);
@@ -182,9 +182,10 @@ public final class CephFsNode implements NodeVolumes {
   }
 
   private static void requireSame(
-      StageRequest request, VolumeLocation place, Mount mount, CephFsMounter mounter) {
-    String shown = "/" + place.snapshot().orElse("");
-    if (!mount.root().equals(shown) || !mounter.shows(mount, place.fileSystem(), place.root())) {
+      StageRequest request, VolumeLocation location, Mount mount, CephFsMounter mounter) {
+    String shown = "/" + location.snapshot().orElse("");
+    if (!mount.root().equals(shown)
+        || !mounter.shows(mount, location.fileSystem(), location.root())) {
       throw Publications.foreign(mount);
     }
     if (mount.isReadOnly() != request.use().readOnly()) {
@@ -196,19 +197,19 @@ public final class CephFsNode implements NodeVolumes {
     }
   }
 
-  private void mount(StageRequest request, VolumeLocation place, CephFsMounter mounter) {
+  private void mount(StageRequest request, VolumeLocation location, CephFsMounter mounter) {
     CephFsMounter.Request what =
         new CephFsMounter.Request(
-            place.cluster(),
+            location.cluster(),
             request.credentials(),
-            place.fileSystem(),
-            place.root(),
+            location.fileSystem(),
+            location.root(),
             request.use().readOnly(),
-            CephFsOptions.of(mounter).all(request, place.cluster()));
+            CephFsOptions.of(mounter).all(request, location.cluster()));
     stagings.put(request.volumeId(), request.stagingPath()); // without it nobody unmounts
     try {
-      if (place.snapshot().isPresent()) {
-        parents.show(mounter, what, place.snapshot().get(), request.stagingPath());
+      if (location.snapshot().isPresent()) {
+        parents.show(mounter, what, location.snapshot().get(), request.stagingPath());
       } else {
         MountPoint.make(request.stagingPath(), true);
         mounter.mount(what, request.stagingPath());

@@ -19,8 +19,9 @@ import java.util.UUID;
 
 /**
  * Directories of a file system that have to be mounted, but must not be seen: those above the
- * snapshots of shallow volumes. Each is mounted in a folder that only this user can enter, for as
- * long as it takes to bind what is below; the bind keeps the file system, and its process, alive.
+ * snapshots of shallow volumes. Each is mounted in a directory that only this user can enter, for
+ * as long as it takes to bind what is below; the bind keeps the file system, and its process,
+ * alive.
  */
 final class PrivateMounts {
   private final Path folder;

@@ -13,7 +13,7 @@ import java.util.UUID;
 
 /**
  * Where each volume is staged on this node: what a mount of CephFS does not tell. A file for each,
- * in a folder that only this driver writes to. Safe for several threads, for one volume each.
+ * in a directory that only this driver writes to. Safe for several threads, for one volume each.
  */
 final class StagingRecords {
   private final Path folder;

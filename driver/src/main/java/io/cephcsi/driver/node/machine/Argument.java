@@ -40,7 +40,7 @@ public final class Argument {
     return new Argument(text);
   }
 
-  /** The path of a file, device or folder, which must be absolute. */
+  /** The path of a file, device or directory, which must be absolute. */
   public static Argument path(Path path) {
     return checked(
         "the path " + PlainText.show(path.toString()), path.toString(), path.isAbsolute());

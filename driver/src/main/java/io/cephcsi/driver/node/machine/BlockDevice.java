@@ -125,7 +125,7 @@ public record BlockDevice(Path path, String number) {
     return at(device).map(found -> found.uses(table)).orElse(List.of());
   }
 
-  /** The devices that lie on it, and on those: their folders in sysfs. */
+  /** The devices that lie on it, and on those: their directories in sysfs. */
   private List<Path> holders() {
     List<Path> holders = new ArrayList<>(Sysfs.in(sysfs().resolve("holders"), "*"));
     for (int i = 0; i < holders.size(); i++) {
@@ -138,7 +138,7 @@ public record BlockDevice(Path path, String number) {
    * Requires that it is mounted nowhere, neither as a file system nor bound as a device, and that
    * no other device lies on it.
    *
-   * @throws VolumeException FAILED_PRECONDITION naming a place or device
+   * @throws VolumeException FAILED_PRECONDITION naming a mount or device
    */
   public void requireUnused(MountTable table) {
     List<Mount> uses = uses(table);
@@ -159,7 +159,7 @@ public record BlockDevice(Path path, String number) {
    * Requires that no device is still bound that had its name and is gone: through such a bind one
    * reads and writes this one.
    *
-   * @throws VolumeException FAILED_PRECONDITION naming a place
+   * @throws VolumeException FAILED_PRECONDITION naming the mount
    */
   public void requireNoBindOfEarlier(MountTable table) {
     String name = name();

@@ -45,7 +45,7 @@ public final class Command {
     this.input = input;
   }
 
-  /** A program, found in PATH or the usual folders, with arguments. */
+  /** A program, found in PATH or the usual directories, with arguments. */
   public static Command of(
       @CompileTimeConstant String program, @CompileTimeConstant String... arguments) {
     List<String> words = new ArrayList<>();
@@ -100,7 +100,7 @@ public final class Command {
     return new Command(words, deadline, text.getBytes(UTF_8));
   }
 
-  /** Where a program is, in PATH or the usual folders; empty when it is not installed. */
+  /** Where a program is, in PATH or the usual directories; empty when it is not installed. */
   public static Optional<Path> find(String program) {
     if (program.startsWith("/")) {
       return Optional.of(Path.of(program)).filter(Files::isExecutable);

@@ -2,10 +2,10 @@ package io.cephcsi.driver.node.machine;
 
 /** An external program that is not there, failed, or did not end in time. */
 public final class CommandException extends RuntimeException {
-  /** In the place of an exit code when the program did not run. */
+  /** Instead of an exit code, when the program did not run. */
   public static final int NO_EXIT_CODE = -1;
 
-  /** In the place of an exit code when the program took too long. */
+  /** Instead of an exit code, when the program took too long. */
   public static final int TIMED_OUT = -2;
 
   private static final long serialVersionUID = 1L;

@@ -87,7 +87,7 @@ public final class LoopDevices {
    * number: whoever got it next would be written to through the bind, and through what a container
    * made of it.
    *
-   * @throws VolumeException FAILED_PRECONDITION naming a place
+   * @throws VolumeException FAILED_PRECONDITION naming the mount
    */
   public static void requireNotBound(Path device, MountTable table) {
     BlockDevice.usesOf(device, table).stream()

@@ -12,17 +12,17 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /**
- * The empty folders and files that something is mounted over. What has content, a device, a socket
- * or a link is none: that is somebody's, and neither covered nor removed. For paths where nothing
- * is mounted. Blocks.
+ * The empty directories and files that something is mounted over. What has content, a device, a
+ * socket or a link is none: that is somebody's, and neither covered nor removed. For paths where
+ * nothing is mounted. Blocks.
  */
 public final class MountPoint {
   private MountPoint() {}
 
   /**
-   * Makes one, with the folders above it, or finds it.
+   * Makes one, with the directories above it, or finds it.
    *
-   * @param folder whether it is to be a folder; else a file
+   * @param folder whether it is to be a directory; else a file
    * @throws VolumeException FAILED_PRECONDITION when something else is there, or it cannot be made
    */
   public static void make(Path path, boolean folder) {

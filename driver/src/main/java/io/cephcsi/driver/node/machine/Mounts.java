@@ -34,7 +34,7 @@ public final class Mounts {
     command.with("--").with(Argument.of("the device", source), Argument.path(target)).run();
   }
 
-  /** Shows a file, device or folder at another place, too. */
+  /** Shows a file, device or directory at another path, too. */
   public static void bind(Path source, Path target) {
     Command.of("mount", "--bind", "--")
         .with(Argument.path(source), Argument.path(target))

@@ -29,7 +29,7 @@ public final class Processes {
   /**
    * The words of a command line.
    *
-   * @param process its folder in /proc
+   * @param process its directory in /proc
    * @return empty when it has ended, also while its parent has not asked for its exit code
    */
   public static List<String> commandLine(Path process) {
@@ -45,7 +45,7 @@ public final class Processes {
    * Whether a process is of this user, and in no container with processes of its own, where pods
    * are. Nobody needs a right to ask that.
    *
-   * @param process its folder in /proc
+   * @param process its directory in /proc
    */
   public static boolean isOurs(Path process) {
     return status(process, "NSpid").size() == 1
@@ -61,7 +61,7 @@ public final class Processes {
         .toList();
   }
 
-  /** The folders in /proc of our processes of a program, whatever folder it is in. */
+  /** The directories in /proc of our processes of a program, whatever directory it is in. */
   static List<Path> of(String program, Predicate<List<String>> arguments) {
     return all(program, arguments).toList();
   }

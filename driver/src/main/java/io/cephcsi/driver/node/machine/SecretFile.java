@@ -65,9 +65,9 @@ public final class SecretFile implements AutoCloseable {
   }
 
   /**
-   * Where a driver has its secrets: in its own folder if that is in memory, else in /dev/shm.
+   * Where a driver has its secrets: in its own directory if that is in memory, else in /dev/shm.
    *
-   * @param own a folder of the driver alone, which need not be there yet
+   * @param own a directory of the driver alone, which need not be there yet
    */
   public static Path folder(Path own) {
     Path absolute = own.toAbsolutePath().normalize();
@@ -103,7 +103,7 @@ public final class SecretFile implements AutoCloseable {
     }
   }
 
-  /** Everybody may make files in /dev/shm: a folder there must be ours. */
+  /** Everybody may make files in /dev/shm: a directory there must be ours. */
   private static void make(Path folder) throws IOException {
     if (folder.getParent() != null) {
       Files.createDirectories(folder.getParent());
@@ -116,7 +116,7 @@ public final class SecretFile implements AutoCloseable {
       if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
           || (mode & PERMISSIONS) != MINE
           || !owner.equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))) {
-        throw new IOException(folder + " is not a folder of this user alone", e);
+        throw new IOException(folder + " is not a directory of this user alone", e);
       }
     }
   }

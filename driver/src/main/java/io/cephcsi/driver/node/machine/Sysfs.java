@@ -26,7 +26,7 @@ public final class Sysfs {
     }
   }
 
-  /** What is in a folder and fits a glob; nothing when there is no such folder. */
+  /** What is in a directory and fits a glob; nothing when there is no such directory. */
   public static List<Path> in(Path folder, String glob) {
     List<Path> found = new ArrayList<>();
     try (DirectoryStream<Path> paths = Files.newDirectoryStream(folder, glob)) {

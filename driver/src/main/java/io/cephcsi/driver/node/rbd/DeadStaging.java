@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** What is left at the place of a volume whose device has died. */
+/** What is left of a staging whose device has died. */
 final class DeadStaging {
   private DeadStaging() {}
 
@@ -20,12 +20,12 @@ final class DeadStaging {
    * A call that died may have unmounted it, then only what is written down tells it; that is of no
    * use any more when another volume has got the number since, as after a start of the machine.
    */
-  static void remove(Path place, Optional<StagedImage> known) {
+  static void remove(Path mountPath, Optional<StagedImage> known) {
     MountTable table = MountTable.read();
-    MountTable others = table.without(place);
+    MountTable others = table.without(mountPath);
     List<Path> lost =
         Stream.concat(
-                table.at(place).map(Mount::blockDevice).stream(),
+                table.at(mountPath).map(Mount::blockDevice).stream(),
                 known
                     .map(staged -> Path.of(staged.device()))
                     .filter(device -> !isStagedAt(device, others))
@@ -35,9 +35,9 @@ final class DeadStaging {
             .toList();
     lost.forEach(device -> LoopDevices.requireNotBound(device, others));
     try {
-      Mounts.unmountAll(place);
+      Mounts.unmountAll(mountPath);
     } catch (CommandException e) {
-      Mounts.forgetDead(place);
+      Mounts.forgetDead(mountPath);
     }
     // Meanwhile one may have gone by itself, and its number may be another one's.
     lost.stream().filter(LoopDevices::isLost).forEach(LoopDevices::forgetDead);

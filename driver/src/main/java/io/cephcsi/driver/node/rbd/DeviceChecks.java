@@ -67,15 +67,15 @@ final class DeviceChecks {
    */
   private static void requireNotElsewhere(
       StageRequest request, AttachedDevice device, List<Mount> uses) {
-    Path place = RbdStaging.place(request);
-    List<Path> others = stagedElsewhere(uses, place);
-    if (others.isEmpty() || uses.stream().anyMatch(mount -> mount.target().equals(place))) {
+    Path mountPath = RbdStaging.mountPath(request);
+    List<Path> others = stagedElsewhere(uses, mountPath);
+    if (others.isEmpty() || uses.stream().anyMatch(mount -> mount.target().equals(mountPath))) {
       return; // an earlier version may have staged it beside others
     }
     boolean onlyRead =
         request.use().readOnly() && BlockDevice.require(device.device()).isReadOnly();
     others.stream()
-        .filter(other -> !onlyRead || other.endsWith(place.getFileName()))
+        .filter(other -> !onlyRead || other.endsWith(mountPath.getFileName()))
         .findFirst()
         .ifPresent(
             other -> {
@@ -91,11 +91,11 @@ final class DeviceChecks {
             });
   }
 
-  /** The places of other stagings, of those where a device is used. */
-  static List<Path> stagedElsewhere(List<Mount> uses, Path place) {
+  /** Where else an image is staged, of the mounts of its device. */
+  static List<Path> stagedElsewhere(List<Mount> uses, Path mountPath) {
     return uses.stream()
         .map(Mount::target)
-        .filter(other -> !other.equals(place) && StagedImage.isBeside(other))
+        .filter(other -> !other.equals(mountPath) && StagedImage.isBeside(other))
         .toList();
   }
 

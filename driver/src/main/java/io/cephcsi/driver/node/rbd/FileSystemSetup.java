@@ -64,11 +64,11 @@ final class FileSystemSetup {
   }
 
   /**
-   * Makes the file system where there is none, checks it, and mounts it at a folder.
+   * Makes the file system where there is none, checks it, and mounts it at a directory.
    *
    * @param mkfsOptions of the StorageClass; empty for the usual ones
    */
-  void mountAt(Path place, String mkfsOptions) {
+  void mountAt(Path mountPath, String mkfsOptions) {
     operation.phase("look at the content");
     String kind = DeviceContent.of(device);
     if (kind.equals(EXT4) && DeviceContent.hasJournalElsewhere(device)) {
@@ -78,7 +78,7 @@ final class FileSystemSetup {
     }
     if (use.readOnly()) {
       requireUsable(kind);
-      mountReadOnly(kind, place);
+      mountReadOnly(kind, mountPath);
       return;
     }
     kind = completed(kind, mkfsOptions);
@@ -89,13 +89,13 @@ final class FileSystemSetup {
       growUnmounted();
     }
     operation.phase("mount");
-    mount(kind, place, options(kind));
+    mount(kind, mountPath, options(kind));
     if (kind.equals(XFS) && !use.mountedReadOnly()) {
-      grow(kind, device, place);
+      grow(kind, device, mountPath);
     }
   }
 
-  /** Such as at a workload's, when it was unmounted at its place only. */
+  /** Such as at a target path, when only its staging was unmounted. */
   private boolean isMounted() {
     return !BlockDevice.require(device).uses(MountTable.read()).isEmpty();
   }
@@ -245,25 +245,25 @@ final class FileSystemSetup {
   }
 
   /** A journal that would have to be replayed first, as in a clone of a snapshot, is left alone. */
-  private void mountReadOnly(String kind, Path place) {
+  private void mountReadOnly(String kind, Path mountPath) {
     operation.phase("mount");
     List<String> options = new ArrayList<>(options(kind));
     options.add("ro");
     try {
-      Mounts.mount(kind, device.toString(), place, options);
+      Mounts.mount(kind, device.toString(), mountPath, options);
     } catch (CommandException e) {
       LOG.info(
           "volume {}: {}; mounting it without replaying the journal",
           volume.volumeId(),
           e.getMessage());
       options.add("norecovery");
-      mount(kind, place, options);
+      mount(kind, mountPath, options);
     }
   }
 
-  private void mount(String kind, Path place, List<String> options) {
+  private void mount(String kind, Path mountPath, List<String> options) {
     try {
-      Mounts.mount(kind, device.toString(), place, options);
+      Mounts.mount(kind, device.toString(), mountPath, options);
     } catch (CommandException e) {
       throw MountFlags.explained(e);
     }
@@ -283,13 +283,14 @@ final class FileSystemSetup {
   }
 
   /** Grows a mounted file system to the size of its device; nothing to do when it fills it. */
-  static void grow(String kind, Path device, Path place) {
+  static void grow(String kind, Path device, Path mountPath) {
     switch (kind) {
       case EXT4 -> Command.of("resize2fs").with(Argument.path(device)).within(CHECKING).run();
-      case XFS -> Command.of("xfs_growfs", "-d").with(Argument.path(place)).within(CHECKING).run();
+      case XFS ->
+          Command.of("xfs_growfs", "-d").with(Argument.path(mountPath)).within(CHECKING).run();
       default ->
           throw new VolumeException(
-              Reason.FAILED_PRECONDITION, place + " holds " + kind + ", which cannot grow");
+              Reason.FAILED_PRECONDITION, mountPath + " holds " + kind + ", which cannot grow");
     }
   }
 }

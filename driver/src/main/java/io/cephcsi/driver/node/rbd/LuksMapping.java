@@ -10,7 +10,7 @@ import java.util.Optional;
 
 /**
  * The decrypted device that ceph-csi lays on the device of an encrypted volume. This driver makes
- * none, and closes those that it takes over.
+ * none, and closes those that ceph-csi left.
  *
  * @param name what the device mapper calls it
  */

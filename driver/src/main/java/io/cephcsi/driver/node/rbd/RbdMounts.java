@@ -53,7 +53,7 @@ record RbdMounts(Attachers attachers) implements MountOwner {
             .filter(mount::shows)
             .map(Mount::target)
             .filter(StagedImage::isOfPlace)
-            .map(place -> String.valueOf(place.getFileName()))
+            .map(mountPath -> String.valueOf(mountPath.getFileName()))
             .toList();
     return volumes.isEmpty() ? Optional.empty() : Optional.of(volumes.contains(volumeId));
   }
@@ -74,16 +74,16 @@ record RbdMounts(Attachers attachers) implements MountOwner {
   }
 
   /**
-   * Requires that nothing is mounted at a place but what was staged there: that is written down, or
-   * the place is called after the volume of the image, and drivers alone use such names.
+   * Requires that nothing is mounted at a path but what was staged there: that is written down, or
+   * the path is named after the volume of the image, and drivers alone use such names.
    *
    * @param known what is written down
    * @throws VolumeException FAILED_PRECONDITION when something else is
    */
-  void requireStaged(Optional<StagedImage> known, Path place) {
-    Publications.requireOfKind(place, this::isOfKind);
-    String id = String.valueOf(place.getFileName());
-    Optional<Mount> there = MountTable.read().at(place).filter(mount -> known.isEmpty());
+  void requireStaged(Optional<StagedImage> known, Path mountPath) {
+    Publications.requireOfKind(mountPath, this::isOfKind);
+    String id = String.valueOf(mountPath.getFileName());
+    Optional<Mount> there = MountTable.read().at(mountPath).filter(mount -> known.isEmpty());
     boolean foreign =
         VolumeId.parse(id).isEmpty()
             || there

@@ -102,8 +102,8 @@ public final class RbdNode implements NodeVolumes {
   }
 
   private void requirePlace(StageRequest request) {
-    Path place = StagingMountPath.require(request.stagingPath(), request.volumeId());
-    publications.requireOutside(place, "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
+    Path mountPath = StagingMountPath.require(request.stagingPath(), request.volumeId());
+    publications.requireOutside(mountPath, "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
   }
 
   private @Nullable Void stage(StageRequest request, OpenImage image, Operation operation) {
@@ -121,40 +121,40 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void unstage(String volumeId, Path stagingPath) {
-    Optional<Path> place = StagingMountPath.of(stagingPath, volumeId);
-    if (place.isEmpty()) {
+    Optional<Path> mountPath = StagingMountPath.of(stagingPath, volumeId);
+    if (mountPath.isEmpty()) {
       return; // it was never staged
     }
     publications.requireOutside(
-        place.get(), "staging_target_path", Reason.FAILED_PRECONDITION, mounts);
+        mountPath.get(), "staging_target_path", Reason.FAILED_PRECONDITION, mounts);
     Optional<StagedImage> other = StagedImage.ofAnother(stagingPath, volumeId);
     if (other.isPresent()) {
-      leave(volumeId, place.get(), other.get());
+      leave(volumeId, mountPath.get(), other.get());
       return;
     }
     try (TrimLocks.Stopped stopped = trims.stop(volumeId)) {
-      staging.unstage(stagingPath, place.get());
+      staging.unstage(stagingPath, mountPath.get());
     }
   }
 
   /** Another volume is staged there: this one is not, so nothing has to be undone. */
-  private static void leave(String volumeId, Path place, StagedImage other) {
-    if (MountTable.read().at(place).isPresent()) {
+  private static void leave(String volumeId, Path mountPath, StagedImage other) {
+    if (MountTable.read().at(mountPath).isPresent()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
-          place + " is mounted, but image-meta.json beside it names " + other.image());
+          mountPath + " is mounted, but image-meta.json beside it names " + other.image());
     }
     LOG.warn(
         "volume {} is not staged at {}: image {} is; nothing is done",
         volumeId,
-        place.getParent(),
+        mountPath.getParent(),
         other.image());
   }
 
   @Override
   public void publish(PublishRequest request) {
     MountFlags.require(request.use());
-    Path place = StagingMountPath.require(request.stagingPath(), request.volumeId());
+    Path mountPath = StagingMountPath.require(request.stagingPath(), request.volumeId());
     StagedImage.ofAnother(request.stagingPath(), request.volumeId())
         .ifPresent(
             other -> {
@@ -169,7 +169,7 @@ public final class RbdNode implements NodeVolumes {
                       + " is");
             });
     MountTable.read()
-        .at(place)
+        .at(mountPath)
         .filter(staged -> !mounts.isAlive(staged))
         .ifPresent(
             dead -> {
@@ -179,7 +179,7 @@ public final class RbdNode implements NodeVolumes {
                       + request.volumeId()
                       + ": its device is not served any more; stage it again");
             });
-    publications.publish(place, request, mounts);
+    publications.publish(mountPath, request, mounts);
     if (request.use().block() && request.readOnly() && !request.use().readOnly()) {
       LOG.warn(
           "volume {} is published as a device at {} for reading only: its access mode allows"
@@ -203,7 +203,7 @@ public final class RbdNode implements NodeVolumes {
    * Where a volume is seen on this node: where it is staged if that is known, else where it is
    * shown.
    *
-   * @throws VolumeException NOT_FOUND when it is at neither place
+   * @throws VolumeException NOT_FOUND when it is mounted at neither path
    */
   Mount mounted(String id, Optional<Path> volumePath, Optional<Path> stagingPath) {
     MountTable table = MountTable.read();

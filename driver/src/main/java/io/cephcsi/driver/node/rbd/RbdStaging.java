@@ -106,7 +106,7 @@ final class RbdStaging {
   }
 
   /** Where a volume is mounted when it is staged. */
-  static Path place(StageRequest request) {
+  static Path mountPath(StageRequest request) {
     return StagingMountPath.require(request.stagingPath(), request.volumeId());
   }
 
@@ -149,16 +149,16 @@ final class RbdStaging {
         request.use().shared());
   }
 
-  /** Whether the volume is at its place; what is there of a device that died is removed. */
+  /** Whether the volume is mounted already; the mount of a device that died is removed. */
   private boolean isReady(
       StageRequest request, Optional<AttachedDevice> device, Optional<StagedImage> known) {
-    Path place = place(request);
+    Path mountPath = mountPath(request);
     MountTable table = MountTable.read();
-    Optional<Mount> there = table.at(place);
-    mounts.requireStaged(known, place);
+    Optional<Mount> there = table.at(mountPath);
+    mounts.requireStaged(known, mountPath);
     if (there.isEmpty()) {
-      MountPoint.requireNoneElse(place);
-      DeadStaging.remove(place, known);
+      MountPoint.requireNoneElse(mountPath);
+      DeadStaging.remove(mountPath, known);
       return false;
     }
     boolean shown =
@@ -170,14 +170,14 @@ final class RbdStaging {
     if (shown) {
       requireSame(request, there.get());
       requireAnswer(request, there.get());
-      GroupOwnership.give(place(request), request.use());
+      GroupOwnership.give(mountPath(request), request.use());
       return true;
     }
     LOG.warn(
         "volume {}: the device that is mounted at {} is dead; unmounting it",
         request.volumeId(),
-        place);
-    DeadStaging.remove(place, known);
+        mountPath);
+    DeadStaging.remove(mountPath, known);
     return false;
   }
 
@@ -279,15 +279,15 @@ final class RbdStaging {
 
   private static void showAt(
       StageRequest request, OpenImage volume, AttachedDevice device, Operation operation) {
-    Path place = place(request);
-    MountPoint.make(place, !request.use().block());
+    Path mountPath = mountPath(request);
+    MountPoint.make(mountPath, !request.use().block());
     if (request.use().block()) {
-      Mounts.bind(device.device(), place);
+      Mounts.bind(device.device(), mountPath);
       return;
     }
     new FileSystemSetup(volume, device.device(), request.use(), operation)
-        .mountAt(place, request.context().getOrDefault("mkfsOptions", ""));
-    GroupOwnership.give(place(request), request.use());
+        .mountAt(mountPath, request.context().getOrDefault("mkfsOptions", ""));
+    GroupOwnership.give(mountPath(request), request.use());
   }
 
   /**
@@ -301,12 +301,12 @@ final class RbdStaging {
       RuntimeException reason) {
     try {
       if (wasAttached && known.isEmpty()) {
-        Mounts.unmountAll(place(request));
-        MountPoint.remove(place(request));
+        Mounts.unmountAll(mountPath(request));
+        MountPoint.remove(mountPath(request));
         StagedImage.remove(request.stagingPath());
         return;
       }
-      undoStaging(request.stagingPath(), place(request));
+      undoStaging(request.stagingPath(), mountPath(request));
     } catch (RuntimeException e) {
       LOG.warn(
           "volume {}: the staging failed and cannot be undone: {}; NodeUnstageVolume tries it"
@@ -323,38 +323,40 @@ final class RbdStaging {
    * @throws VolumeException FAILED_PRECONDITION while the volume is shown to workloads; ABORTED
    *     while another call works on its image
    */
-  void unstage(Path stagingPath, Path place) {
+  void unstage(Path stagingPath, Path mountPath) {
     Optional<StagedImage> known = StagedImage.read(stagingPath);
-    mounts.requireStaged(known, place);
+    mounts.requireStaged(known, mountPath);
     Optional<ImageSpec> image =
-        known.map(StagedImage::image).or(() -> attached(known, place).map(AttachedDevice::image));
+        known
+            .map(StagedImage::image)
+            .or(() -> attached(known, mountPath).map(AttachedDevice::image));
     try (OperationRegistry.Hold alone =
         image.map(one -> alone(one, "NodeUnstageVolume")).orElse(() -> {})) {
-      undoStaging(stagingPath, place);
+      undoStaging(stagingPath, mountPath);
     }
   }
 
-  private void undoStaging(Path stagingPath, Path place) {
+  private void undoStaging(Path stagingPath, Path mountPath) {
     Optional<StagedImage> known = StagedImage.read(stagingPath);
-    boolean made = known.isPresent() || MountTable.read().at(place).isPresent();
-    Optional<AttachedDevice> device = attached(known, place);
+    boolean made = known.isPresent() || MountTable.read().at(mountPath).isPresent();
+    Optional<AttachedDevice> device = attached(known, mountPath);
     Optional<LuksMapping> mapping =
         known
             .filter(StagedImage::encrypted)
-            .flatMap(staged -> LuksMapping.of(String.valueOf(place.getFileName())));
+            .flatMap(staged -> LuksMapping.of(String.valueOf(mountPath.getFileName())));
     mapping.ifPresent(LuksMapping::requireClosable);
     // An earlier version staged several volumes of one image: the last one takes the device away.
     List<Mount> uses = device.map(AttachedDevice::uses).orElse(List.of());
-    List<Path> others = DeviceChecks.stagedElsewhere(uses, place);
+    List<Path> others = DeviceChecks.stagedElsewhere(uses, mountPath);
     boolean alive = device.filter(AttachedDevice::alive).isPresent();
     if (alive) {
       if (others.isEmpty()) {
-        requireUnpublished(device.get(), uses, place);
+        requireUnpublished(device.get(), uses, mountPath);
       }
-      Mounts.unmountAll(place);
-      Mounts.awaitUnmounted(place);
+      Mounts.unmountAll(mountPath);
+      Mounts.awaitUnmounted(mountPath);
     } else {
-      DeadStaging.remove(place, known);
+      DeadStaging.remove(mountPath, known);
     }
     mapping.ifPresent(LuksMapping::close);
     if (!others.isEmpty()) {
@@ -368,21 +370,21 @@ final class RbdStaging {
       device.ifPresent(one -> attachers.require(one.kind()).detach(one.image(), ""));
     }
     if (made) {
-      MountPoint.remove(place);
+      MountPoint.remove(mountPath);
     }
     StagedImage.remove(stagingPath);
   }
 
   /** The device of what is staged; by the mount where the file that says it was lost. */
-  private Optional<AttachedDevice> attached(Optional<StagedImage> known, Path place) {
+  private Optional<AttachedDevice> attached(Optional<StagedImage> known, Path mountPath) {
     if (known.isPresent()) {
       return attachers.require(known.get().kind()).find(known.get().image());
     }
-    return MountTable.read().at(place).map(Mount::blockDevice).flatMap(attachers::byDevice);
+    return MountTable.read().at(mountPath).map(Mount::blockDevice).flatMap(attachers::byDevice);
   }
 
-  private static void requireUnpublished(AttachedDevice device, List<Mount> uses, Path place) {
-    Path absolute = place.toAbsolutePath().normalize();
+  private static void requireUnpublished(AttachedDevice device, List<Mount> uses, Path mountPath) {
+    Path absolute = mountPath.toAbsolutePath().normalize();
     uses.stream()
         .filter(mount -> !mount.target().equals(absolute))
         .findFirst()

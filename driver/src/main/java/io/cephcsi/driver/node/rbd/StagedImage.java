@@ -102,20 +102,20 @@ public record StagedImage(
   }
 
   /** Reads the file beside the path where a volume is mounted; empty when there is none. */
-  static Optional<StagedImage> beside(Path place) {
-    return Optional.ofNullable(place.getParent()).flatMap(StagedImage::read);
+  static Optional<StagedImage> beside(Path mountPath) {
+    return Optional.ofNullable(mountPath.getParent()).flatMap(StagedImage::read);
   }
 
   /** Whether there is such a file beside a path: a volume is staged there. */
-  static boolean isBeside(Path place) {
-    return Files.exists(place.resolveSibling(FILE));
+  static boolean isBeside(Path mountPath) {
+    return Files.exists(mountPath.resolveSibling(FILE));
   }
 
-  /** Whether such a file beside a place names the volume that the place is called after. */
-  static boolean isOfPlace(Path place) {
+  /** Whether such a file beside a path names the volume that the path is named after. */
+  static boolean isOfPlace(Path mountPath) {
     try {
-      return beside(place)
-          .filter(staged -> staged.isOfVolume(String.valueOf(place.getFileName())))
+      return beside(mountPath)
+          .filter(staged -> staged.isOfVolume(String.valueOf(mountPath.getFileName())))
           .isPresent();
     } catch (VolumeException e) {
       return false; // damaged, or somebody else's
