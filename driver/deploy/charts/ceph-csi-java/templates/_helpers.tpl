@@ -1,0 +1,371 @@
+{{/* Names and labels. */}}
+{{- define "csi.app" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "csi.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "csi.app" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "csi.app" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of a component: list context "nodeplugin"|"provisioner". */}}
+{{- define "csi.component" -}}
+{{- $root := index . 0 -}}
+{{- $values := index $root.Values (index . 1) -}}
+{{- default (printf "%s-%s" (include "csi.fullname" $root) $values.name) $values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "csi.serviceAccount" -}}
+{{- $account := index (index . 0).Values.serviceAccounts (index . 1) -}}
+{{- if $account.create -}}
+{{- default (include "csi.component" .) $account.name -}}
+{{- else -}}
+{{- default "default" $account.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "csi.selector" -}}
+app: {{ include "csi.app" (index . 0) }}
+component: {{ index . 1 }}
+release: {{ (index . 0).Release.Name }}
+{{- end -}}
+
+{{/* Labels of pods: a new version of the chart alone restarts nothing. */}}
+{{- define "csi.podLabels" -}}
+{{ include "csi.selector" . }}
+{{- with (index . 0).Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels: list context component, where the component may be empty. */}}
+{{- define "csi.labels" -}}
+{{- $root := index . 0 -}}
+app: {{ include "csi.app" $root }}
+chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+release: {{ $root.Release.Name }}
+heritage: {{ $root.Release.Service }}
+{{- with index . 1 }}
+component: {{ . }}
+{{- end }}
+{{- with $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "csi.kind" -}}
+{{- if .Values.type -}}
+{{- .Values.type -}}
+{{- else if contains "cephfs" .Values.driverName -}}
+cephfs
+{{- else -}}
+rbd
+{{- end -}}
+{{- end -}}
+
+{{/*
+What is served, as a list: kind, name, instanceID, credentials, folder of the node's socket, socket of the controller, and the
+values of classes and secret. What cannot be served is refused here.
+*/}}
+{{- define "csi.drivers" -}}
+{{- $kind := include "csi.kind" . -}}
+{{- $own := pick .Values "instanceID" "credentials" "storageClass" "secret" "snapshotClass" "volumeGroupSnapshotClass" -}}
+{{- $first := merge (dict "kind" $kind "name" .Values.driverName "suffix" "" "folder" "/csi" "socket" .Values.provisionerSocketFile) $own -}}
+{{- $drivers := list $first -}}
+{{- if .Values.cephfs.enabled -}}
+{{- if eq $kind "cephfs" -}}
+{{- fail "cephfs.enabled adds CephFS to RBD, but driverName or type say that the driver is one for CephFS already" -}}
+{{- end -}}
+{{- $second := pick .Values.cephfs "instanceID" "credentials" "storageClass" "secret" "snapshotClass" "volumeGroupSnapshotClass" -}}
+{{- $drivers = append $drivers (merge (dict "kind" "cephfs" "name" .Values.cephfs.driverName "suffix" "-cephfs" "folder" "/csi-cephfs" "socket" "cephfs.sock") $second) -}}
+{{- end -}}
+{{- if .Values.csiMapping -}}
+{{- fail "csiMapping: this driver does not map clusterIDs; volumes are served in the cluster that their ids name" -}}
+{{- end -}}
+{{- if .Values.encryptionKMSConfig -}}
+{{- fail "encryptionKMSConfig: this driver does not encrypt; leave encrypted volumes to ceph-csi" -}}
+{{- end -}}
+{{- range $drivers -}}
+{{- if eq (toString (default "false" .storageClass.encrypted)) "true" -}}
+{{- fail "storageClass.encrypted: this driver does not encrypt" -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $drivers -}}
+{{- end -}}
+
+{{/* A value as text; a whole number without an exponent. */}}
+{{- define "csi.text" -}}
+{{- if kindIs "float64" . -}}
+{{- if eq . (floor .) }}{{ printf "%.0f" . }}{{ else }}{{ . }}{{ end -}}
+{{- else -}}
+{{- toString . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "csi.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{/* A port that differs by kind, so that a release for RBD and one for CephFS share nodes: list context value port. */}}
+{{- define "csi.port" -}}
+{{- $port := int (default (index . 2) (index . 1)) -}}
+{{- if and (not (index . 1)) (eq (include "csi.kind" (index . 0)) "cephfs") -}}
+{{- add1 $port -}}
+{{- else -}}
+{{- $port -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "csi.metricsPort" -}}
+{{- include "csi.port" (list (index . 0) (index (index . 0).Values (index . 1)).httpMetrics.containerPort 8080) -}}
+{{- end -}}
+
+{{/*
+The driver's configuration file, which is JSON here: list context component. It stands in an environment variable, in which
+kubelet replaces $(NODE_ID) and $(POD_IP).
+*/}}
+{{- define "csi.config" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $node := eq $component "nodeplugin" -}}
+{{- $values := index $root.Values $component -}}
+{{- $config := dict "gracePeriodSeconds" (max 1 (sub (int $values.terminationGracePeriodSeconds) 5)) -}}
+{{- if $values.httpMetrics.enabled -}}
+{{- $_ := set $config "metricsPort" (int (include "csi.metricsPort" .)) -}}
+{{- $_ := set $config "metricsIp" "$(POD_IP)" -}}
+{{- end -}}
+{{- if not $node -}}
+{{- $_ := set $config "rbdHardMaxCloneDepth" (int $values.hardMaxCloneDepth) -}}
+{{- $_ := set $config "rbdSoftMaxCloneDepth" (int $values.softMaxCloneDepth) -}}
+{{- $_ := set $config "maxSnapshotsOnImage" (int $values.maxSnapshotsOnImage) -}}
+{{- $_ := set $config "minSnapshotsOnImage" (int $values.minSnapshotsOnImage) -}}
+{{- $_ := set $config "reclaims" (int $values.reclaims) -}}
+{{- $_ := set $config "reclaimsPerCluster" (int $values.reclaimsPerCluster) -}}
+{{- $_ := set $config "groupsKeepVolumes" $values.groupsKeepVolumes -}}
+{{- $_ := set $config "setMetadata" $values.setmetadata -}}
+{{- $_ := set $config "clusterName" (default "" $values.clustername) -}}
+{{- end -}}
+{{- $drivers := list -}}
+{{- range include "csi.drivers" $root | fromYamlArray -}}
+{{- $driver := dict "type" .kind "name" .name "controller" (not $node) "node" $node "nodeId" "$(NODE_ID)" -}}
+{{- if $node -}}
+{{- $_ := set $driver "endpoint" (printf "unix://%s/%s" .folder $root.Values.pluginSocketFile) -}}
+{{- $_ := set $driver "csiAddonsEndpoint" (printf "unix://%s/csi-addons.sock" .folder) -}}
+{{- $_ := set $driver "maxVolumes" (int $values.maxVolumes) -}}
+{{- $_ := set $driver "nodeReclaimBytesPerSecond" (int64 $values.reclaimBytesPerSecond) -}}
+{{- else -}}
+{{- $_ := set $driver "endpoint" (printf "unix:///csi/%s" .socket) -}}
+{{- $_ := set $driver "csiAddonsEndpoint" (printf "unix:///csi/csi-addons%s.sock" .suffix) -}}
+{{- end -}}
+{{- with .instanceID }}{{- $_ := set $driver "instanceId" . }}{{- end -}}
+{{- if .credentials -}}
+{{- $_ := set $driver "credentials" (printf "/etc/ceph-csi-credentials/%s" .kind) -}}
+{{- $_ := set $driver "attach" (not $node) -}}
+{{- end -}}
+{{- with $root.Values.topology.domainLabels }}{{- $_ := set $driver "domainLabels" . }}{{- end -}}
+{{- $drivers = append $drivers $driver -}}
+{{- end -}}
+{{- $_ := set $config "drivers" $drivers -}}
+{{- mustToPrettyJson $config -}}
+{{- end -}}
+
+{{/* The driver's command, environment and probes: list context component. */}}
+{{- define "csi.driver" -}}
+{{- $root := index . 0 -}}
+{{- $values := index $root.Values (index . 1) -}}
+image: {{ include "csi.image" $root | quote }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+command: [tini, -s, --, sh, -c]
+args:
+  - printf %s "$CEPH_CSI_CONFIG" > /tmp/driver.yaml && exec ceph-csi serve --config /tmp/driver.yaml --v={{ $root.Values.logLevel }}
+env:
+  - name: NODE_ID
+    valueFrom:
+      fieldRef:
+        fieldPath: spec.nodeName
+  - name: POD_IP
+    valueFrom:
+      fieldRef:
+        fieldPath: status.podIP
+  - name: CEPH_CSI_CONFIG
+    value: |-
+      {{- include "csi.config" . | nindent 6 }}
+{{- if $values.httpMetrics.enabled }}
+ports:
+  - name: metrics
+    containerPort: {{ include "csi.metricsPort" . }}
+    protocol: TCP
+{{- end }}
+{{- if $values.livenessprobe.enabled }}
+{{- $node := eq (index . 1) "nodeplugin" }}
+{{- $port := include "csi.port" (list $root $values.livenessprobe.port (ternary 9811 9808 $node)) }}
+# The driver is not ready before a cluster has answered. It is not killed because of that for an hour.
+startupProbe:
+  httpGet:
+    path: /healthz
+    port: {{ $port }}
+    {{- if $node }}
+    host: 127.0.0.1
+    {{- end }}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 720
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: {{ $port }}
+    {{- if $node }}
+    host: 127.0.0.1
+    {{- end }}
+  periodSeconds: 60
+  timeoutSeconds: 5
+  failureThreshold: 5
+{{- end }}
+resources: {{ toJson $root.Values.nodeplugin.plugin.resources }}
+{{- end -}}
+
+{{/* What asks the first driver whether it is alive: list context component. */}}
+{{- define "csi.livenessprobe" -}}
+{{- $root := index . 0 -}}
+{{- $values := index $root.Values (index . 1) -}}
+{{- $node := eq (index . 1) "nodeplugin" -}}
+- name: liveness-probe
+  image: "{{ $values.livenessprobe.image.repository }}:{{ $values.livenessprobe.image.tag }}"
+  imagePullPolicy: {{ $values.livenessprobe.image.pullPolicy }}
+  args:
+    - --csi-address=/csi/{{ ternary $root.Values.pluginSocketFile $root.Values.provisionerSocketFile $node }}
+    {{- if $node }}
+    - --http-endpoint=127.0.0.1:{{ include "csi.port" (list $root $values.livenessprobe.port 9811) }}
+    {{- else }}
+    - --health-port={{ include "csi.port" (list $root $values.livenessprobe.port 9808) }}
+    {{- end }}
+    - --probe-timeout=3s
+    - --v={{ $root.Values.sidecarLogLevel }}
+  securityContext: {{ include (ternary "csi.privileged" "csi.restricted" $node) . | nindent 4 }}
+  volumeMounts:
+    - name: socket-dir
+      mountPath: /csi
+  resources: {{ toJson $values.livenessprobe.resources }}
+{{- end -}}
+
+{{/* The sidecar of csi-addons: list context component. */}}
+{{- define "csi.addons" -}}
+{{- $root := index . 0 -}}
+{{- $addons := $root.Values.csiAddons -}}
+- name: csi-addons
+  image: "{{ $addons.image.repository }}:{{ $addons.image.tag }}"
+  imagePullPolicy: {{ $addons.image.pullPolicy }}
+  args:
+    - --csi-addons-address=/csi/csi-addons.sock
+    - --node-id=$(NODE_ID)
+    - --controller-port={{ $addons.port }}
+    - --pod=$(POD_NAME)
+    - --namespace=$(POD_NAMESPACE)
+    - --pod-uid=$(POD_UID)
+    - --stagingpath={{ $root.Values.kubeletDir }}/plugins/kubernetes.io/csi/
+    - --v={{ $root.Values.sidecarLogLevel }}
+    {{- range $addons.extraArgs }}
+    - --{{ . }}
+    {{- end }}
+  env:
+    - name: NODE_ID
+      valueFrom:
+        fieldRef:
+          fieldPath: spec.nodeName
+    - name: POD_NAME
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+    - name: POD_NAMESPACE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.namespace
+    - name: POD_UID
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.uid
+  ports:
+    - name: csi-addons
+      containerPort: {{ $addons.port }}
+      protocol: TCP
+  securityContext: {{ include (ternary "csi.privileged" "csi.restricted" (eq (index . 1) "nodeplugin")) . | nindent 4 }}
+  volumeMounts:
+    - name: socket-dir
+      mountPath: /csi
+  resources: {{ toJson $addons.resources }}
+{{- end -}}
+
+{{- define "csi.hasAddons" -}}
+{{- if and .Values.csiAddons.enabled (eq (include "csi.kind" .) "rbd") }}true{{ end -}}
+{{- end -}}
+
+{{/* On the node a sidecar reaches the privileged driver's socket only if SELinux does not keep it from that. */}}
+{{- define "csi.privileged" -}}
+runAsUser: 0 # the driver's socket is root's
+privileged: true
+allowPrivilegeEscalation: true
+{{- end -}}
+
+{{- define "csi.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Volumes and mounts that controller and node have. */}}
+{{- define "csi.mounts" -}}
+- name: ceph-csi-config
+  mountPath: /etc/ceph-csi-config
+  readOnly: true
+- name: ceph-config
+  mountPath: /etc/ceph
+  readOnly: true
+- name: tmp
+  mountPath: /tmp
+{{- range include "csi.drivers" . | fromYamlArray }}
+{{- if .credentials }}
+- name: credentials-{{ .kind }}
+  mountPath: /etc/ceph-csi-credentials/{{ .kind }}
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "csi.volumes" -}}
+- name: ceph-csi-config
+  configMap:
+    name: {{ .Values.configMapName }}
+    {{- with .Values.configMapKey }}
+    items:
+      - key: {{ . }}
+        path: config.json
+    {{- end }}
+- name: ceph-config
+  configMap:
+    name: {{ .Values.cephConfConfigMapName }}
+- name: tmp
+  emptyDir: {}
+{{- range include "csi.drivers" . | fromYamlArray }}
+{{- if .credentials }}
+- name: credentials-{{ .kind }}
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range .credentials }}
+      - secret:
+          name: {{ .secretName }}
+          items:
+            - key: {{ default "userID" .userIDKey }}
+              path: {{ .clusterID }}/userID
+            - key: {{ default "userKey" .userKeyKey }}
+              path: {{ .clusterID }}/userKey
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}

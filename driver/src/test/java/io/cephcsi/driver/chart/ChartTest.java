@@ -1,0 +1,393 @@
+package io.cephcsi.driver.chart;
+
+import static io.cephcsi.driver.chart.Chart.containers;
+import static io.cephcsi.driver.chart.Chart.driver;
+import static io.cephcsi.driver.chart.Chart.kind;
+import static io.cephcsi.driver.chart.Chart.list;
+import static io.cephcsi.driver.chart.Chart.name;
+import static io.cephcsi.driver.chart.Chart.texts;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
+import io.cephcsi.driver.docs.Documents;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What the chart renders fits together, and grants and asks for no more than is needed. */
+@EnabledOnOs(architectures = "amd64", disabledReason = "Helm's library is there for amd64 only")
+class ChartTest {
+  private static final String CASES = "io.cephcsi.driver.chart.Chart#cases";
+  private static final Pattern METRIC = Pattern.compile("\\b(?:ceph_)?csi_[a-z_]+");
+
+  /** Secrets that the values of {@link #CASES} name as there already. */
+  private static final Set<String> GIVEN = Set.of("tls", "other");
+
+  /** What each sidecar asks the API for: group/resource, verbs. By their repositories' RBAC. */
+  private static final Map<String, List<String>> NEEDS =
+      Map.of(
+          "csi-provisioner",
+          List.of(
+              "/secrets get",
+              "/persistentvolumes get,list,watch,create,patch,delete",
+              "/persistentvolumeclaims get,list,watch,update",
+              "storage.k8s.io/storageclasses get,list,watch",
+              "storage.k8s.io/csinodes get,list,watch",
+              "storage.k8s.io/volumeattachments get,list,watch",
+              "/nodes get,list,watch",
+              "/events list,watch,create,update,patch",
+              "snapshot.storage.k8s.io/volumesnapshots get,list",
+              "snapshot.storage.k8s.io/volumesnapshotcontents get,list",
+              "coordination.k8s.io/leases get,watch,list,delete,update,create"),
+          "csi-attacher",
+          List.of(
+              "/persistentvolumes get,list,watch,patch",
+              "storage.k8s.io/csinodes get,list,watch",
+              "storage.k8s.io/volumeattachments get,list,watch,patch",
+              "storage.k8s.io/volumeattachments/status patch",
+              "coordination.k8s.io/leases get,watch,list,delete,update,create"),
+          "csi-resizer",
+          List.of(
+              "/secrets get",
+              "/persistentvolumes get,list,watch,patch",
+              "/persistentvolumeclaims get,list,watch",
+              "/persistentvolumeclaims/status patch",
+              "storage.k8s.io/volumeattributesclasses get,list,watch",
+              "/events list,watch,create,update,patch",
+              "coordination.k8s.io/leases get,watch,list,delete,update,create"),
+          "csi-snapshotter",
+          List.of(
+              "/secrets get",
+              "/events list,watch,create,update,patch",
+              "snapshot.storage.k8s.io/volumesnapshotclasses get,list,watch",
+              "snapshot.storage.k8s.io/volumesnapshotcontents get,list,watch,update,patch",
+              "snapshot.storage.k8s.io/volumesnapshotcontents/status update,patch",
+              "coordination.k8s.io/leases get,watch,list,delete,update,create"),
+          "csi-addons",
+          List.of(
+              "csiaddons.openshift.io/csiaddonsnodes get,list,watch,create,update,delete",
+              "/pods get",
+              "apps/replicasets get",
+              "/persistentvolumes get",
+              "/secrets get",
+              "authentication.k8s.io/tokenreviews create"),
+          "csi-snapshot-metadata",
+          List.of(
+              "cbt.storage.k8s.io/snapshotmetadataservices get,list,watch",
+              "authentication.k8s.io/tokenreviews create",
+              "authorization.k8s.io/subjectaccessreviews create",
+              "snapshot.storage.k8s.io/volumesnapshots get,list",
+              "snapshot.storage.k8s.io/volumesnapshotcontents get,list",
+              "/secrets get"));
+
+  private static final List<String> GROUPS =
+      List.of(
+          "groupsnapshot.storage.k8s.io/volumegroupsnapshotclasses get,list,watch",
+          "groupsnapshot.storage.k8s.io/volumegroupsnapshotcontents get,list,watch,update,patch",
+          "groupsnapshot.storage.k8s.io/volumegroupsnapshotcontents/status update,patch",
+          "snapshot.storage.k8s.io/volumesnapshotcontents create");
+
+  @TempDir private Path folder;
+
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void whatIsMountedAndReferredToIsThere(String values) {
+    Chart chart = Chart.of(values);
+    boolean external = values.equals("external.yaml");
+    for (JsonNode workload : chart.workloads()) {
+      Set<String> volumes = new TreeSet<>();
+      for (JsonNode volume : list(workload.at("/spec/template/spec/volumes"))) {
+        assertThat(volumes.add(volume.path("name").asText())).isTrue();
+        String map = volume.at("/configMap/name").asText();
+        if (!map.isEmpty() && !(external && map.equals("rook-ceph-csi-config"))) {
+          JsonNode data = chart.find("ConfigMap", map).orElseThrow().path("data");
+          list(volume.at("/configMap/items"))
+              .forEach(item -> assertThat(data.has(item.path("key").asText())).isTrue());
+        }
+        Stream.concat(
+                Stream.of(volume.at("/secret/secretName").asText()),
+                list(volume.at("/projected/sources")).stream()
+                    .map(source -> source.at("/secret/name").asText()))
+            .filter(secret -> !secret.isEmpty() && !GIVEN.contains(secret))
+            .forEach(secret -> assertThat(chart.find("Secret", secret)).as(secret).isPresent());
+      }
+      Set<String> used = new TreeSet<>();
+      for (JsonNode container : containers(workload)) {
+        Set<String> places = new HashSet<>();
+        for (JsonNode mount : list(container.path("volumeMounts"))) {
+          used.add(mount.path("name").asText());
+          assertThat(places.add(mount.path("mountPath").asText())).isTrue();
+        }
+      }
+      assertThat(used).as("volumes of " + name(workload)).isEqualTo(volumes);
+      String account = workload.at("/spec/template/spec/serviceAccountName").asText();
+      assertThat(external || chart.find("ServiceAccount", account).isPresent()).isTrue();
+    }
+    for (JsonNode type : chart.objects()) {
+      JsonNode parameters = type.path("parameters");
+      parameters
+          .fieldNames()
+          .forEachRemaining(
+              key -> {
+                if (key.endsWith("-secret-name")) {
+                  String secret = parameters.path(key).asText();
+                  assertThat(chart.find("Secret", secret)).as(secret).isPresent();
+                }
+              });
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void selectorsFindThePodsAndPortsAreListenedOn(String values) {
+    Chart chart = Chart.of(values);
+    for (JsonNode workload : chart.workloads()) {
+      assertThat(covers(workload.at("/spec/selector/matchLabels"), pods(workload))).isTrue();
+    }
+    for (JsonNode object :
+        chart.of(List.of("Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor"))) {
+      List<JsonNode> targets =
+          kind(object).equals("ServiceMonitor") ? chart.of(List.of("Service")) : chart.workloads();
+      JsonNode selector =
+          switch (kind(object)) {
+            case "Service" -> object.at("/spec/selector");
+            case "NetworkPolicy" -> object.at("/spec/podSelector/matchLabels");
+            default -> object.at("/spec/selector/matchLabels");
+          };
+      List<JsonNode> found =
+          targets.stream().filter(target -> covers(selector, pods(target))).toList();
+      assertThat(found).as(kind(object) + " " + name(object)).hasSize(1);
+      if (kind(object).equals("Service")) {
+        list(object.at("/spec/ports"))
+            .forEach(
+                port -> assertThat(ports(found.get(0))).contains(port.path("targetPort").asInt()));
+      }
+    }
+    for (JsonNode workload : chart.workloads()) {
+      Set<Integer> listening = new HashSet<>(ports(workload));
+      for (JsonNode container : containers(workload)) {
+        for (String argument : texts(container.path("args"))) {
+          if (argument.matches("--(health-port|http-endpoint)=.*")) {
+            int port = Integer.parseInt(argument.replaceAll(".*[=:]", ""));
+            assertThat(listening.add(port)).as("port " + port + " is taken").isTrue();
+          }
+        }
+      }
+      for (String probe : List.of("startupProbe", "livenessProbe")) {
+        JsonNode port = driver(workload).at("/" + probe + "/httpGet/port");
+        assertThat(port.isMissingNode() || listening.contains(port.asInt())).isTrue();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void theControllerHasNoRightsOnItsNode(String values) {
+    JsonNode controller = Chart.of(values).of(List.of("Deployment")).get(0);
+    JsonNode pod = controller.at("/spec/template/spec");
+    JsonNode security = pod.path("securityContext");
+    assertThat(security.path("runAsNonRoot").asBoolean()).isTrue();
+    assertThat(security.path("runAsUser").asInt()).isPositive();
+    assertThat(security.path("fsGroup").asInt()).isPositive(); // reads the credentials
+    assertThat(security.at("/seccompProfile/type").asText()).isEqualTo("RuntimeDefault");
+    assertThat(pod.has("hostPID")).isFalse();
+    for (JsonNode container : containers(controller)) {
+      JsonNode own = container.path("securityContext");
+      assertThat(own.path("readOnlyRootFilesystem").asBoolean()).isTrue();
+      assertThat(own.path("allowPrivilegeEscalation").asBoolean(true)).isFalse();
+      assertThat(own.path("privileged").asBoolean()).isFalse();
+      assertThat(texts(own.at("/capabilities/drop"))).containsExactly("ALL");
+      assertThat(own.at("/capabilities/add").isMissingNode()).isTrue();
+    }
+    for (JsonNode volume : list(pod.path("volumes"))) {
+      assertThat(volume.has("hostPath")).as(volume.path("name").asText()).isFalse();
+    }
+    assertThat(list(driver(controller).path("volumeMounts")))
+        .anyMatch(mount -> mount.path("mountPath").asText().equals("/tmp")); // JNA, Netty
+  }
+
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void theNodeMountsWhereKubeletSeesIt(String values) {
+    JsonNode node = Chart.of(values).of(List.of("DaemonSet")).get(0);
+    assertThat(driver(node).at("/securityContext/privileged").asBoolean()).isTrue();
+    assertThat(node.at("/spec/template/spec/hostNetwork").asBoolean()).isTrue();
+    assertThat(node.at("/spec/template/spec/hostPID").asBoolean()).isTrue();
+    String kubelet = values.equals("external.yaml") ? "/data/kubelet" : "/var/lib/kubelet";
+    for (String path : List.of(kubelet + "/plugins", kubelet + "/pods", "/run/ceph-csi")) {
+      JsonNode mount =
+          list(driver(node).path("volumeMounts")).stream()
+              .filter(one -> one.path("mountPath").asText().equals(path))
+              .findFirst()
+              .orElseThrow();
+      assertThat(mount.path("mountPropagation").asText()).isEqualTo("Bidirectional");
+      assertThat(list(node.at("/spec/template/spec/volumes")))
+          .anyMatch(
+              volume ->
+                  volume.path("name").equals(mount.path("name"))
+                      && volume.at("/hostPath/path").asText().equals(path));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void rolesHaveWhatSidecarsNeedAndNoMoreOfSecrets(String values) {
+    Chart chart = Chart.of(values);
+    for (JsonNode workload : chart.workloads()) {
+      Map<String, Set<String>> granted =
+          chart.of(List.of("ClusterRole", "Role")).stream()
+              .filter(role -> name(role).equals(name(workload)))
+              .flatMap(role -> list(role.path("rules")).stream())
+              .flatMap(ChartTest::grants)
+              .collect(
+                  Collectors.groupingBy(
+                      grant -> grant.get(0),
+                      Collectors.mapping(grant -> grant.get(1), Collectors.toSet())));
+      for (JsonNode container : containers(workload)) {
+        String sidecar = container.path("name").asText().replaceAll("-cephfs$", "");
+        boolean groups = texts(container.path("args")).toString().contains("VolumeGroupSnapshot");
+        Stream.concat(
+                NEEDS.getOrDefault(sidecar, List.of()).stream(),
+                groups ? GROUPS.stream() : Stream.of())
+            .map(need -> need.split(" ", 2))
+            .forEach(
+                need ->
+                    assertThat(granted.getOrDefault(need[0], Set.of()))
+                        .as(sidecar + " needs " + need[0])
+                        .containsAll(Arrays.asList(need[1].split(",", -1))));
+      }
+      assertThat(granted.getOrDefault("/secrets", Set.of())).isSubsetOf("get");
+      assertThat(granted.toString()).doesNotContain("*");
+      boolean token =
+          workload.at("/spec/template/spec/automountServiceAccountToken").asBoolean(true);
+      assertThat(token || granted.isEmpty()).as(name(workload) + " has a token").isTrue();
+    }
+    Set<String> subjects =
+        chart.of(List.of("ClusterRoleBinding", "RoleBinding")).stream()
+            .flatMap(binding -> list(binding.path("subjects")).stream())
+            .map(subject -> subject.path("name").asText())
+            .collect(Collectors.toSet());
+    Set<String> accounts =
+        chart.workloads().stream()
+            .map(workload -> workload.at("/spec/template/spec/serviceAccountName").asText())
+            .collect(Collectors.toSet());
+    assertThat(accounts).containsAll(subjects);
+  }
+
+  @Test
+  void sidecarsAreAskedForByReplicasThatTakeTurns() {
+    for (String values : List.of("", "everything.yaml")) {
+      JsonNode controller = Chart.of(values).of(List.of("Deployment")).get(0);
+      assertThat(controller.at("/spec/replicas").asInt()).isEqualTo(2);
+      for (JsonNode container : containers(controller)) {
+        if (container.path("name").asText().matches("csi-(pro|att|res|snapshotter).*")) {
+          assertThat(texts(container.path("args"))).contains("--leader-election=true");
+        }
+      }
+    }
+  }
+
+  @Test
+  void imagesHaveVersions() {
+    for (JsonNode workload : Chart.of("everything.yaml").workloads()) {
+      for (JsonNode container : containers(workload)) {
+        assertThat(container.path("image").asText()).matches(".+:v?\\d+\\.\\d+\\.\\d+");
+      }
+    }
+  }
+
+  @Test
+  void metricsOfRulesAndDashboardAreThoseOfTheReference() {
+    Chart chart = Chart.of("everything.yaml");
+    Documents reference = Documents.below("docs/reference");
+    for (JsonNode object :
+        List.of(
+            chart.find("PrometheusRule", "ceph-ceph-csi-java").orElseThrow(),
+            chart.find("ConfigMap", "ceph-ceph-csi-java-dashboard").orElseThrow())) {
+      Set<String> metrics =
+          METRIC
+              .matcher(object.toString())
+              .results()
+              .map(found -> found.group().replaceAll("_seconds_(bucket|count|sum)$", "_seconds"))
+              .collect(Collectors.toSet());
+      assertThat(metrics).hasSizeGreaterThan(2).allMatch(reference::hasWord);
+    }
+  }
+
+  @Test
+  void theDashboardIsJson() throws Exception {
+    JsonNode map =
+        Chart.of("everything.yaml").find("ConfigMap", "ceph-ceph-csi-java-dashboard").orElseThrow();
+    JsonNode dashboard = new YAMLMapper().readTree(map.at("/data/ceph-csi-java.json").asText());
+    assertThat(list(dashboard.path("panels"))).hasSizeGreaterThan(5);
+  }
+
+  @Test
+  void promtoolTakesTheRules() throws Exception {
+    List<Path> tools =
+        Arrays.stream(System.getenv("PATH").split(File.pathSeparator, -1))
+            .map(path -> Path.of(path, "promtool"))
+            .filter(Files::isExecutable)
+            .toList();
+    assumeTrue(!tools.isEmpty(), "promtool (Debian's package prometheus) is not on the PATH");
+    JsonNode rule =
+        Chart.of("everything.yaml").find("PrometheusRule", "ceph-ceph-csi-java").orElseThrow();
+    Path file = folder.resolve("rules.yaml");
+    new YAMLMapper().writeValue(file.toFile(), rule.path("spec"));
+    Process check =
+        new ProcessBuilder(tools.get(0).toString(), "check", "rules", file.toString())
+            .redirectErrorStream(true)
+            .start();
+    String said = new String(check.getInputStream().readAllBytes(), UTF_8);
+    assertThat(check.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    assertThat(check.exitValue()).as(said).isZero();
+    assertThat(said).contains("5 rules found");
+  }
+
+  private static Stream<List<String>> grants(JsonNode rule) {
+    return texts(rule.path("apiGroups")).stream()
+        .flatMap(
+            group ->
+                texts(rule.path("resources")).stream()
+                    .flatMap(
+                        resource ->
+                            texts(rule.path("verbs")).stream()
+                                .map(verb -> List.of(group + "/" + resource, verb))));
+  }
+
+  /** The labels of a workload's pods, or of a Service. */
+  private static JsonNode pods(JsonNode object) {
+    return object.at(
+        kind(object).equals("Service") ? "/metadata/labels" : "/spec/template/metadata/labels");
+  }
+
+  private static List<Integer> ports(JsonNode workload) {
+    return containers(workload).stream()
+        .flatMap(container -> list(container.path("ports")).stream())
+        .map(port -> port.path("containerPort").asInt())
+        .toList();
+  }
+
+  private static boolean covers(JsonNode selector, JsonNode labels) {
+    return !selector.isEmpty()
+        && selector.propertyStream().allMatch(e -> e.getValue().equals(labels.path(e.getKey())));
+  }
+}
