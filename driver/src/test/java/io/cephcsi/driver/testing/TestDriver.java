@@ -100,11 +100,6 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
     }
   }
 
-  /** As {@link #rbd} does for an instance of its own, with credentials of its own. */
-  public static TestDriver startWithCredentials(TestCluster cluster, String instanceId) {
-    return rbd(cluster).instance(instanceId).withCredentials().start();
-  }
-
   /** Makes the namespace of {@link #IN_NAMESPACE} unless another test did. */
   public static void makeNamespace(TestCluster cluster) {
     if (!cluster.rbd("namespace", "ls", cluster.pool()).contains("ns1")) {

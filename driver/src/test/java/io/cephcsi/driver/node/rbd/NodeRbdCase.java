@@ -47,7 +47,8 @@ abstract class NodeRbdCase {
 
   @BeforeAll
   static void start() {
-    driver = TestDriver.startWithCredentials(CLUSTER, "node-" + UUID.randomUUID());
+    driver =
+        TestDriver.rbd(CLUSTER).instance("node-" + UUID.randomUUID()).withCredentials().start();
   }
 
   @AfterAll

@@ -1,8 +1,9 @@
-package io.cephcsi.driver.app;
+package io.cephcsi.driver.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.chart.Chart;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -87,7 +88,7 @@ class ChartConfigTest {
         .extracting(DriverConfig.Driver::name)
         .containsExactly("rbd.csi.ceph.com", "cephfs.csi.ceph.com");
     assertThat(controller.drivers().get(0).instanceId()).isEqualTo("x");
-    assertThat(controller.drivers().get(1).instanceId()).isEqualTo(ServeCommand.INSTANCE_ID);
+    assertThat(controller.drivers().get(1).instanceId()).isEqualTo("default");
     assertThat(controller.metrics().address()).isEqualTo("10.0.0.1");
     DriverConfig node = config("external.yaml", "DaemonSet");
     assertThat(node.drivers()).hasSize(1);
