@@ -120,9 +120,14 @@ public final class CloneSteps {
   public static void takeSnapshot(
       RbdPool pool, String image, String imageId, String name, InitialSnapshot prepared) {
     if (!prepared.take(imageId, name)) {
-      try (RbdImage open = pool.open(image)) {
-        open.snapshots().create(name);
-      }
+      takeSnapshotByLibrbd(pool, image, name);
+    }
+  }
+
+  /** Takes a snapshot of an image that {@link InitialSnapshot} leaves to librbd. */
+  public static void takeSnapshotByLibrbd(RbdPool pool, String image, String name) {
+    try (RbdImage open = pool.open(image)) {
+      open.snapshots().create(name);
     }
   }
 

@@ -191,9 +191,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
     HeaderAttribute note = IntermediateImage.note(name);
     if (!snapshot.take(id, name, note)) {
       note.write(pool.io(), id);
-      try (RbdImage open = pool.open(temporary)) {
-        open.snapshots().create(name);
-      }
+      CloneSteps.takeSnapshotByLibrbd(pool, temporary, name);
     }
     pending.images().makeClone(pool, temporary, name, name, options());
     CloneSteps.removeSnapshot(pool, temporary, name);
