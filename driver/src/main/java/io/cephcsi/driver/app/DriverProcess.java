@@ -15,6 +15,7 @@ import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
+import io.cephcsi.driver.cluster.OwnNode;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.CephFsBackend;
 import io.cephcsi.driver.csi.CephFsGroupSnapshotBackend;
@@ -293,13 +294,17 @@ public final class DriverProcess implements AutoCloseable {
     return new NodeRegistry(
         access,
         driver.instanceId(),
-        driver.node() ? Optional.of(driver.nodeId()) : Optional.empty());
+        driver.node() ? Optional.of(ownNode(driver)) : Optional.empty());
   }
 
   private void reportNode(DriverConfig.Driver driver) {
     access(driver)
         .ifPresent(
-            access -> others.push(NodeReporter.start(nodes(driver, access), driver.nodeId())));
+            access -> others.push(NodeReporter.start(nodes(driver, access), ownNode(driver))));
+  }
+
+  private static OwnNode ownNode(DriverConfig.Driver driver) {
+    return new OwnNode(driver.nodeId(), driver.nodeSettings().maxVolumes());
   }
 
   /** A call makes several operations on the cluster; one that hangs must not hang the caller. */

@@ -4,6 +4,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.VolumeAttachments;
 import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.NodeVolumes;
 import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -30,8 +31,9 @@ public final class CephFsAttachments implements VolumeAttachments {
         credentials,
         volume -> {
           CephFsVolumes.requireData(volume);
-          nodes.require(volume.files().lease(), volume.files().metadata(), wanted.nodeId());
-          journal(volume).attach(id, volume.entry(), wanted);
+          OpenFileSystem files = volume.files();
+          new NodeVolumes(nodes, files.lease(), files.metadata(), files.instanceId())
+              .attach(id, volume.entry(), wanted);
           return null;
         });
   }

@@ -13,8 +13,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,18 +25,24 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   csi.java.nodes.[instance]   omap  node id → when it was last there, ISO 8601
+ *                                     csi.java.max.[node id] → how many volumes it can have
+ *                                     csi.java.volumes.[node id] → which it has in this pool
  * </pre>
  *
- * <p>The controller so needs one read, in the volume's own pool. See {@code
+ * <p>The second key is there for a node with a maximum, the third is that of {@link
+ * RegisteredNode#volumes}. The controller so needs one read, in the volume's own pool. See {@code
  * docs/decisions/node-registration.md}. Safe for several threads.
  */
 public final class NodeRegistry {
   private static final Logger LOG = LoggerFactory.getLogger(NodeRegistry.class);
   private static final Duration FORGOTTEN = Duration.ofDays(1);
+  private static final String MAX = "csi.java.max.";
+  private static final String VOLUMES = "csi.java.volumes.";
+  private static final byte[] ABSENT = {};
 
   private final DriverConnections access;
   private final String object;
-  private final Optional<String> ownNode;
+  private final Optional<OwnNode> ownNode;
   private final Clock clock;
   private volatile boolean anySeen;
 
@@ -44,11 +51,12 @@ public final class NodeRegistry {
    * @param instanceId tells several drivers on one pool apart
    * @param ownNode the node that this process itself serves
    */
-  public NodeRegistry(DriverConnections access, String instanceId, Optional<String> ownNode) {
+  public NodeRegistry(DriverConnections access, String instanceId, Optional<OwnNode> ownNode) {
     this(access, instanceId, ownNode, Clock.systemUTC());
   }
 
-  NodeRegistry(DriverConnections access, String instanceId, Optional<String> ownNode, Clock clock) {
+  NodeRegistry(
+      DriverConnections access, String instanceId, Optional<OwnNode> ownNode, Clock clock) {
     this.access = access;
     this.object = "csi.java.nodes." + instanceId;
     this.ownNode = ownNode;
@@ -56,50 +64,102 @@ public final class NodeRegistry {
   }
 
   /**
-   * Requires that a node was there within the last day; see {@link #isKnown}.
-   *
-   * @param lease the cluster of the volume
-   * @param pool the pool of the volume's journal
-   * @throws VolumeException NOT_FOUND if it was not
-   */
-  public void require(Lease lease, IoContext pool, String nodeId) {
-    if (!isKnown(lease, pool, nodeId)) {
-      throw VolumeException.notFound("node " + nodeId + " does not exist");
-    }
-  }
-
-  /**
-   * Whether a node was there within the last day; one round trip for a node that is registered in
-   * the pool.
+   * Requires that a node was there within the last day; one round trip for a node that is
+   * registered in the pool.
    *
    * @param lease the cluster of the volume
    * @param pool the pool of the volume
+   * @return what is recorded of it
+   * @throws VolumeException NOT_FOUND if it was not there
    */
-  private boolean isKnown(Lease lease, IoContext pool, String nodeId) {
-    if (ownNode.filter(nodeId::equals).isPresent() || isRegistered(pool, nodeId)) {
-      return true;
+  public RegisteredNode require(Lease lease, IoContext pool, String nodeId) {
+    Optional<OwnNode> own = ownNode.filter(node -> node.id().equals(nodeId));
+    if (own.isPresent()) {
+      long max = own.get().maxVolumes();
+      return new RegisteredNode(nodeId, max, max == 0 ? "" : volumes(pool, nodeId));
     }
+    Keys here = read(pool, nodeId);
     // The pool may be younger than the node's last report: look where it reported to before.
-    return access.storage().journalPools(lease).stream()
-        .anyMatch(other -> isRegisteredIn(lease, other, nodeId));
+    return here.node(nodeId, here.volumes())
+        .or(
+            () ->
+                access.storage().journalPools(lease).stream()
+                    .flatMap(other -> readIn(lease, other, nodeId).stream())
+                    .flatMap(there -> there.node(nodeId, here.volumes()).stream())
+                    .findFirst())
+        .orElseThrow(() -> VolumeException.notFound("node " + nodeId + " does not exist"));
   }
 
-  private boolean isRegisteredIn(Lease lease, long pool, String nodeId) {
+  private Optional<Keys> readIn(Lease lease, long pool, String nodeId) {
     try {
-      return isRegistered(access.storage().open(lease, pool), nodeId);
+      return Optional.of(read(access.storage().open(lease, pool), nodeId));
     } catch (CephException e) {
       LOG.debug("pool {} is left out, as it cannot be read: {}", pool, e.getMessage());
-      return false;
+      return Optional.empty();
     }
   }
 
-  private boolean isRegistered(IoContext pool, String nodeId) {
+  private Keys read(IoContext pool, String nodeId) {
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(nodeId));
+      var values = read.omapGetByKeys(List.of(nodeId, MAX + nodeId, VOLUMES + nodeId));
       pool.operate(object, read);
-      byte[] seen = values.get().get(nodeId);
-      return seen != null && isRecent(new String(seen, UTF_8));
+      return new Keys(
+          isRecent(text(values.get().get(nodeId))),
+          number(text(values.get().get(MAX + nodeId))),
+          text(values.get().get(VOLUMES + nodeId)));
     } catch (CephException.NotFound e) {
+      return new Keys(false, 0, "");
+    }
+  }
+
+  private static String text(byte @Nullable [] value) {
+    return value == null ? "" : new String(value, UTF_8);
+  }
+
+  /** A maximum that is not there, or that no driver wrote, is none. */
+  private static long number(String max) {
+    try {
+      return max.isEmpty() ? 0 : Math.max(0, Long.parseLong(max));
+    } catch (NumberFormatException e) {
+      return 0;
+    }
+  }
+
+  /** What is recorded in a pool of the volumes of a node; one round trip. */
+  public String volumes(IoContext pool, String nodeId) {
+    return read(pool, nodeId).volumes();
+  }
+
+  /** The other pools of a cluster that may hold volumes; those that cannot be read are left out. */
+  public List<IoContext> otherPools(Lease lease, IoContext pool) {
+    return access.storage().journalPools(lease).stream()
+        .filter(id -> id != pool.poolId())
+        .flatMap(
+            id -> {
+              try {
+                return Stream.of(access.storage().open(lease, id));
+              } catch (CephException e) {
+                LOG.debug("pool {} is left out, as it cannot be opened: {}", id, e.getMessage());
+                return Stream.empty();
+              }
+            })
+        .toList();
+  }
+
+  /**
+   * Replaces what is recorded in a pool of the volumes of a node; one round trip.
+   *
+   * @param node as it was read
+   * @return false if another driver changed it meanwhile
+   */
+  public boolean setVolumes(IoContext pool, RegisteredNode node, String volumes) {
+    String key = VOLUMES + node.id();
+    byte[] former = node.volumes().isEmpty() ? ABSENT : node.volumes().getBytes(UTF_8);
+    try (WriteOperation write = new WriteOperation()) {
+      write.create().omapCompare(key, former).omapSet(key, volumes.getBytes(UTF_8));
+      pool.operate(object, write);
+      return true;
+    } catch (CephException.Canceled e) {
       return false;
     }
   }
@@ -157,7 +217,7 @@ public final class NodeRegistry {
    * Records that a node is there, on all clusters that the driver has credentials for; one round
    * trip for each pool. What cannot be reached is only noted: the next time may succeed.
    */
-  public void register(String nodeId) {
+  public void register(OwnNode node) {
     access
         .clusters()
         .forEach(
@@ -169,23 +229,27 @@ public final class NodeRegistry {
                       access
                           .storage()
                           .journalPools(lease)
-                          .forEach(pool -> registerIn(lease, pool, nodeId));
+                          .forEach(pool -> registerIn(lease, pool, node));
                       return null;
                     });
               } catch (RuntimeException e) {
                 LOG.warn(
                     "node {} is not registered on cluster {}: {}",
-                    nodeId,
+                    node.id(),
                     cluster.clusterId(),
                     e.toString());
               }
             });
   }
 
-  private void registerIn(Lease lease, long pool, String nodeId) {
+  private void registerIn(Lease lease, long pool, OwnNode node) {
     try (WriteOperation write = new WriteOperation()) {
-      byte[] now = clock.instant().toString().getBytes(UTF_8);
-      write.create().omapSet(Map.of(nodeId, now));
+      write.create().omapSet(node.id(), clock.instant().toString().getBytes(UTF_8));
+      if (node.maxVolumes() > 0) {
+        write.omapSet(MAX + node.id(), Long.toString(node.maxVolumes()).getBytes(UTF_8));
+      } else {
+        write.omapRemove(List.of(MAX + node.id()));
+      }
       access.storage().open(lease, pool).operate(object, write);
     } catch (CephException e) {
       if (e instanceof CephException.Denied || e.errno() == Errno.EOPNOTSUPP) {
@@ -193,6 +257,16 @@ public final class NodeRegistry {
       } else {
         throw e;
       }
+    }
+  }
+
+  /** What a pool has of a node. */
+  private record Keys(boolean isThere, long maxVolumes, String volumes) {
+    /** The node, with the volumes of another pool; empty if it is not registered in this one. */
+    Optional<RegisteredNode> node(String nodeId, String volumes) {
+      return isThere
+          ? Optional.of(new RegisteredNode(nodeId, maxVolumes, volumes))
+          : Optional.empty();
     }
   }
 }

@@ -19,18 +19,18 @@ public final class NodeReporter implements AutoCloseable {
 
   /** Starts reporting a node. */
   @SuppressWarnings("FutureReturnValueIgnored") // it runs until the timer is closed
-  public static NodeReporter start(NodeRegistry registry, String nodeId) {
+  public static NodeReporter start(NodeRegistry registry, OwnNode node) {
     NodeReporter reporter = new NodeReporter();
     reporter.timer.scheduleWithFixedDelay(
-        () -> report(registry, nodeId), 0, PERIOD_SECONDS, TimeUnit.SECONDS);
+        () -> report(registry, node), 0, PERIOD_SECONDS, TimeUnit.SECONDS);
     return reporter;
   }
 
-  private static void report(NodeRegistry registry, String nodeId) {
+  private static void report(NodeRegistry registry, OwnNode node) {
     try {
-      registry.register(nodeId);
+      registry.register(node);
     } catch (RuntimeException e) { // such as a configuration that is not readable yet
-      LOG.warn("node {} is not registered: {}", nodeId, e.toString());
+      LOG.warn("node {} is not registered: {}", node.id(), e.toString());
     }
   }
 

@@ -10,7 +10,8 @@ public interface VolumeAttachments {
    *
    * @throws io.cephcsi.driver.volume.VolumeException NOT_FOUND if the volume or node does not
    *     exist; ALREADY_EXISTS if the node has it in another way; FAILED_PRECONDITION if another
-   *     node has it and it cannot be on both
+   *     node has it and it cannot be on both; RESOURCE_EXHAUSTED if the node has as many volumes as
+   *     it can have
    */
   void attach(VolumeId id, Attachment wanted, Credentials credentials);
 

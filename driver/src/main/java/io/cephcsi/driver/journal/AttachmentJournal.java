@@ -68,12 +68,13 @@ public final class AttachmentJournal {
    * Gives a volume to a node.
    *
    * @param entry what the journal says of the volume
+   * @return false if the node had it already
    * @throws VolumeException as {@link Attachment#requireCompatible}; FAILED_PRECONDITION if it is
    *     being deleted; NOT_FOUND if it was deleted meanwhile; ABORTED if others change it all the
    *     time
    */
-  public void attach(VolumeId id, JournalEntry entry, Attachment wanted) {
-    change(
+  boolean attach(VolumeId id, JournalEntry entry, Attachment wanted) {
+    return change(
         id,
         entry,
         current -> {
@@ -107,12 +108,34 @@ public final class AttachmentJournal {
         });
   }
 
-  private void change(VolumeId id, JournalEntry first, Decision decision) {
+  /** Takes a volume from a node that it was given to by a call that fails all the same. */
+  void withdraw(VolumeId id, String nodeId) {
+    journal.byUuid(id.uuid()).ifPresent(entry -> detach(id, entry, nodeId));
+  }
+
+  /**
+   * Whether a node has a volume, by its uuid; one round trip. An entry that is damaged may be of a
+   * volume that it has.
+   */
+  boolean isAttached(UUID uuid, String nodeId) {
+    try {
+      return journal.byUuid(uuid).filter(entry -> nodes(entry).contains(nodeId)).isPresent();
+    } catch (VolumeException e) {
+      LOG.warn("volume {} counts as one of node {}: {}", uuid, nodeId, e.getMessage());
+      return true;
+    }
+  }
+
+  /** Carries a change out, unless nothing is to be done: then false. */
+  private boolean change(VolumeId id, JournalEntry first, Decision decision) {
     JournalEntry entry = first;
     for (int attempt = 1; ; attempt++) {
       Optional<Change> change = decision.on(entry);
-      if (change.isEmpty() || write(id, entry, change.get())) {
-        return;
+      if (change.isEmpty()) {
+        return false;
+      }
+      if (write(id, entry, change.get())) {
+        return true;
       }
       if (attempt == ATTEMPTS) {
         throw new VolumeException(

@@ -3,6 +3,7 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
@@ -114,6 +115,34 @@ class NodeRegistrationIT {
       publish(controller, id, "silent");
       unpublish(controller, id);
       controller.delete(id);
+    }
+  }
+
+  @Test
+  void volumesInAllPoolsOfTheClusterCountAndANodeSaysItsMaximum() {
+    String pool = CLUSTER.otherPool();
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).instance(instance).withCredentials().start()) {
+      Omaps here = new Omaps(CLUSTER, CLUSTER.pool(), "");
+      String object = "csi.java.nodes." + instance;
+      Awaitility.await()
+          .ignoreExceptions()
+          .until(() -> here.of(object).get("csi.java.max.node-1"), "7"::equals);
+      here.set(object, "csi.java.max.node-2", "1");
+      here.set(object, "node-2", Instant.now().toString());
+      String first = driver.create("a-" + instance, 1 << 20).getVolumeId();
+      String second =
+          driver
+              .create(driver.createRequest("b-" + instance, 1 << 20).putParameters("pool", pool))
+              .getVolumeId();
+      publish(driver, first, "node-2");
+      // It is registered in the other pool only, as that one may be younger than its report.
+      assertStatus(Code.RESOURCE_EXHAUSTED, () -> publish(driver, second, "node-2"));
+      unpublish(driver, first);
+      publish(driver, second, "node-2");
+      assertStatus(Code.RESOURCE_EXHAUSTED, () -> publish(driver, first, "node-2"));
+      unpublish(driver, second);
+      driver.delete(first);
+      driver.delete(second);
     }
   }
 }

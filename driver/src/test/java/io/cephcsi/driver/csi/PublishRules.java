@@ -11,7 +11,10 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -181,6 +184,113 @@ abstract class PublishRules extends ConformanceCase {
         assertThat(got).containsExactlyInAnyOrder(true, false);
       }
       assertThat(nodesOf(id)).hasSize(1);
+    }
+  }
+
+  /** A node has as many volumes as it can have, and no more. */
+  @Nested
+  class MaximumOfANode {
+    private static final String SMALL = "node-3";
+    private final List<String> volumes = new ArrayList<>();
+
+    @AfterEach
+    void deleteVolumes() {
+      volumes.forEach(
+          volume -> {
+            assertThat(controller().controllerUnpublishVolume(unpublish(volume, "").build()))
+                .isNotNull();
+            driver.delete(volume);
+          });
+    }
+
+    private void make(int count) {
+      for (int i = 0; i < count; i++) {
+        volumes.add(create(newName()).getVolumeId());
+      }
+    }
+
+    private static Code publishing(TestDriver by, String volume, String to) {
+      try {
+        by.controller().controllerPublishVolume(publish(volume, to).build());
+        return Code.OK;
+      } catch (StatusRuntimeException e) {
+        return e.getStatus().getCode();
+      }
+    }
+
+    private void assertOnlyOnce(int max, String to) {
+      for (String one : volumes.subList(0, max)) {
+        assertThat(publishing(driver, one, to)).isEqualTo(Code.OK);
+      }
+      String next = volumes.get(max);
+      assertStatus(
+          Code.RESOURCE_EXHAUSTED,
+          "node " + to + " has " + max + " volumes and can have " + max,
+          () -> controller().controllerPublishVolume(publish(next, to).build()));
+      assertThat(nodesOf(next)).isEmpty();
+      assertThat(publishing(driver, volumes.get(0), to)).isEqualTo(Code.OK);
+    }
+
+    @Test
+    void oneMoreIsRefusedUntilOneIsTaken() {
+      make(8); // this process says 7
+      assertOnlyOnce(7, node());
+      String taken = volumes.get(3);
+      assertThat(controller().controllerUnpublishVolume(unpublish(taken, node()).build()))
+          .isNotNull();
+      assertThat(publishing(driver, volumes.get(7), node())).isEqualTo(Code.OK);
+      assertThat(publishing(driver, taken, node())).isEqualTo(Code.RESOURCE_EXHAUSTED);
+    }
+
+    @Test
+    void anotherNodeSaysItsMaximumWhenItRegisters() {
+      register(SMALL, "2");
+      make(3);
+      assertOnlyOnce(2, SMALL);
+      register(SMALL, "3");
+      assertThat(publishing(driver, volumes.get(2), SMALL)).isEqualTo(Code.OK);
+    }
+
+    @Test
+    void whatAnotherProgramDeletedDoesNotCount() {
+      register(SMALL, "1");
+      kind.journal(CLUSTER)
+          .set(
+              "csi.java.nodes." + driver.instanceId(),
+              "csi.java.volumes." + SMALL,
+              "no uuid " + new UUID(7, 7));
+      assertThat(publishing(driver, id, SMALL)).isEqualTo(Code.OK);
+    }
+
+    @Test
+    void ofManyAtOnceByTwoDriversOnlyThatManyAreGiven() {
+      register(SMALL, "3");
+      make(8);
+      try (TestDriver second = kind.start(CLUSTER, driver.instanceId(), true)) {
+        List<CompletableFuture<Code>> calls =
+            IntStream.range(0, volumes.size())
+                .mapToObj(
+                    i ->
+                        CompletableFuture.supplyAsync(
+                            () -> publishing(i % 2 == 0 ? driver : second, volumes.get(i), SMALL),
+                            command -> new Thread(command).start()))
+                .toList();
+        List<Code> answers = calls.stream().map(CompletableFuture::join).toList();
+        assertThat(answers).containsOnly(Code.OK, Code.RESOURCE_EXHAUSTED);
+        List<String> given = volumes.stream().filter(one -> !nodesOf(one).isEmpty()).toList();
+        assertThat(answers.stream().filter(Code.OK::equals).count())
+            .isEqualTo(given.size())
+            .isBetween(1L, 3L);
+        // Of two that met at the maximum both may have been refused: each is tried again.
+        volumes.forEach(one -> publishing(driver, one, SMALL));
+      }
+      assertThat(volumes.stream().filter(one -> !nodesOf(one).isEmpty())).hasSize(3);
+    }
+
+    private static void register(String node, String max) {
+      Awaitility.await().untilAsserted(() -> kind.registerNode(CLUSTER, driver.instanceId(), node));
+      kind.journal(CLUSTER)
+          .set("csi.java.nodes." + driver.instanceId(), "csi.java.max." + node, max);
     }
   }
 

@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd.volume;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.VolumeAttachments;
+import io.cephcsi.driver.journal.NodeVolumes;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.VolumeException;
@@ -30,8 +31,12 @@ public final class RbdAttachments implements VolumeAttachments {
         credentials,
         volume -> {
           volume.requireImage();
-          nodes.require(volume.lease(), volume.pool().io(), wanted.nodeId());
-          volume.attachments().attach(id, volume.entry(), wanted);
+          new NodeVolumes(
+                  nodes,
+                  volume.lease(),
+                  volume.pool().io(),
+                  volume.session().settings().instanceId())
+              .attach(id, volume.entry(), wanted);
           return null;
         });
   }
