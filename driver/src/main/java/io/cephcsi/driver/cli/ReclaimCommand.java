@@ -81,6 +81,11 @@ final class ReclaimCommand extends ImageCommand {
       description = "give images the feature exclusive-lock, without which they are not trimmed")
   private boolean enableLock;
 
+  @Option(
+      names = "--thick",
+      description = "reclaim images, too, that older versions of ceph-csi provisioned thick")
+  private boolean thick;
+
   @Option(names = "--exact", description = "measure extents instead of whole objects")
   private boolean exact;
 
@@ -148,6 +153,7 @@ final class ReclaimCommand extends ImageCommand {
     Map<String, String> parameters = new LinkedHashMap<>();
     parameters.put("reclaim.dryRun", Boolean.toString(dryRun));
     parameters.put("reclaim.enableLock", Boolean.toString(enableLock));
+    parameters.put("reclaim.thick", Boolean.toString(thick));
     parameters.put("reclaim.exactUsage", Boolean.toString(exact));
     put(parameters, "reclaim.method", method);
     put(parameters, "reclaim.sparseSize", sparseSize);

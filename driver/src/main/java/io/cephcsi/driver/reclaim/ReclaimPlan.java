@@ -21,6 +21,7 @@ import java.util.Map;
  *     trimmed
  * @param trimGranularity the shortest range that a trim discards inside an object, in bytes, and
  *     what its ends are multiples of; a power of two from 4 KiB
+ * @param thick whether images that were provisioned thick are reclaimed, too
  */
 public record ReclaimPlan(
     boolean dryRun,
@@ -31,7 +32,8 @@ public record ReclaimPlan(
     boolean failInUse,
     ReclaimMethod method,
     boolean enableLock,
-    long trimGranularity) {
+    long trimGranularity,
+    boolean thick) {
   /** What librbd rounds discards to unless it is told otherwise. */
   public static final long DEFAULT_TRIM_GRANULARITY = 64 << 10;
 
@@ -64,7 +66,7 @@ public record ReclaimPlan(
   /** What is done when the request says nothing. */
   public static final ReclaimPlan DEFAULT =
       new ReclaimPlan(
-          false, 0, false, 0, 0, false, ReclaimMethod.BOTH, false, DEFAULT_TRIM_GRANULARITY);
+          false, 0, false, 0, 0, false, ReclaimMethod.BOTH, false, DEFAULT_TRIM_GRANULARITY, false);
 
   /**
    * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.
@@ -93,6 +95,7 @@ public record ReclaimPlan(
       case "method" -> plan.method = method(key, value);
       case "enableLock" -> plan.enableLock = bool(key, value);
       case "trimGranularity" -> plan.trimGranularity = powerOfTwo(key, value);
+      case "thick" -> plan.thick = bool(key, value);
       default -> throw VolumeException.invalid("parameters: " + key + " is not known");
     }
     return plan.build();
@@ -176,6 +179,7 @@ public record ReclaimPlan(
     private ReclaimMethod method;
     private boolean enableLock;
     private long trimGranularity;
+    private boolean thick;
 
     Builder(ReclaimPlan plan) {
       dryRun = plan.dryRun;
@@ -187,6 +191,7 @@ public record ReclaimPlan(
       method = plan.method;
       enableLock = plan.enableLock;
       trimGranularity = plan.trimGranularity;
+      thick = plan.thick;
     }
 
     ReclaimPlan build() {
@@ -199,7 +204,8 @@ public record ReclaimPlan(
           failInUse,
           method,
           enableLock,
-          trimGranularity);
+          trimGranularity,
+          thick);
     }
   }
 }

@@ -67,6 +67,16 @@ record SkipReason(String reason, String detail) {
     return Optional.empty();
   }
 
+  /** Looks whether the image is to keep its space, unless the plan says that it is not. */
+  static Optional<SkipReason> ofThickness(RbdImage image, ReclaimPlan plan) {
+    return plan.thick() || !ThickProvisioning.isOf(image)
+        ? Optional.empty()
+        : Optional.of(
+            new SkipReason(
+                "thick_provisioned",
+                ThickProvisioning.DETAIL + "; reclaim.thick=true reclaims it all the same"));
+  }
+
   /** For an image that is in the trash. */
   static SkipReason inTrash(TrashEntry entry) {
     return entry.source() == TrashSource.MIGRATION

@@ -101,7 +101,7 @@ public final class SpaceReclaimer {
 
   private ReclaimResult reclaimUnlessUsed(
       ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation) {
-    Optional<SkipReason> skip = SkipReason.of(image);
+    Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
     if (skip.isPresent() && skip.get().isUse() && plan.failInUse()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + skip.get().detail());

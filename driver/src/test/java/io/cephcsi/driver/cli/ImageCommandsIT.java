@@ -154,6 +154,15 @@ class ImageCommandsIT {
   }
 
   @Test
+  void anImageThatIsThickOnPurposeIsReclaimedWithTheOptionForIt() {
+    pool.create(name, 64L * MIB, options());
+    CEPH.rbd("image-meta", "set", spec(), ".rbd.csi.ceph.com/thick-provisioned", "true");
+    assertThat(run(new ReclaimCommand(), spec())).isEqualTo(3);
+    assertThat(out.toString()).contains("skipped").contains("thick");
+    assertThat(run(new ReclaimCommand(), "--thick", spec())).as("%s", err).isZero();
+  }
+
+  @Test
   void aWrongOrMissingImageIsNamed() {
     assertThat(run(new ReclaimCommand(), spec())).isEqualTo(1);
     assertThat(out.toString()).contains("ENOENT");

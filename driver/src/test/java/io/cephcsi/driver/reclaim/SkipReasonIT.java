@@ -130,6 +130,28 @@ class SkipReasonIT extends ReclaimCase {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"rbd.csi.ceph.com/thick-provisioned", ".rbd.csi.ceph.com/thick-provisioned"})
+  void anImageThatIsThickOnPurposeIsReclaimedWhenThatIsAskedFor(String key) {
+    create(MAPPED);
+    ceph.rbd("image-meta", "set", spec(), key, "true");
+    ReclaimResult result = assertSkipped("thick_provisioned");
+    assertThat(result.before()).hasValue(4L * MIB * OBJECTS);
+    assertThat(result.reason()).contains("thick", "reclaim.thick");
+    ReclaimResult foretold =
+        reclaimThere(Map.of("reclaim.dryRun", "true", "reclaim.thick", "true"));
+    assertThat(foretold.after()).hasValue(0);
+    assertThat(reclaimed(reclaimThere(Map.of("reclaim.thick", "true"))).after()).hasValue(0);
+  }
+
+  @Test
+  void anImageThatWasMadeThinIsReclaimed() {
+    create(MAPPED);
+    ceph.rbd("image-meta", "set", spec(), "rbd.csi.ceph.com/thick-provisioned", "false");
+    assertReclaimed();
+  }
+
   @Test
   void anImageInTheTrashIsSkippedUntilItIsRestored() {
     create(MAPPED);

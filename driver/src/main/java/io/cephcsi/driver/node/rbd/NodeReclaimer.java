@@ -1,6 +1,7 @@
 package io.cephcsi.driver.node.rbd;
 
 import io.cephcsi.bindings.linux.MountedFileSystem;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.node.ClusterUsers;
 import io.cephcsi.driver.node.NodePathCheck;
@@ -8,11 +9,13 @@ import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.reclaim.ThickProvisioning;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -68,11 +71,19 @@ public final class NodeReclaimer {
         throw new VolumeException(
             Reason.UNAVAILABLE, "volume " + id + ": its device is not served any more");
       }
-      OptionalLong before = usage(id, mount, users);
+      OptionalLong before =
+          usage(
+              id,
+              mount,
+              users,
+              image -> {
+                requireThin(id, image);
+                return RbdNode.usage(image);
+              });
       long trimmed =
           trim.run(mount, device, operation, () -> operation.isCancelled() || running.mustStop());
       operation.phase("measure");
-      OptionalLong after = usage(id, mount, users);
+      OptionalLong after = usage(id, mount, users, RbdNode::usage);
       boolean all = !operation.isCancelled() && !running.mustStop();
       long freed =
           before.isPresent() && after.isPresent()
@@ -108,8 +119,16 @@ public final class NodeReclaimer {
         Reason.UNIMPLEMENTED, "volume " + id + " cannot be reclaimed: " + why);
   }
 
-  private OptionalLong usage(String id, Mount mount, ClusterUsers users) {
-    return node.usage(id, mount, users)
+  private static void requireThin(String id, RbdImage image) {
+    if (ThickProvisioning.isOf(image)) {
+      throw new VolumeException(
+          Reason.UNIMPLEMENTED, "volume " + id + " is not reclaimed: " + ThickProvisioning.DETAIL);
+    }
+  }
+
+  private OptionalLong usage(
+      String id, Mount mount, ClusterUsers users, Function<RbdImage, OptionalLong> measure) {
+    return node.ofImage(id, mount, users, measure)
         .orElseGet(() -> OptionalLong.of(new MountedFileSystem(mount.target()).room().usedBytes()));
   }
 

@@ -248,7 +248,7 @@ public final class RbdNode implements NodeVolumes {
                         Reason.UNAVAILABLE,
                         "volume " + id + ": its device is not served any more"));
     long size =
-        onImage(id, mount, users, RbdNode::size)
+        ofImage(id, mount, users, RbdImage::size)
             .orElseGet(() -> BlockDevice.require(device.device()).size());
     operation.phase("grow the device");
     attachers.require(device.kind()).grow(device, size);
@@ -257,12 +257,6 @@ public final class RbdNode implements NodeVolumes {
       FileSystemSetup.grow(mount.fsType(), device.device(), mount.target());
     }
     return BlockDevice.require(device.device()).size();
-  }
-
-  private static long size(OpenImage open) {
-    try (RbdImage image = open.openReadOnly()) {
-      return image.size();
-    }
   }
 
   /**
@@ -322,7 +316,7 @@ public final class RbdNode implements NodeVolumes {
 
   private VolumeStats blockStats(String id, Mount mount, ClusterUsers users) {
     long total = BlockDevice.require(mount.blockDevice()).size();
-    OptionalLong used = usage(id, mount, users).orElse(OptionalLong.empty());
+    OptionalLong used = ofImage(id, mount, users, RbdNode::usage).orElse(OptionalLong.empty());
     // What a client may write is the whole device, whatever is allocated of it.
     Amount amount =
         used.isPresent()
@@ -352,21 +346,27 @@ public final class RbdNode implements NodeVolumes {
   }
 
   /**
-   * The allocated bytes of a mounted volume's image.
+   * Reads from a mounted volume's image.
    *
-   * @return empty when nobody may ask for them; an empty number when only too long a walk could
-   *     tell
+   * @return empty when nobody may ask for it
    */
-  Optional<OptionalLong> usage(String id, Mount mount, ClusterUsers users) {
-    return onImage(id, mount, users, RbdNode::usage);
+  <T> Optional<T> ofImage(String id, Mount mount, ClusterUsers users, Function<RbdImage, T> read) {
+    return onImage(
+        id,
+        mount,
+        users,
+        open -> {
+          try (RbdImage image = open.openReadOnly()) {
+            return read.apply(image);
+          }
+        });
   }
 
-  private static OptionalLong usage(OpenImage open) {
-    try (RbdImage image = open.openReadOnly()) {
-      return new UsageMeter(image.pool())
-          .measure(image.id(), new UsageQuery(false, false, MAX_OBJECTS_WALKED))
-          .map(usage -> OptionalLong.of(usage.headBytes()))
-          .orElse(OptionalLong.empty());
-    }
+  /** The allocated bytes of an image; empty when only too long a walk could tell. */
+  static OptionalLong usage(RbdImage image) {
+    return new UsageMeter(image.pool())
+        .measure(image.id(), new UsageQuery(false, false, MAX_OBJECTS_WALKED))
+        .map(usage -> OptionalLong.of(usage.headBytes()))
+        .orElse(OptionalLong.empty());
   }
 }

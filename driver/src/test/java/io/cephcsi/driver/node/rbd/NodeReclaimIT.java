@@ -178,6 +178,18 @@ class NodeReclaimIT {
   }
 
   @Test
+  void aVolumeThatIsThickOnPurposeIsNotTrimmed() throws IOException {
+    used();
+    CLUSTER.rbd(
+        "image-meta",
+        "set",
+        CLUSTER.pool() + "/" + TestDriver.image(volume),
+        "rbd.csi.ceph.com/thick-provisioned",
+        "true");
+    assertStatus(Code.UNIMPLEMENTED, "thick", this::reclaim);
+  }
+
+  @Test
   void itGivesWayToWhoeverUnstages() throws Exception {
     Path target = used();
     CompletableFuture<NodeReclaimSpaceResponse> first =
