@@ -16,12 +16,19 @@ public record Credentials(String userId, String key) {
   private static final String CLIENT = "client.";
 
   /**
-   * The credentials in an RPC's secrets: {@code userID} and {@code userKey}.
+   * The credentials in an RPC's secrets: {@code userID} and {@code userKey}; or as Kubernetes'
+   * in-tree plugin had them: {@code key}, and {@code adminId} if that is not {@code admin}.
    *
    * @throws VolumeException UNAUTHENTICATED when one of them is missing
    */
   public static Credentials fromSecrets(Map<String, String> secrets) {
-    return of(secrets.get("userID"), secrets.get("userKey"));
+    boolean inTree =
+        secrets.containsKey("key")
+            && !secrets.containsKey("userID")
+            && !secrets.containsKey("userKey");
+    return inTree
+        ? of(secrets.getOrDefault("adminId", "admin"), secrets.get("key"))
+        : of(secrets.get("userID"), secrets.get("userKey"));
   }
 
   /**

@@ -7,6 +7,7 @@ import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.MigratedVolume;
 import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
@@ -59,6 +60,11 @@ public interface ControllerBackend {
    */
   long expand(VolumeId id, CapacityRange capacity, Credentials credentials);
 
+  /** Serves volumes of Kubernetes' in-tree plugin; empty where such are not served. */
+  default Optional<Migrated> migrated() {
+    return Optional.empty();
+  }
+
   /** Whether the node has to do something after a volume grew. */
   boolean expandsOnNode(VolumeCapability capability);
 
@@ -70,6 +76,15 @@ public interface ControllerBackend {
 
   /** Deletes a snapshot; one that does not exist is deleted already. */
   void deleteSnapshot(VolumeId id, Credentials credentials);
+
+  /** The calls on volumes that Kubernetes' in-tree plugin made. */
+  interface Migrated {
+    /** As {@link ControllerBackend#delete}. */
+    void delete(MigratedVolume volume, Credentials credentials);
+
+    /** As {@link ControllerBackend#expand}. */
+    long expand(MigratedVolume volume, CapacityRange capacity, Credentials credentials);
+  }
 
   /** A volume that is to be made. */
   interface Creation {

@@ -154,18 +154,19 @@ public final class ControllerService extends SecretlessCalls {
         observer,
         Family.CSI,
         answer -> {
-          Optional<VolumeId> id = VolumeId.parse(required(request.getVolumeId(), "volume_id"));
+          Optional<NamedVolume> volume =
+              NamedVolume.find(backend, required(request.getVolumeId(), "volume_id"));
           DeleteVolumeResponse done = DeleteVolumeResponse.getDefaultInstance();
-          if (id.isEmpty()) {
+          if (volume.isEmpty()) {
             return CompletableFuture.completedFuture(done); // no such volume can exist
           }
           Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           return operations.start(
-              id.get().toString(),
+              request.getVolumeId(),
               "DeleteVolume",
-              backend.executor(id.get().clusterId()),
+              backend.executor(volume.get().clusterId()),
               operation -> {
-                backend.delete(id.get(), credentials);
+                volume.get().delete(credentials);
                 return done;
               });
         });
@@ -237,15 +238,15 @@ public final class ControllerService extends SecretlessCalls {
             throw VolumeException.invalid("capacity_range is required");
           }
           CapacityRange capacity = Requests.capacity(request.getCapacityRange());
-          VolumeId id = Requests.volumeId(request.getVolumeId());
+          NamedVolume volume = NamedVolume.require(backend, request.getVolumeId());
           Credentials credentials = backend.storage().credentials(request.getSecretsMap());
           boolean onNode = backend.expandsOnNode(request.getVolumeCapability());
           return operations
               .start(
-                  id.toString(),
+                  request.getVolumeId(),
                   "ControllerExpandVolume",
-                  backend.executor(id.clusterId()),
-                  operation -> backend.expand(id, capacity, credentials))
+                  backend.executor(volume.clusterId()),
+                  operation -> volume.expand(capacity, credentials))
               .thenApply(
                   size ->
                       ControllerExpandVolumeResponse.newBuilder()

@@ -16,6 +16,7 @@ import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.MigratedVolume;
 import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
@@ -90,6 +91,23 @@ public final class RbdBackend implements ControllerBackend {
   @Override
   public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
     return volumes.expand(id, capacity, credentials);
+  }
+
+  @Override
+  public Optional<Migrated> migrated() {
+    return Optional.of(
+        new Migrated() {
+          @Override
+          public void delete(MigratedVolume volume, Credentials credentials) {
+            volumes.delete(StaticImage.of(volume), credentials);
+          }
+
+          @Override
+          public long expand(
+              MigratedVolume volume, CapacityRange capacity, Credentials credentials) {
+            return volumes.expand(StaticImage.of(volume), capacity, credentials);
+          }
+        });
   }
 
   @Override

@@ -7,17 +7,20 @@ import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.session.StaticImage;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
-import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.driver.volume.MigratedVolume;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.StorageConsumption;
 import io.grpc.stub.StreamObserver;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
+import java.util.function.Function;
 
 /** CSI-Addons ReclaimSpace for RBD on the controller: decode, lock, call, encode. */
 public final class RbdReclaimService
@@ -52,24 +55,41 @@ public final class RbdReclaimService
         observer,
         Family.CSI_ADDONS,
         answer -> {
-          Requests.required(request.getVolumeId(), "volume_id");
+          String handle = Requests.required(request.getVolumeId(), "volume_id");
           ReclaimPlan plan = ReclaimPlan.parse(request.getParametersMap());
-          VolumeId id = Requests.volumeId(request.getVolumeId());
+          Optional<MigratedVolume> migrated = MigratedVolume.parse(handle);
+          String clusterId =
+              migrated
+                  .map(MigratedVolume::clusterId)
+                  .orElseGet(() -> Requests.volumeId(handle).clusterId());
           Credentials credentials = Credentials.fromSecrets(request.getSecretsMap());
           return operations
               .startKept(
-                  id.toString(),
+                  handle,
                   "ControllerReclaimSpace",
                   plan.toString(),
                   answer::callerGone,
-                  executors.longWork(id.clusterId()),
+                  executors.longWork(clusterId),
                   operation ->
-                      sessions.with(
-                          id,
+                      onTarget(
+                          handle,
+                          migrated,
                           credentials,
-                          volume -> reclaimer.reclaim(new VolumeTarget(volume), plan, operation)))
+                          target -> reclaimer.reclaim(target, plan, operation)))
               .thenApply(RbdReclaimService::response);
         });
+  }
+
+  private ReclaimResult onTarget(
+      String handle,
+      Optional<MigratedVolume> migrated,
+      Credentials user,
+      Function<VolumeTarget, ReclaimResult> work) {
+    return migrated.isPresent()
+        ? sessions.with(
+            StaticImage.of(migrated.get()), user, image -> work.apply(VolumeTarget.of(image)))
+        : sessions.with(
+            Requests.volumeId(handle), user, volume -> work.apply(VolumeTarget.of(volume)));
   }
 
   private static ControllerReclaimSpaceResponse response(ReclaimResult result) {

@@ -5,47 +5,55 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * A CSI volume as a target of reclaim.
  *
- * @param volume the volume, which the caller closes
+ * @param image its image
+ * @param nodes those that have it by the journal
+ * @param trash finds the image in the trash
  */
-record VolumeTarget(OpenVolume volume) implements ReclaimTarget {
+record VolumeTarget(OpenImage image, List<String> nodes, Supplier<Optional<TrashEntry>> trash)
+    implements ReclaimTarget {
+  static VolumeTarget of(OpenVolume volume) {
+    return new VolumeTarget(volume.image(), volume.nodes(), volume::inTrash);
+  }
+
+  /** Of a volume that no journal knows. */
+  static VolumeTarget of(OpenImage image) {
+    return new VolumeTarget(image, List.of(), () -> image.pool().inTrash(image.name()));
+  }
+
   @Override
   public String name() {
-    return volume.id().toString();
+    return image.volumeId();
   }
 
   @Override
   public RbdImage openReadOnly() {
-    return volume.openReadOnly();
-  }
-
-  @Override
-  public List<String> nodes() {
-    return volume.nodes();
+    return image.openReadOnly();
   }
 
   @Override
   public Optional<TrashEntry> inTrash() {
-    return volume.inTrash();
+    return trash.get();
   }
 
   @Override
   public Writable open(Map<String, String> options) {
     // A connection of its own: a client that breaks the image's lock blocklists this work only.
-    RadosCluster cluster = volume.lease().connectApart(options);
+    RadosCluster cluster = image.lease().connectApart(options);
     IoContext io = null;
     try {
-      io =
-          cluster.openPool(volume.pool().io().pool(), volume.pool().io().namespace()).tryWhenFull();
-      return new Apart(cluster, io, new RbdPool(io).open(volume.imageName()));
+      io = cluster.openPool(image.pool().io().pool(), image.pool().io().namespace()).tryWhenFull();
+      return new Apart(cluster, io, new RbdPool(io).open(image.name()));
     } catch (RuntimeException e) {
       if (io != null) {
         io.close();

@@ -20,6 +20,16 @@ class CredentialsTest {
   }
 
   @Test
+  void thoseOfKubernetesInTreePluginAreTakenToo() {
+    assertThat(Credentials.fromUserSecrets(Map.of("key", KEY)))
+        .isEqualTo(new Credentials("admin", KEY));
+    assertThat(Credentials.fromSecrets(Map.of("key", KEY, "adminId", "kube")))
+        .isEqualTo(new Credentials("kube", KEY));
+    assertThatThrownBy(() -> Credentials.fromSecrets(Map.of("userID", "csi", "key", KEY)))
+        .isInstanceOf(VolumeException.class);
+  }
+
+  @Test
   void theNameThatCephShowsIsTakenToo() {
     assertThat(Credentials.fromSecrets(Map.of("userID", "client.csi", "userKey", KEY)))
         .isEqualTo(new Credentials("csi", KEY));

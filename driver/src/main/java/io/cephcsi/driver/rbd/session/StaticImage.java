@@ -1,6 +1,8 @@
 package io.cephcsi.driver.rbd.session;
 
+import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
+import io.cephcsi.driver.volume.MigratedVolume;
 import io.cephcsi.driver.volume.StaticVolume;
 
 /**
@@ -14,16 +16,26 @@ import io.cephcsi.driver.volume.StaticVolume;
 public record StaticImage(String volumeId, String clusterId, String pool, String name) {
   /**
    * The image of a static volume: the one that its handle names, in the {@code pool} of its
-   * context.
+   * context; that of Kubernetes' in-tree plugin has {@code migration: "true"} and {@code imageName}
+   * there.
    *
    * @throws io.cephcsi.driver.volume.VolumeException INVALID_ARGUMENT naming what is missing or
    *     cannot be a name
    */
   public static StaticImage of(StaticVolume volume) {
+    boolean migrated = Booleans.isTrue("volume_context", volume.context(), "migration");
     return new StaticImage(
         volume.handle(),
         volume.clusterId(),
         CheckedName.ofExisting("volume_context: pool", volume.required("pool")).toString(),
-        CheckedName.ofExisting("volume_id", volume.handle()).toString());
+        migrated
+            ? CheckedName.ofExisting("volume_context: imageName", volume.required("imageName"))
+                .toString()
+            : CheckedName.ofExisting("volume_id", volume.handle()).toString());
+  }
+
+  /** The image of a volume that Kubernetes' in-tree plugin made, by its identifier. */
+  public static StaticImage of(MigratedVolume volume) {
+    return new StaticImage(volume.handle(), volume.clusterId(), volume.pool(), volume.image());
   }
 }

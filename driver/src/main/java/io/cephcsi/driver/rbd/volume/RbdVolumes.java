@@ -8,6 +8,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.rbd.image.ImageSizes;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.rbd.session.RbdSessions;
@@ -87,6 +88,17 @@ public final class RbdVolumes {
         });
   }
 
+  /** Deletes a volume that Kubernetes' in-tree plugin made, as {@link #delete}. */
+  public void delete(StaticImage image, Credentials user) {
+    sessions.in(
+        sessions.clusters().require(image.clusterId()),
+        user,
+        session -> {
+          new MigratedDeletion(session, image).run();
+          return null;
+        });
+  }
+
   private void delete(OpenVolume volume) {
     try (VolumeDeletion deletion = new VolumeDeletion(volume, groups)) {
       deletion.run();
@@ -102,26 +114,33 @@ public final class RbdVolumes {
     return sessions.with(
         id,
         credentials,
-        volume -> {
-          long current;
-          try (RbdImage image = volume.openReadOnly()) {
-            current = image.size();
-          }
-          if (capacity.limit() > 0 && current > capacity.limit()) {
-            throw new VolumeException(
-                Reason.OUT_OF_RANGE,
-                "volume " + id + " has " + current + " bytes, more than limit_bytes allows");
-          }
-          if (current >= capacity.required()) {
-            return current;
-          }
-          long size = capacity.sizeToCreate();
-          try (RbdImage image = volume.open()) {
-            ImageSizes.require(size, image.layout().objectSize());
-            image.resize(size, false, Progress.NONE);
-          }
-          return size;
-        });
+        volume -> expand(volume.image(), capacity));
+  }
+
+  /** As {@link #expand(VolumeId, CapacityRange, Credentials)}, of an image that no driver made. */
+  public long expand(StaticImage image, CapacityRange capacity, Credentials credentials) {
+    return sessions.with(image, credentials, open -> expand(open, capacity));
+  }
+
+  private static long expand(OpenImage open, CapacityRange capacity) {
+    long current;
+    try (RbdImage image = open.openReadOnly()) {
+      current = image.size();
+    }
+    if (capacity.limit() > 0 && current > capacity.limit()) {
+      throw new VolumeException(
+          Reason.OUT_OF_RANGE,
+          "volume " + open.volumeId() + " has " + current + " bytes, more than limit_bytes allows");
+    }
+    if (current >= capacity.required()) {
+      return current;
+    }
+    long size = capacity.sizeToCreate();
+    try (RbdImage image = open.open()) {
+      ImageSizes.require(size, image.layout().objectSize());
+      image.resize(size, false, Progress.NONE);
+    }
+    return size;
   }
 
   /**

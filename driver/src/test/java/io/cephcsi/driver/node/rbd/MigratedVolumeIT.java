@@ -1,0 +1,172 @@
+package io.cephcsi.driver.node.rbd;
+
+import static io.cephcsi.driver.testing.NodeClient.mounted;
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.testing.NodeClient;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
+import io.cephcsi.testing.Commands;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Volumes that Kubernetes' in-tree plugin made, with the identifiers that Kubernetes gives them.
+ */
+class MigratedVolumeIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final String MONITORS = "7982de6a23b77bce50b1ba9f2e879cce";
+  private static final VolumeCapability WRITER = mounted("ext4", Mode.SINGLE_NODE_WRITER);
+
+  private static TestDriver driver;
+
+  private final UUID uuid = UUID.randomUUID();
+  private final String image = "kubernetes-dynamic-pvc-" + uuid;
+  private final Volume volume =
+      Volume.newBuilder()
+          .setVolumeId(handle(MONITORS))
+          .putVolumeContext("staticVolume", "true")
+          .putVolumeContext("migration", "true")
+          .putVolumeContext("clusterID", MONITORS)
+          .putVolumeContext("pool", CLUSTER.pool())
+          .putVolumeContext("imageName", image)
+          .putVolumeContext("imageFeatures", "layering")
+          .build();
+  private NodeClient node;
+
+  private String handle(String monitors) {
+    String pool = HexFormat.of().formatHex(CLUSTER.pool().getBytes(UTF_8));
+    return "mig_mons-" + monitors + "_image-" + uuid + "_" + pool;
+  }
+
+  @BeforeAll
+  static void start() throws IOException {
+    driver = TestDriver.rbd(CLUSTER).instance("mig-" + UUID.randomUUID()).start();
+    Files.writeString(
+        driver.folder().resolve("config.json"),
+        "[{\"clusterID\": \"" + MONITORS + "\", \"monitors\": [\"" + CLUSTER.monitors() + "\"]}]");
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void make() {
+    node = driver.node();
+    CLUSTER.rbd("create", "--size", "64M", spec());
+  }
+
+  @AfterEach
+  void remove() {
+    node.remove(volume);
+    assertThat(node.leftovers()).isEmpty();
+    node.close();
+  }
+
+  private String spec() {
+    return CLUSTER.pool() + "/" + image;
+  }
+
+  /** Secrets as the in-tree plugin had them. */
+  private static Map<String, String> secrets() {
+    return Map.of("adminId", CLUSTER.rbdUser(), "key", CLUSTER.key(CLUSTER.rbdUser()));
+  }
+
+  private static void delete(String handle) {
+    assertThat(
+            driver
+                .controller()
+                .deleteVolume(
+                    DeleteVolumeRequest.newBuilder()
+                        .setVolumeId(handle)
+                        .putAllSecrets(secrets())
+                        .build()))
+        .isNotNull();
+  }
+
+  private ControllerReclaimSpaceResponse reclaim() {
+    return driver
+        .reclaim()
+        .controllerReclaimSpace(
+            ControllerReclaimSpaceRequest.newBuilder()
+                .setVolumeId(volume.getVolumeId())
+                .putAllSecrets(secrets())
+                .build());
+  }
+
+  @Test
+  void itIsUsedReclaimedGrownAndDeleted() throws IOException {
+    node.stage(volume, WRITER);
+    Path target = node.publish(volume, WRITER, "pod");
+    Files.write(target.resolve("data"), new byte[(int) (16 * MIB)]);
+    Commands.run(List.of("sync", "-f", target.toString()));
+    Files.delete(target.resolve("data"));
+    assertThat(node.reclaim(node.reclaimRequest(volume).build()).hasPostUsage()).isTrue();
+    assertStatus(Code.FAILED_PRECONDITION, "in use", () -> delete(volume.getVolumeId()));
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertThat(
+            driver
+                .controller()
+                .controllerExpandVolume(
+                    ControllerExpandVolumeRequest.newBuilder()
+                        .setVolumeId(volume.getVolumeId())
+                        .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(96 * MIB))
+                        .putAllSecrets(secrets())
+                        .build())
+                .getCapacityBytes())
+        .isEqualTo(96 * MIB);
+    node.stage(volume, WRITER); // to grow ext4 while it is mounted takes more rights
+    node.publish(volume, WRITER, "pod");
+    assertThat(node.stats(volume, "pod").getUsage(0).getTotal()).isGreaterThan(80 * MIB);
+    Files.write(node.target(volume, "pod").resolve("zeroes"), new byte[(int) (16 * MIB)]);
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    ControllerReclaimSpaceResponse freed = reclaim();
+    assertThat(freed.getPreUsage().getUsageBytes())
+        .isGreaterThan(freed.getPostUsage().getUsageBytes());
+    delete(volume.getVolumeId());
+    assertThat(CLUSTER.rbd("ls", CLUSTER.pool())).doesNotContain(image);
+    delete(volume.getVolumeId());
+    Awaitility.await()
+        .untilAsserted(
+            () -> assertThat(CLUSTER.rbd("trash", "ls", CLUSTER.pool())).doesNotContain(image));
+    assertStatus(Code.NOT_FOUND, image, this::reclaim);
+  }
+
+  @Test
+  void oneWithSnapshotsOrOfAnUnknownClusterIsNotDeleted() {
+    CLUSTER.rbd("snap", "create", "--no-progress", spec() + "@mine");
+    assertStatus(Code.FAILED_PRECONDITION, "snapshots", () -> delete(volume.getVolumeId()));
+    assertStatus(Code.INVALID_ARGUMENT, "clusterID", () -> delete(handle("0".repeat(32))));
+    delete(handle("another")); // no such identifier
+    assertThat(CLUSTER.rbd("ls", CLUSTER.pool())).contains(image);
+    CLUSTER.rbd("snap", "rm", "--no-progress", spec() + "@mine");
+    delete(volume.getVolumeId());
+  }
+}
