@@ -67,7 +67,8 @@ public final class RbdBackend implements ControllerBackend {
   @Override
   public Creation creation(
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
-    MutableParameters mutable = MutableParameters.parse(request.getMutableParametersMap());
+    MutableParameters mutable =
+        MutableParameters.parse(request.getParametersMap(), request.getMutableParametersMap());
     RbdParameters parameters = Topologies.parameters(request);
     RbdOptions.require(request.getParametersMap());
     return new RbdCreation(parameters, mutable, capacity, source);

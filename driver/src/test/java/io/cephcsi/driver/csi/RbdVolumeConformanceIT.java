@@ -147,6 +147,51 @@ class RbdVolumeConformanceIT extends VolumeRules {
       driver.delete(volume.getVolumeId());
     }
 
+    /** As ceph-csi does it: 20 more for each GiB beyond 1, and no more than 2050. */
+    @Test
+    void limitsBySizeGrowWithTheVolumeUntilTheirRuleIsReplaced() {
+      Volume volume =
+          driver.create(
+              driver
+                  .createRequest(newName(), 2048 * MIB)
+                  .putParameters("baseReadIops", "2000")
+                  .putParameters("readIopsPerGiB", "20")
+                  .putParameters("maxReadIops", "2050")
+                  .putParameters("baseVolSizeBytes", "1073741824"));
+      assertThat(limit(volume, "read_iops")).isEqualTo("2020");
+      for (int i = 0; i < 2; i++) {
+        driver.expand(volume.getVolumeId(), 3500 * MIB);
+        assertThat(limit(volume, "read_iops")).isEqualTo("2040");
+      }
+      driver.expand(volume.getVolumeId(), 4096 * MIB);
+      assertThat(limit(volume, "read_iops")).isEqualTo("2050");
+      modify(
+          volume,
+          Map.of("baseWriteBps", "5", "writeBpsPerGiB", "1", "baseVolSizeBytes", "1048576"));
+      assertThat(limit(volume, "write_bps")).isEqualTo("8");
+      modify(volume, Map.of("qos.readIopsLimit", "7", "qos.writeBpsLimit", ""));
+      driver.expand(volume.getVolumeId(), 8192 * MIB);
+      assertThat(limit(volume, "read_iops")).isEqualTo("7");
+      assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + TestDriver.image(volume)))
+          .doesNotContain("write_bps", "per_gib");
+      driver.delete(volume.getVolumeId());
+    }
+
+    private static String limit(Volume volume, String stem) {
+      return CLUSTER
+          .rbd(
+              "image-meta",
+              "get",
+              "rbd/" + TestDriver.image(volume),
+              "conf_rbd_qos_" + stem + "_limit")
+          .strip();
+    }
+
+    private void modify(Volume volume, Map<String, String> parameters) {
+      assertThat(controller().controllerModifyVolume(request(volume.getVolumeId(), parameters)))
+          .isNotNull();
+    }
+
     @Test
     void twiceIsOnceAndAnEmptyValueTakesTheLimitAway() {
       Volume volume = create();

@@ -1,16 +1,15 @@
 package io.cephcsi.driver.rbd.volume;
 
-import io.cephcsi.bindings.cls.HeaderMetadata;
-import io.cephcsi.bindings.cls.HeaderNotification;
-import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.driver.rbd.session.OpenImage;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.VolumeException;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * The mutable parameters of a volume, checked: limits on the I/O of its image, which librbd
@@ -22,6 +21,8 @@ import java.util.TreeMap;
 public record MutableParameters(Map<String, String> metadata) {
   /** No changes. */
   public static final MutableParameters NONE = new MutableParameters(Map.of());
+
+  private static final String WHERE = "mutable_parameters";
 
   private static final Map<String, String> KEYS =
       new TreeMap<>(
@@ -54,16 +55,40 @@ public record MutableParameters(Map<String, String> metadata) {
             return; // the sidecars say whose volume it is
           }
           String name = KEYS.get(key);
-          if (name == null) {
+          if (name != null) {
+            metadata.put(name, number(WHERE, key, value.strip()));
+          } else if (!QosRules.parameters().contains(key)) {
             throw VolumeException.invalid(
-                "mutable_parameters: " + key + " is not known; known are " + KEYS.keySet());
+                WHERE + ": " + key + " is not known; known are " + known());
           }
-          metadata.put(name, number(key, value.strip()));
         });
+    Map<String, String> rules = QosRules.parse(WHERE, parameters);
+    QosRules.requireApart(metadata, rules);
+    metadata.putAll(rules);
     return new MutableParameters(metadata);
   }
 
-  private static String number(String key, String value) {
+  private static List<String> known() {
+    return Stream.concat(KEYS.keySet().stream(), QosRules.parameters().stream()).toList();
+  }
+
+  /**
+   * Those of a CreateVolume request: rules in the StorageClass hold where the mutable parameters
+   * say nothing else.
+   *
+   * @param parameters of the StorageClass
+   * @throws VolumeException as of {@link #parse}
+   */
+  public static MutableParameters parse(
+      Map<String, String> parameters, Map<String, String> mutable) {
+    Map<String, String> metadata = new LinkedHashMap<>(QosRules.parse("parameters", parameters));
+    Map<String, String> given = parse(mutable).metadata;
+    QosRules.withoutReplaced(metadata, given);
+    metadata.putAll(given);
+    return new MutableParameters(metadata);
+  }
+
+  static String number(String where, String key, String value) {
     if (value.isEmpty()) {
       return value;
     }
@@ -76,35 +101,29 @@ public record MutableParameters(Map<String, String> metadata) {
       // said below
     }
     throw VolumeException.invalid(
-        "mutable_parameters: " + key + " must be a whole number, 0 for no limit, not " + value);
+        where
+            + ": "
+            + key
+            + " must be a whole number, 0 for no limit, not "
+            + PlainText.show(value));
   }
 
   /**
    * Writes them to an image, and tells who has it open. Not as one of its users: metadata that
    * librbd writes need the image's lock, which the client that has the image attached would have to
-   * release. Watchers are notified also when nothing changed, as an earlier call may have been
-   * interrupted before.
+   * release.
    */
   void applyTo(OpenImage volume) {
     if (metadata.isEmpty()) {
       return;
     }
-    RbdPool pool = volume.pool();
     String imageId = volume.imageId();
-    Map<String, String> present = HeaderMetadata.read(pool.io(), imageId, metadata.keySet());
-    Map<String, String> set = new TreeMap<>();
-    List<String> removed = new ArrayList<>();
-    metadata.forEach(
-        (key, value) -> {
-          if (value.isEmpty() && present.containsKey(key)) {
-            removed.add(key);
-          } else if (!value.isEmpty() && !value.equals(present.get(key))) {
-            set.put(key, value);
-          }
-        });
-    if (!set.isEmpty() || !removed.isEmpty()) {
-      volume.changeMetadata(imageId, set, removed);
-    }
-    HeaderNotification.tellWatchers(pool, imageId);
+    QosRules.apply(volume, imageId, metadata, () -> size(volume, imageId));
+  }
+
+  private static long size(OpenImage volume, String imageId) {
+    return ImageHeader.read(volume.pool().io(), imageId)
+        .orElseThrow(() -> VolumeException.notFound("volume " + volume.volumeId() + " is gone"))
+        .size();
   }
 }

@@ -18,6 +18,7 @@ import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -111,10 +112,7 @@ public final class RbdVolumes {
    * @return the size afterwards, in bytes
    */
   public long expand(VolumeId id, CapacityRange capacity, Credentials credentials) {
-    return sessions.with(
-        id,
-        credentials,
-        volume -> expand(volume.image(), capacity));
+    return sessions.with(id, credentials, volume -> expand(volume.image(), capacity));
   }
 
   /** As {@link #expand(VolumeId, CapacityRange, Credentials)}, of an image that no driver made. */
@@ -124,22 +122,24 @@ public final class RbdVolumes {
 
   private static long expand(OpenImage open, CapacityRange capacity) {
     long current;
+    String imageId;
     try (RbdImage image = open.openReadOnly()) {
       current = image.size();
+      imageId = image.id();
     }
     if (capacity.limit() > 0 && current > capacity.limit()) {
       throw new VolumeException(
           Reason.OUT_OF_RANGE,
           "volume " + open.volumeId() + " has " + current + " bytes, more than limit_bytes allows");
     }
-    if (current >= capacity.required()) {
-      return current;
+    long size = current >= capacity.required() ? current : capacity.sizeToCreate();
+    if (size > current) {
+      try (RbdImage image = open.open()) {
+        ImageSizes.require(size, image.layout().objectSize());
+        image.resize(size, false, Progress.NONE);
+      }
     }
-    long size = capacity.sizeToCreate();
-    try (RbdImage image = open.open()) {
-      ImageSizes.require(size, image.layout().objectSize());
-      image.resize(size, false, Progress.NONE);
-    }
+    QosRules.apply(open, imageId, Map.of(), () -> size); // also where a former call died
     return size;
   }
 
