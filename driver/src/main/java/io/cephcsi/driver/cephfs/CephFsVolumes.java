@@ -129,6 +129,45 @@ public final class CephFsVolumes implements AutoCloseable {
   }
 
   /**
+   * Pins a volume to metadata servers.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist; INVALID_ARGUMENT for a shallow volume,
+   *     which is in another's directory; FAILED_PRECONDITION if the metadata servers refuse it
+   */
+  public void pin(VolumeId id, MdsPin pin, Credentials credentials) {
+    with(
+        id,
+        credentials,
+        volume -> {
+          volume.requireNotShallow("ControllerModifyVolume");
+          pin(volume, pin);
+          return null;
+        });
+  }
+
+  /** As {@link #pin}, of a volume that was just made: a shallow one stays without. */
+  public void pinNew(VolumeId id, MdsPin pin, Credentials credentials) {
+    with(
+        id,
+        credentials,
+        volume -> {
+          if (!volume.isShallow()) {
+            pin(volume, pin);
+          }
+          return null;
+        });
+  }
+
+  private static void pin(OpenVolume volume, MdsPin pin) {
+    try {
+      pin.applyTo(volume.files().admin(), volume.name());
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.NOT_FOUND, "volume " + volume.id() + ": its subvolume is gone", e);
+    }
+  }
+
+  /**
    * Requires that a volume exists.
    *
    * @throws VolumeException NOT_FOUND if it does not, or its data are gone

@@ -137,6 +137,34 @@ final class SubvolumeAdmin {
   }
 
   /**
+   * Says which metadata servers serve a subvolume ({@code fs subvolume pin}).
+   *
+   * @param type {@code export}, {@code distributed} or {@code random}
+   * @throws VolumeException FAILED_PRECONDITION if the metadata servers refuse the setting
+   * @throws CephException.NotFound if there is no such subvolume
+   */
+  void pin(String name, String type, String setting) {
+    try {
+      send(
+          "fs subvolume pin",
+          inGroup(Map.of(NAME, name, "pin_type", type, "pin_setting", setting)));
+    } catch (CephException e) {
+      if (e.errno() != Errno.EDOM && e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+      throw new VolumeException(
+          VolumeException.Reason.FAILED_PRECONDITION,
+          "the metadata servers refuse the pin "
+              + type
+              + " "
+              + setting
+              + " (that of random pins is bounded by mds_export_ephemeral_random_max): "
+              + e.getMessage(),
+          e);
+    }
+  }
+
+  /**
    * Removes a subvolume, but not its snapshots: as long as there are some, it is kept for them
    * ({@code fs subvolume rm}). One that does not exist is removed already.
    *

@@ -4,6 +4,7 @@ import io.cephcsi.driver.cephfs.CephFsParameters;
 import io.cephcsi.driver.cephfs.CephFsRequest;
 import io.cephcsi.driver.cephfs.CephFsSnapshots;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cephfs.MdsPin;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
@@ -12,10 +13,7 @@ import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
-import io.cephcsi.driver.volume.SidecarKeys;
 import io.cephcsi.driver.volume.StaticVolume;
-import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
@@ -50,7 +48,7 @@ public final class CephFsBackend implements ControllerBackend {
 
   @Override
   public List<RPC.Type> capabilities() {
-    return List.of();
+    return List.of(RPC.Type.MODIFY_VOLUME);
   }
 
   @Override
@@ -66,14 +64,7 @@ public final class CephFsBackend implements ControllerBackend {
   @Override
   public Creation creation(
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
-    List<String> unknown =
-        request.getMutableParametersMap().keySet().stream()
-            .filter(key -> !SidecarKeys.contain(key))
-            .toList();
-    if (!unknown.isEmpty()) {
-      throw VolumeException.invalid(
-          "mutable_parameters: " + unknown + " are not known; a CephFS volume has none");
-    }
+    Optional<MdsPin> pin = MdsPin.parse(request.getMutableParametersMap());
     CephFsOptions.requireAll(request.getParametersMap());
     CephFsRequest wanted =
         new CephFsRequest(
@@ -90,7 +81,9 @@ public final class CephFsBackend implements ControllerBackend {
 
       @Override
       public CreatedVolume create(String name, Credentials credentials, Operation operation) {
-        return volumes.create(wanted, credentials);
+        CreatedVolume volume = volumes.create(wanted, credentials);
+        pin.ifPresent(to -> volumes.pinNew(volume.id(), to, credentials));
+        return volume;
       }
     };
   }
@@ -123,9 +116,10 @@ public final class CephFsBackend implements ControllerBackend {
 
   @Override
   public Modification modification(Map<String, String> parameters) {
-    throw new VolumeException(
-        Reason.UNIMPLEMENTED,
-        "MODIFY_VOLUME is not advertised: CephFS volumes have nothing to change");
+    Optional<MdsPin> pin = MdsPin.parse(parameters);
+    return (id, credentials) ->
+        pin.ifPresentOrElse(
+            to -> volumes.pin(id, to, credentials), () -> volumes.require(id, credentials));
   }
 
   @Override

@@ -1,16 +1,23 @@
 package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.volumegroup.ControllerGrpc;
 import io.cephcsi.proto.addons.volumegroup.CreateVolumeGroupRequest;
 import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
+import java.nio.file.Path;
 import java.util.Map;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What all volumes must do, on CephFS. */
 class CephFsVolumeConformanceIT extends VolumeRules {
@@ -20,7 +27,7 @@ class CephFsVolumeConformanceIT extends VolumeRules {
   }
 
   @Test
-  void thereIsNothingToReclaimModifyOrGroup() {
+  void thereIsNothingToReclaimOrGroup() {
     Volume volume = create();
     assertStatus(
         Code.UNIMPLEMENTED,
@@ -32,15 +39,9 @@ class CephFsVolumeConformanceIT extends VolumeRules {
                         .setVolumeId(volume.getVolumeId())
                         .build()));
     assertStatus(
-        Code.UNIMPLEMENTED,
-        () ->
-            controller()
-                .controllerModifyVolume(
-                    ControllerModifyVolumeRequest.newBuilder()
-                        .setVolumeId(volume.getVolumeId())
-                        .putMutableParameters("csi.storage.k8s.io/pvc/name", "claim")
-                        .putMutableParameters("qos.iopsLimit", "1")
-                        .build()));
+        Code.INVALID_ARGUMENT,
+        "qos.iopsLimit is not known",
+        () -> modify(volume.getVolumeId(), Map.of("qos.iopsLimit", "1")));
     assertStatus(
         Code.INVALID_ARGUMENT,
         "cannot be grouped",
@@ -52,6 +53,84 @@ class CephFsVolumeConformanceIT extends VolumeRules {
                         .addVolumeIds(volume.getVolumeId())
                         .build()));
     driver.delete(volume.getVolumeId());
+  }
+
+  private static void modify(String volumeId, Map<String, String> parameters) {
+    assertThat(
+            controller()
+                .controllerModifyVolume(
+                    ControllerModifyVolumeRequest.newBuilder()
+                        .setVolumeId(volumeId)
+                        .putMutableParameters("csi.storage.k8s.io/pvc/name", "claim")
+                        .putAllMutableParameters(parameters)
+                        .build()))
+        .isNotNull();
+  }
+
+  /** What the metadata server says of a volume's directory, once it has written that down. */
+  private static void assertPinned(Volume volume, int export, boolean distributed, int random) {
+    String path =
+        String.valueOf(Path.of(volume.getVolumeContextMap().get("subvolumePath")).getParent());
+    String server = "mds." + CLUSTER.fileSystem() + ":0";
+    Awaitility.await()
+        .untilAsserted(
+            () -> {
+              JsonNode tree =
+                  new ObjectMapper()
+                      .readTree(CLUSTER.ceph("tell", server, "dump", "tree", path, "0"));
+              JsonNode top = tree.get(0);
+              assertThat(top.get("export_pin").asInt()).isEqualTo(export);
+              assertThat(top.get("export_ephemeral_distributed_pin").asBoolean())
+                  .isEqualTo(distributed);
+              assertThat(top.get("export_ephemeral_random_pin").asInt()).isEqualTo(random);
+            });
+  }
+
+  @Test
+  void aVolumeIsPinnedToMetadataServersInOneWayAtATime() {
+    Volume volume =
+        driver.create(
+            driver.createRequest(newName(), MIB).putMutableParameters("mds-pin-export", "1"));
+    String id = volume.getVolumeId();
+    modify(id, Map.of());
+    assertPinned(volume, 1, false, 0);
+    for (int i = 0; i < 2; i++) {
+      modify(id, Map.of("mds-pin-distributed", "1"));
+      assertPinned(volume, -1, true, 0);
+    }
+    Map<String, String> always = Map.of("mds-pin-random", "1.0");
+    assertStatus(
+        Code.FAILED_PRECONDITION, "mds_export_ephemeral_random_max", () -> modify(id, always));
+    assertPinned(volume, -1, true, 0);
+    CLUSTER.ceph("config", "set", "mds", "mds_export_ephemeral_random_max", "1.0");
+    Awaitility.await().ignoreExceptions().untilAsserted(() -> modify(id, always));
+    assertPinned(volume, -1, false, 1);
+    CLUSTER.ceph("config", "rm", "mds", "mds_export_ephemeral_random_max");
+    modify(id, Map.of("mds-pin-export", "-1"));
+    assertPinned(volume, -1, false, 0);
+    driver.delete(id);
+    assertStatus(Code.NOT_FOUND, () -> modify(id, Map.of("mds-pin-export", "-1")));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "mds-pin-export, -2",
+    "mds-pin-export, 256",
+    "mds-pin-export, 01",
+    "mds-pin-export, ''",
+    "mds-pin-distributed, true",
+    "mds-pin-random, 1.1",
+    "mds-pin-random, -0.1",
+    "mds-pin-random, NaN",
+    "mds-pin-random, 1e-3",
+    "mds-pin-export-, 1"
+  })
+  void pinsThatCannotBeMeantAreRefused(String key, String value) {
+    assertStatus(Code.INVALID_ARGUMENT, key, () -> modify(NOBODY, Map.of(key, value)));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "at a time",
+        () -> modify(NOBODY, Map.of("mds-pin-export", "1", "mds-pin-distributed", "1")));
   }
 
   @Test

@@ -60,7 +60,7 @@ enum Kind {
 
     @Override
     List<RPC.Type> moreCapabilities() {
-      return List.of();
+      return List.of(RPC.Type.MODIFY_VOLUME);
     }
 
     @Override
