@@ -32,6 +32,7 @@ public record MountedFileSystem(Path path, String device) {
   private static final int AT_STATX_FORCE_SYNC = 0x2000;
   private static final int AT_FDCWD = -100;
   private static final String QUOTA = "ceph.quota.max_bytes";
+  private static final String CONTENT = "ceph.dir.rbytes";
   private static final int NUMBER_BYTES = 32;
 
   /** Whatever a folder shows. */
@@ -63,16 +64,32 @@ public record MountedFileSystem(Path path, String device) {
    * @throws CephException if it is dead or not there, or EOPNOTSUPP when the file system is another
    */
   public OptionalLong quotaBytes() {
+    OptionalLong bytes = number(QUOTA);
+    return bytes.isPresent() && bytes.getAsLong() > 0 ? bytes : OptionalLong.empty();
+  }
+
+  /**
+   * What the folder of a Ceph file system holds, with all that is below it ({@code getxattr
+   * ceph.dir.rbytes}); the metadata servers count it a little later.
+   *
+   * @return in bytes; empty when it is not told
+   * @throws CephException if it is dead or not there, or EOPNOTSUPP when the file system is another
+   */
+  public OptionalLong contentBytes() {
+    return number(CONTENT);
+  }
+
+  private OptionalLong number(String attribute) {
     try (NativeArena arena = NativeArena.open()) {
       long value = arena.allocate(NUMBER_BYTES);
       long length =
-          LibC.getxattr(arena.cString(path.toString()), arena.cString(QUOTA), value, NUMBER_BYTES);
+          LibC.getxattr(
+              arena.cString(path.toString()), arena.cString(attribute), value, NUMBER_BYTES);
       if (length < 0 && LibC.errno() == Errno.ENODATA.number()) {
         return OptionalLong.empty();
       }
-      check((int) length, "getxattr " + QUOTA);
-      long bytes = Long.parseLong(NativeMemory.string(value, length).strip());
-      return bytes > 0 ? OptionalLong.of(bytes) : OptionalLong.empty();
+      check((int) length, "getxattr " + attribute);
+      return OptionalLong.of(Long.parseLong(NativeMemory.string(value, length).strip()));
     }
   }
 

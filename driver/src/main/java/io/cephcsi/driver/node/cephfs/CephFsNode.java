@@ -29,6 +29,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -352,17 +353,30 @@ public final class CephFsNode implements NodeVolumes {
     try {
       return probes
           .room(mount)
-          .map(room -> stats(room, mount.root().startsWith(SNAPSHOTS)))
+          .map(room -> mount.root().startsWith(SNAPSHOTS) ? ofSnapshot(mount) : of(room))
+          .map(bytes -> new VolumeStats(bytes, Optional.empty(), false, "the volume is healthy"))
           .orElseGet(() -> VolumeStats.dead("the file system does not answer"));
     } catch (CephException e) {
       return VolumeStats.dead("the mount is dead, stage the volume again: " + e.getMessage());
     }
   }
 
-  /** CephFS bounds bytes, by the quota, and not files. A snapshot has no room. */
-  private static VolumeStats stats(MountedFileSystem.Room room, boolean snapshot) {
-    Amount bytes =
-        new Amount(room.totalBytes(), room.usedBytes(), snapshot ? 0 : room.availableBytes());
-    return new VolumeStats(Optional.of(bytes), Optional.empty(), false, "the volume is healthy");
+  /** CephFS bounds bytes, by the quota, and not files. */
+  private static Optional<Amount> of(MountedFileSystem.Room room) {
+    return Optional.of(new Amount(room.totalBytes(), room.usedBytes(), room.availableBytes()));
+  }
+
+  /**
+   * A snapshot has no room, and no quota that {@code statvfs} heeds: that would tell the room of
+   * the whole cluster. It is as large as it was allowed to be, or else as what it holds.
+   */
+  private static Optional<Amount> ofSnapshot(Mount mount) {
+    MountedFileSystem snapshot = new MountedFileSystem(mount.target());
+    OptionalLong used = snapshot.contentBytes();
+    return used.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            new Amount(
+                Math.max(used.getAsLong(), snapshot.quotaBytes().orElse(0)), used.getAsLong(), 0));
   }
 }

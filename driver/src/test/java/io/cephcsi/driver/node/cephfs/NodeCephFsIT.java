@@ -187,6 +187,8 @@ public class NodeCephFsIT {
         .isInstanceOf(FileSystemException.class);
     VolumeUsage usage = bytes(shallow, "pod");
     assertThat(usage.getAvailable()).isZero();
+    assertThat(usage.getTotal()).as("not the room of the cluster").isBetween(3L, SIZE);
+    assertThat(usage.getUsed()).isEqualTo(3);
 
     node.unpublish(shallow, "pod");
     node.unstage(shallow);
