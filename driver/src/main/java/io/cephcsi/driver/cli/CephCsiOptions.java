@@ -2,10 +2,8 @@ package io.cephcsi.driver.cli;
 
 import io.cephcsi.driver.app.ConfigException;
 import java.time.Duration;
-import java.util.Locale;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
+import java.util.Set;
+import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Option;
@@ -16,12 +14,26 @@ import picocli.CommandLine.Option;
  */
 final class CephCsiOptions {
   private static final Logger LOG = LoggerFactory.getLogger(CephCsiOptions.class);
-  private static final Pattern GO_DURATION =
-      Pattern.compile("(?:(\\d{1,6})h)?(?:(\\d{1,6})m)?(?:(\\d{1,6})s)?(?:(\\d{1,6})ms)?");
 
+  private final Set<String> notServed = new TreeSet<>();
   private boolean given;
   private Duration pollTime = Duration.ofSeconds(60);
   private Duration timeout = Duration.ofSeconds(3);
+
+  @Option(names = "--kms-config", hidden = true)
+  void kmsConfig(String file) {
+    notServed("--kms-config", !file.isEmpty());
+  }
+
+  @Option(names = "--enableprofiling", arity = "0..1", fallbackValue = "true", hidden = true)
+  void profiling(boolean enable) {
+    notServed("--enableprofiling", enable);
+  }
+
+  @Option(names = "--enable-fencing", arity = "0..1", fallbackValue = "true", hidden = true)
+  void fencing(boolean enable) {
+    notServed("--enable-fencing", enable);
+  }
 
   @Option(
       names = {
@@ -30,7 +42,6 @@ final class CephCsiOptions {
         "--histogramoption",
         "--kernelmountoptions",
         "--fusemountoptions",
-        "--kms-config",
         "--logslowopinterval",
         "--mountcachedir",
         "--pidlimit",
@@ -53,9 +64,8 @@ final class CephCsiOptions {
       names = {
         "--enable-read-affinity",
         "--enablegrpcmetrics",
-        "--enableprofiling",
-        "--forcecephkernelclient",
-        "--skipforceflatten",
+        "--forcecephkernelclient", // the kernel's client is used wherever there is one
+        "--skipforceflatten", // no image is flattened before it is attached
         "--alsologtostderr",
         "--logtostderr",
         "--one_output",
@@ -72,12 +82,12 @@ final class CephCsiOptions {
 
   @Option(names = "--polltime", hidden = true)
   void pollTime(String text) {
-    pollTime = duration("--polltime", text);
+    pollTime = positive("--polltime", text);
   }
 
   @Option(names = "--timeout", hidden = true)
   void timeout(String text) {
-    timeout = duration("--timeout", text);
+    timeout = positive("--timeout", text);
   }
 
   Duration pollTime() {
@@ -88,7 +98,26 @@ final class CephCsiOptions {
     return timeout;
   }
 
+  /** The options that were given and ask for what this driver does not do, sorted. */
+  Set<String> notServed() {
+    return notServed;
+  }
+
+  private void notServed(String option, boolean asked) {
+    if (asked) {
+      notServed.add(option);
+    } else {
+      given = true;
+    }
+  }
+
+  /** Says in the log which options do nothing. */
   void warnOfIgnored() {
+    if (!notServed.isEmpty()) {
+      LOG.warn(
+          "this driver does not do what these options of ceph-csi ask for: {}",
+          String.join(", ", notServed));
+    }
     if (given) {
       LOG.info(
           "options of ceph-csi were given that have no effect in this driver:"
@@ -96,23 +125,11 @@ final class CephCsiOptions {
     }
   }
 
-  private static Duration duration(String option, String text) {
-    Matcher matcher = GO_DURATION.matcher(text.toLowerCase(Locale.ROOT));
-    Duration duration = Duration.ZERO;
-    if (matcher.matches()) {
-      duration =
-          Duration.ofHours(number(matcher.group(1)))
-              .plusMinutes(number(matcher.group(2)))
-              .plusSeconds(number(matcher.group(3)))
-              .plusMillis(number(matcher.group(4)));
-    }
+  private static Duration positive(String option, String text) {
+    Duration duration = GoDuration.parse(option, text);
     if (duration.isZero()) {
-      throw new ConfigException(option + " must be a time such as 60s or 1m30s, not " + text);
+      throw new ConfigException(option + " must be longer than 0");
     }
     return duration;
-  }
-
-  private static long number(@Nullable String digits) {
-    return digits == null ? 0 : Integer.parseInt(digits);
   }
 }
