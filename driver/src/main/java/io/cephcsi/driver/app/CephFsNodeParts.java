@@ -29,7 +29,7 @@ final class CephFsNodeParts {
     CephFsNode node =
         new CephFsNode(
             volumes,
-            CephFsMounters.usual(new CrushLocation(driver.nodeSettings().topology())),
+            CephFsMounters.usual(new CrushLocation(AffinityLabels.of(driver))),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(RbdNodeParts.MOUNT_TIMEOUT),
             folder,

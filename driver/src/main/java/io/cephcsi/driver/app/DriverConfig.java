@@ -2,6 +2,7 @@ package io.cephcsi.driver.app;
 
 import static io.cephcsi.driver.app.ConfigException.require;
 
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -17,6 +18,7 @@ import java.util.regex.Pattern;
  * What one process serves, validated.
  *
  * @param clustersFile ceph-csi's config.json
+ * @param clusterDefaults what holds for clusters that it does not say it of
  * @param metrics where Prometheus reads metrics
  * @param connectTimeout how long connecting to a cluster may take
  * @param operationTimeout how long one operation of a cluster may take
@@ -31,6 +33,7 @@ import java.util.regex.Pattern;
  */
 public record DriverConfig(
     Path clustersFile,
+    ClusterDefaults clusterDefaults,
     MetricsEndpoint metrics,
     Duration connectTimeout,
     Duration operationTimeout,
@@ -85,6 +88,7 @@ public record DriverConfig(
       List<Driver> drivers) {
     this(
         clustersFile,
+        ClusterDefaults.NONE,
         metrics,
         connectTimeout,
         operationTimeout,

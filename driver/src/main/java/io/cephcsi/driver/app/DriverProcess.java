@@ -91,7 +91,7 @@ public final class DriverProcess implements AutoCloseable {
 
   private DriverProcess(DriverConfig config) {
     this.config = config;
-    this.clusters = new ClusterDirectory(config.clustersFile());
+    this.clusters = new ClusterDirectory(config.clustersFile(), config.clusterDefaults());
     this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = new MonitorProbe(clusters);

@@ -22,6 +22,7 @@ import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -53,15 +54,23 @@ final class NodeLabels {
    * @throws ConfigException when it is in no pod
    */
   static NodeLabels ofPod(Map<String, String> environment) {
+    return ifInPod(environment)
+        .orElseThrow(
+            () ->
+                new ConfigException(
+                    "domainlabels are read from the API of Kubernetes, and this process is in no"
+                        + " pod (KUBERNETES_SERVICE_HOST is not set): give the topology with"
+                        + " values instead"));
+  }
+
+  /** As {@link #ofPod}; empty when this process is in no pod. */
+  static Optional<NodeLabels> ifInPod(Map<String, String> environment) {
     String host = environment.getOrDefault("KUBERNETES_SERVICE_HOST", "");
     String port = environment.getOrDefault("KUBERNETES_SERVICE_PORT", "443");
-    if (host.isEmpty()) {
-      throw new ConfigException(
-          "domainlabels are read from the API of Kubernetes, and this process is in no pod"
-              + " (KUBERNETES_SERVICE_HOST is not set): give the topology with values instead");
-    }
     String address = host.contains(":") ? "[" + host + "]" : host;
-    return new NodeLabels(ACCOUNT, "https://" + address + ":" + port);
+    return host.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new NodeLabels(ACCOUNT, "https://" + address + ":" + port));
   }
 
   /**

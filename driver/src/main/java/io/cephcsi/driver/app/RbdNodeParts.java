@@ -51,7 +51,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
             sessions,
             new Attachers(
                 List.of(
-                    new KrbdAttacher(new CrushLocation(settings.topology())),
+                    new KrbdAttacher(new CrushLocation(AffinityLabels.of(driver))),
                     new NbdAttacher(keys),
                     new FuseAttacher(folder.resolve("fuse")))),
             new Publications(folder.resolve("mounts")),

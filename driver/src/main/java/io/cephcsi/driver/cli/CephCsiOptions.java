@@ -37,16 +37,12 @@ final class CephCsiOptions {
 
   @Option(
       names = {
-        "--crush-location-labels",
         "--drivernamespace",
         "--histogramoption",
-        "--kernelmountoptions",
-        "--fusemountoptions",
         "--logslowopinterval",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",
-        "--radosnamespacecephfs",
         "--stagingpath",
         "--log_backtrace_at",
         "--log_dir",
@@ -62,7 +58,6 @@ final class CephCsiOptions {
 
   @Option(
       names = {
-        "--enable-read-affinity",
         "--enablegrpcmetrics",
         "--forcecephkernelclient", // the kernel's client is used wherever there is one
         "--skipforceflatten", // no image is flattened before it is attached

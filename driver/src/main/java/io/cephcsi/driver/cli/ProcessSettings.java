@@ -4,13 +4,19 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.Endpoints;
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
+import io.cephcsi.driver.node.cephfs.CephFsOptions;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /**
@@ -136,6 +142,40 @@ class ProcessSettings {
   @JsonProperty("clusterName")
   private String clusterName = "";
 
+  @Option(
+      names = "--kernelmountoptions",
+      paramLabel = "OPTIONS",
+      description = "options of the kernel's CephFS, for clusters without kernelMountOptions")
+  @JsonProperty("kernelMountOptions")
+  private String kernelMountOptions = "";
+
+  @Option(
+      names = "--fusemountoptions",
+      paramLabel = "OPTIONS",
+      description = "options of ceph-fuse, for clusters without fuseMountOptions")
+  @JsonProperty("fuseMountOptions")
+  private String fuseMountOptions = "";
+
+  @Option(
+      names = "--enable-read-affinity",
+      arity = "0..1",
+      fallbackValue = "true",
+      paramLabel = "BOOL",
+      description = "read from the nearest OSD, for clusters without readAffinity")
+  @JsonProperty("readAffinity")
+  private boolean readAffinity;
+
+  @Option(
+      names = "--crush-location-labels",
+      paramLabel = "LABEL",
+      split = ",",
+      description = "labels of the Node object that say where the node is in the CRUSH map")
+  @JsonProperty("crushLocationLabels")
+  private List<@Nullable String> crushLabels = new ArrayList<>();
+
+  @Option(names = "--radosnamespacecephfs", hidden = true) // only compared, so no key of the file
+  private String cephFsNamespace = "";
+
   MetricsEndpoint metrics() {
     return new MetricsEndpoint(metricsIp, metricsPort, metricsPath);
   }
@@ -148,6 +188,7 @@ class ProcessSettings {
   DriverConfig config(List<DriverConfig.Driver> drivers) {
     return new DriverConfig(
         Endpoints.path(clustersFile),
+        clusterDefaults(),
         metrics(),
         Duration.ofSeconds(connectSeconds),
         Duration.ofSeconds(operationSeconds),
@@ -158,6 +199,21 @@ class ProcessSettings {
         cloneLimits(),
         new ImageLabels(setMetadata, clusterName),
         groupsKeepVolumes);
+  }
+
+  private ClusterDefaults clusterDefaults() {
+    try {
+      CephFsOptions.requireAll(
+          Map.of("kernelMountOptions", kernelMountOptions, "fuseMountOptions", fuseMountOptions));
+    } catch (VolumeException e) {
+      throw new ConfigException(String.valueOf(e.getMessage()), e);
+    }
+    List<String> labels =
+        crushLabels.stream()
+            .flatMap(Stream::ofNullable)
+            .filter(label -> readAffinity && !label.isBlank())
+            .toList();
+    return new ClusterDefaults(kernelMountOptions, fuseMountOptions, labels, cephFsNamespace);
   }
 
   private CloneLimits cloneLimits() {

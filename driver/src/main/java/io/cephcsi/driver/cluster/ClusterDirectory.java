@@ -30,11 +30,22 @@ public final class ClusterDirectory {
   private static final Logger LOG = LoggerFactory.getLogger(ClusterDirectory.class);
 
   private final Path file;
+  private final ClusterDefaults defaults;
   private @Nullable Snapshot current;
 
   /** The clusters of a file; it is read at the first question. */
   public ClusterDirectory(Path file) {
+    this(file, ClusterDefaults.NONE);
+  }
+
+  /**
+   * The clusters of a file; it is read at the first question.
+   *
+   * @param defaults of clusters that do not say it themselves
+   */
+  public ClusterDirectory(Path file, ClusterDefaults defaults) {
     this.file = file;
+    this.defaults = defaults;
   }
 
   /**
@@ -125,6 +136,7 @@ public final class ClusterDirectory {
     Map<String, ClusterConfig> clusters = new LinkedHashMap<>();
     for (Object node : list) {
       ClusterConfig config = cluster(node);
+      warnOfOlderNamespace(config);
       if (clusters.put(config.clusterId(), config) != null) {
         throw new IOException("names clusterID \"" + config.clusterId() + "\" twice");
       }
@@ -132,7 +144,22 @@ public final class ClusterDirectory {
     return Map.copyOf(clusters);
   }
 
-  private static ClusterConfig cluster(Object node) throws IOException {
+  private void warnOfOlderNamespace(ClusterConfig config) {
+    String older = defaults.cephFsNamespace();
+    if (!older.isEmpty() && !older.equals(config.cephFsNamespace())) {
+      LOG.warn(
+          "cluster \"{}\": by {} the journals of CephFS are in the RADOS namespace {}, by"
+              + " --radosnamespacecephfs in {}: volumes whose journal is there are found only if"
+              + " cephFS.radosNamespace of the cluster is {}",
+          config.clusterId(),
+          file,
+          config.cephFsNamespace(),
+          older,
+          older);
+    }
+  }
+
+  private ClusterConfig cluster(Object node) throws IOException {
     String clusterId = text(node, "clusterID");
     if (clusterId.isEmpty()) {
       throw new IOException("has a cluster without clusterID");
@@ -150,7 +177,16 @@ public final class ClusterDirectory {
         nodeSide(node));
   }
 
-  private static NodeConfig nodeSide(Object node) throws IOException {
+  private NodeConfig nodeSide(Object node) throws IOException {
+    return new NodeConfig(
+        or(text(node, "cephFS", "kernelMountOptions"), defaults.kernelMountOptions()),
+        or(text(node, "cephFS", "fuseMountOptions"), defaults.fuseMountOptions()),
+        text(node, "rbd", "netNamespaceFilePath"),
+        text(node, "cephFS", "netNamespaceFilePath"),
+        crushLabels(node));
+  }
+
+  private List<String> crushLabels(Object node) throws IOException {
     String enabled = or(text(node, "readAffinity", "enabled"), "false");
     boolean readAffinity =
         Booleans.parse(enabled)
@@ -159,12 +195,11 @@ public final class ClusterDirectory {
                     new IOException(
                         "readAffinity.enabled must be true or false, not "
                             + PlainText.show(enabled)));
-    return new NodeConfig(
-        text(node, "cephFS", "kernelMountOptions"),
-        text(node, "cephFS", "fuseMountOptions"),
-        text(node, "rbd", "netNamespaceFilePath"),
-        text(node, "cephFS", "netNamespaceFilePath"),
-        readAffinity ? texts(node, "readAffinity", "crushLocationLabels") : List.of());
+    if (!readAffinity && at(node, "readAffinity") != null) {
+      return List.of();
+    }
+    List<String> labels = texts(node, "readAffinity", "crushLocationLabels");
+    return labels.isEmpty() ? defaults.crushLabels() : labels;
   }
 
   /** What stands under some names within each other; nothing if it is missing. */

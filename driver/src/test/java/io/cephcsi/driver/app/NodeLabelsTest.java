@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsServer;
+import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -142,6 +143,29 @@ class NodeLabelsTest {
     assertThatThrownBy(() -> NodeTopology.segments("rbd.csi.ceph.com", settings, Map.of()))
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining("example.com/rack");
+  }
+
+  @Test
+  void readAffinityTakesLabelsOfTheNodeObjectWhereTheTopologyLacksThem() throws IOException {
+    Map<String, String> topology = Map.of("topology.kubernetes.io/zone", "west", "rack", "7");
+    List<String> zone = List.of("topology.kubernetes.io/zone");
+    List<String> more = List.of("topology.kubernetes.io/region", "rack");
+    Optional<NodeLabels> api = Optional.of(new NodeLabels(account, address));
+    AffinityLabels labels = new AffinityLabels("node-1", topology, api);
+    Files.writeString(account.resolve("token"), "of-nobody");
+    assertThat(labels.apply(zone)).isEqualTo(topology);
+    try (Logged log = Logged.by(AffinityLabels.class)) {
+      assertThat(labels.apply(more)).isEqualTo(topology);
+      assertThat(log.lines()).hasSize(1).first().asString().contains("WARN", "status 401");
+    }
+    Files.writeString(account.resolve("token"), "secret-token");
+    assertThat(labels.apply(more))
+        .containsEntry("topology.kubernetes.io/region", "north")
+        .containsEntry("topology.kubernetes.io/zone", "west");
+    Files.delete(account.resolve("token")); // it is known now
+    assertThat(labels.apply(more)).containsKey("topology.kubernetes.io/region");
+    assertThat(new AffinityLabels("node-1", topology, Optional.empty()).apply(more))
+        .isEqualTo(topology);
   }
 
   @Test

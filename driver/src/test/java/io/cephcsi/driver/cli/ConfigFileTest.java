@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.assertj.core.api.AbstractThrowableAssert;
@@ -59,7 +61,7 @@ class ConfigFileTest {
                 Duration.ofSeconds(7),
                 Duration.ZERO,
                 5,
-                java.util.List.of(
+                List.of(
                     new DriverConfig.Driver(
                         DriverConfig.Type.RBD,
                         "rbd.example.com",
@@ -103,6 +105,25 @@ class ConfigFileTest {
     assertRefused(
             "drivers:\n  - {type: rbd, endpoint: /csi.sock, domainLabels: [a/zone, b/zone]}\n")
         .hasMessageContaining("a/zone");
+  }
+
+  @Test
+  void whatHoldsForClustersThatDoNotSayItIsRead() throws IOException {
+    String labels = "crushLocationLabels: [topology.kubernetes.io/zone, rack, ' ', null]\n";
+    assertThat(
+            read(MINIMAL
+                    + "kernelMountOptions: ms_mode=crc\nfuseMountOptions: debug\n"
+                    + "readAffinity: true\n"
+                    + labels)
+                .clusterDefaults())
+        .isEqualTo(
+            new ClusterDefaults(
+                "ms_mode=crc", "debug", List.of("topology.kubernetes.io/zone", "rack"), ""));
+    assertThat(read(MINIMAL + labels).clusterDefaults()).isEqualTo(ClusterDefaults.NONE);
+    assertRefused(MINIMAL + "kernelMountOptions: noatime,secretfile=/etc/shadow\n")
+        .hasMessageContaining("kernelMountOptions: \"secretfile\"")
+        .hasMessageNotContaining("shadow");
+    assertRefused(MINIMAL + "fuseMountOptions: subtype=x\n").hasMessageContaining("subtype");
   }
 
   @Test

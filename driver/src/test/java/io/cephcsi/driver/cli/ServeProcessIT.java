@@ -64,6 +64,11 @@ class ServeProcessIT extends ServedCase {
                     "enableprofiling=false",
                     "setmetadata=true",
                     "logslowopinterval=30s",
+                    "kms-config=/etc/kms.json",
+                    "kernelmountoptions=recover_session=clean",
+                    "fusemountoptions=",
+                    "enable-read-affinity=true",
+                    "crush-location-labels=topology.kubernetes.io/zone,kubernetes.io/hostname",
                     "instanceid=")
                 .map(option -> dashes + option)
                 .toArray(String[]::new));
@@ -77,6 +82,12 @@ class ServeProcessIT extends ServedCase {
     assertStatus(
         Code.UNIMPLEMENTED,
         () -> NodeGrpc.newBlockingStub(csi).nodeGetInfo(NodeGetInfoRequest.getDefaultInstance()));
+    assertThat(process.output().lines().filter(line -> line.contains("WARN")))
+        .filteredOn(line -> line.contains("options of ceph-csi"))
+        .hasSize(1)
+        .first()
+        .asString()
+        .endsWith(": --kms-config");
     ManagedChannel other = process.awaitServing(addons);
     var identity = io.cephcsi.proto.addons.identity.IdentityGrpc.newBlockingStub(other);
     assertThat(identity.getIdentity(GetIdentityRequest.getDefaultInstance()).getName())
@@ -124,6 +135,7 @@ class ServeProcessIT extends ServedCase {
     assertExit(2, "no-such-option", "--type=rbd", "--no-such-option=1");
     assertExit(2, "type", "serve");
     assertExit(2, "nfs", "--type=nfs");
+    assertExit(2, "secretfile", "--type=cephfs", "--kernelmountoptions=noatime,secretfile=/x");
     assertExit(2, "tcp://0.0.0.0:1", "--type=rbd", "--endpoint=tcp://0.0.0.0:1");
     assertExit(2, "missing.yaml", "serve", "--config=" + folder.resolve("missing.yaml"));
     assertExit(2, "nodeid", "--type=rbd", "--nodeserver=true", "--endpoint=" + socket);

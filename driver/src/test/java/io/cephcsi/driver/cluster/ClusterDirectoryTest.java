@@ -3,6 +3,7 @@ package io.cephcsi.driver.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -57,6 +58,47 @@ class ClusterDirectoryTest {
     assertThat(c2.cephFsNamespace()).isEqualTo("csi");
     assertThat(c2.subvolumeGroup()).isEqualTo("csi");
     assertThat(directory.clusters()).containsOnlyKeys("c1", "c2");
+  }
+
+  @Test
+  void whatTheFileDoesNotSayHoldsByDefault() throws IOException {
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "silent", "monitors": ["m"]},
+         {"clusterID": "says", "monitors": ["m"],
+          "cephFS": {"kernelMountOptions": "ms_mode=crc", "fuseMountOptions": "debug"},
+          "readAffinity": {"enabled": true, "crushLocationLabels": ["rack"]}},
+         {"clusterID": "on", "monitors": ["m"], "readAffinity": {"enabled": true}},
+         {"clusterID": "off", "monitors": ["m"], "readAffinity": {"enabled": false}},
+         {"clusterID": "empty", "monitors": ["m"], "readAffinity": {}}]
+        """);
+    ClusterDirectory clusters =
+        new ClusterDirectory(file, new ClusterDefaults("wsize=1", "nonempty", List.of("zone"), ""));
+    assertThat(clusters.require("silent").node())
+        .isEqualTo(new NodeConfig("wsize=1", "nonempty", "", "", List.of("zone")));
+    assertThat(clusters.require("says").node())
+        .isEqualTo(new NodeConfig("ms_mode=crc", "debug", "", "", List.of("rack")));
+    assertThat(clusters.require("on").node().crushLabels()).containsExactly("zone");
+    assertThat(clusters.require("off").node().crushLabels()).isEmpty();
+    assertThat(clusters.require("empty").node().crushLabels()).isEmpty();
+  }
+
+  @Test
+  void anOlderNamespaceOfCephFsIsWarnedOfWhereTheFileSaysAnother() throws IOException {
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "c1", "monitors": ["m"]},
+         {"clusterID": "c2", "monitors": ["m"], "cephFS": {"radosNamespace": "old"}}]
+        """);
+    ClusterDirectory clusters =
+        new ClusterDirectory(file, new ClusterDefaults("", "", List.of(), "old"));
+    try (Logged log = Logged.by(ClusterDirectory.class)) {
+      assertThat(clusters.require("c1").cephFsNamespace()).isEqualTo("csi");
+      assertThat(clusters.require("c2").cephFsNamespace()).isEqualTo("old");
+      assertThat(log.lines()).hasSize(1).first().asString().startsWith("WARN cluster \"c1\"");
+    }
   }
 
   @Test

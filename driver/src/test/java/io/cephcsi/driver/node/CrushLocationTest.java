@@ -32,6 +32,26 @@ class CrushLocationTest {
   }
 
   @Test
+  void whatIsNoNameOfAPlaceIsLeftOut() {
+    CrushLocation odd =
+        new CrushLocation(Map.of("rack", "r1,secretfile=/x", "zone", "", "row", " 7 "));
+    assertThat(odd.options(cluster("rack", "zone", "row"), ""))
+        .isEqualTo("read_from_replica=localize,crush_location=row:7");
+    assertThat(odd.options(cluster("rack"), "")).isEmpty();
+  }
+
+  @Test
+  void labelsAreAskedForWhereTheyAreNeededOnly() {
+    CrushLocation silent =
+        new CrushLocation(
+            asked -> {
+              throw new IllegalStateException("asked for " + asked);
+            });
+    assertThat(silent.options(cluster(), "")).isEmpty();
+    assertThat(silent.options(cluster("rack"), "read_from_replica=no")).isEmpty();
+  }
+
+  @Test
   void withoutLabelsOrWhenItIsSaidOtherwiseNothingChanges() {
     assertThat(NODE.options(cluster(), "")).isEmpty();
     assertThat(NODE.options(cluster("floor"), "")).isEmpty();

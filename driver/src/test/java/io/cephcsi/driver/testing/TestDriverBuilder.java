@@ -2,6 +2,7 @@ package io.cephcsi.driver.testing;
 
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.NodeSettings;
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -27,6 +28,7 @@ public final class TestDriverBuilder {
   private final TestCluster cluster;
   private String instanceId = "default";
   private Duration timeout = Duration.ofSeconds(30);
+  private ClusterDefaults defaults = ClusterDefaults.NONE;
   private CloneLimits limits = CloneLimits.DEFAULT;
   private ImageLabels labels = ImageLabels.NONE;
   private boolean credentials;
@@ -73,6 +75,12 @@ public final class TestDriverBuilder {
     return this;
   }
 
+  /** Sets what holds for clusters that do not say it. */
+  public TestDriverBuilder clusterDefaults(ClusterDefaults clusters) {
+    defaults = clusters;
+    return this;
+  }
+
   /** Sets how long chains of clones may get. */
   public TestDriverBuilder cloneLimits(CloneLimits clones) {
     limits = clones;
@@ -105,6 +113,7 @@ public final class TestDriverBuilder {
   private DriverConfig config(Path folder, Path socket) throws IOException {
     return new DriverConfig(
         TestDriver.clustersFile(cluster, folder),
+        defaults,
         MetricsEndpoint.NONE,
         timeout.compareTo(LONGEST_CONNECT) < 0 ? timeout : LONGEST_CONNECT,
         timeout,

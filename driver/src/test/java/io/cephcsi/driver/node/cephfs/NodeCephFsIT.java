@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
@@ -379,6 +380,23 @@ public class NodeCephFsIT {
     node.unpublish(volume, "pod");
     node.unstage(volume);
     driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void mountOptionsOfTheDriverArriveWhereTheClustersFileHasNone() {
+    ClusterDefaults defaults = new ClusterDefaults("noexec", "noexec", List.of(), "");
+    TestDriver with =
+        TestDriver.cephFs(CLUSTER).instance("defaults").clusterDefaults(defaults).start();
+    try (with;
+        NodeClient client = with.node()) {
+      Volume volume = with.create(name, SIZE);
+      client.stage(volume, WRITER);
+      Mount mount = MountTable.read().at(client.staging(volume)).orElseThrow();
+      assertThat(mount.options()).contains("noexec");
+      client.unstage(volume);
+      with.delete(volume.getVolumeId());
+      assertThat(client.leftovers()).isEmpty();
+    }
   }
 
   @Test
