@@ -23,6 +23,7 @@ import java.util.regex.Pattern;
  * @param connectTimeout how long connecting to a cluster may take
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
+ * @param slowCalls after how long a call that still runs is logged, and then again; 0 for never
  * @param reclaims how many volumes of one cluster are reclaimed at once
  * @param reclaimsPerCluster how many images of a cluster are reclaimed at once by all drivers
  *     together; 0 for no bound
@@ -38,6 +39,7 @@ public record DriverConfig(
     Duration connectTimeout,
     Duration operationTimeout,
     Duration gracePeriod,
+    Duration slowCalls,
     int reclaims,
     int reclaimsPerCluster,
     List<Driver> drivers,
@@ -46,6 +48,9 @@ public record DriverConfig(
     boolean groupsKeepVolumes) {
   /** How many images of a cluster are reclaimed at once unless it is configured. */
   public static final int RECLAIMS_PER_CLUSTER = 4;
+
+  /** After how long calls are logged unless it is configured. */
+  public static final Duration SLOW_CALLS = Duration.ofSeconds(30);
 
   /** Checks what the fields cannot say alone. */
   public DriverConfig {
@@ -93,6 +98,7 @@ public record DriverConfig(
         connectTimeout,
         operationTimeout,
         gracePeriod,
+        SLOW_CALLS,
         reclaims,
         RECLAIMS_PER_CLUSTER,
         drivers,

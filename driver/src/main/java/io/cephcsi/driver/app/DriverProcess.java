@@ -37,6 +37,7 @@ import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.operation.SlowCalls;
 import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
 import io.cephcsi.driver.rbd.group.GroupInventory;
 import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
@@ -112,6 +113,9 @@ public final class DriverProcess implements AutoCloseable {
       }
       if (config.metrics().port() > 0) {
         process.others.push(process.metrics.serve(config.metrics()));
+      }
+      if (!config.slowCalls().isZero()) {
+        process.others.push(SlowCalls.log(config.slowCalls(), process.registries));
       }
       process.probe.start();
       return process;

@@ -39,7 +39,6 @@ final class CephCsiOptions {
       names = {
         "--drivernamespace",
         "--histogramoption",
-        "--logslowopinterval",
         "--mountcachedir",
         "--pidlimit",
         "--pluginpath",

@@ -76,6 +76,13 @@ class ProcessSettings {
   private int graceSeconds = 25;
 
   @Option(
+      names = "--logslowopinterval",
+      paramLabel = "TIME",
+      description = "log calls that run for longer than this, such as 1m30s, each time; 0: never")
+  @JsonProperty("logSlowOpInterval")
+  private String slowCalls = DriverConfig.SLOW_CALLS.toSeconds() + "s";
+
+  @Option(
       names = "--reclaims",
       paramLabel = "N",
       description = "how many volumes of a cluster are reclaimed at once; others wait")
@@ -193,6 +200,7 @@ class ProcessSettings {
         Duration.ofSeconds(connectSeconds),
         Duration.ofSeconds(operationSeconds),
         Duration.ofSeconds(graceSeconds),
+        GoDuration.parse("logslowopinterval", slowCalls),
         reclaims,
         reclaimsPerCluster,
         drivers,

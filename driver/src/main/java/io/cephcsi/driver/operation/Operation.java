@@ -25,6 +25,8 @@ public final class Operation {
   private volatile int sharers; // changed by the registry only, one thread at a time
   private final AtomicBoolean begunOrDropped = new AtomicBoolean();
   private volatile @Nullable Consumer<VolumeException> yielding;
+  private volatile boolean watched;
+  private long reports; // used by the thread that reports only
 
   Operation(String kind, String key, Clock clock) {
     this.kind = kind;
@@ -123,14 +125,33 @@ public final class Operation {
     return true;
   }
 
+  /** Lets {@link #isDue} tell of it: it is a call, and no place that a call holds besides. */
+  void watch() {
+    watched = true;
+  }
+
+  /** Whether it is work of any length, which nothing waits for. */
+  boolean isLong() {
+    return yielding != null;
+  }
+
+  /** Whether another interval has passed since it began, or since this was true last. */
+  boolean isDue(Duration interval) {
+    long intervals = Duration.between(since, clock.instant()).dividedBy(interval);
+    if (!watched || intervals <= reports) {
+      return false;
+    }
+    reports = intervals;
+    return true;
+  }
+
   /** For ABORTED: what runs, since when, which phase, how far. */
   public String describe() {
     long seconds = Duration.between(since, clock.instant()).toSeconds();
     return String.format(
         Locale.ROOT,
-        "%s of %s has been running since %s (%d s): phase %s, %.0f %%",
-        kind,
-        key,
+        "%s has been running since %s (%d s): phase %s, %.0f %%",
+        key.isEmpty() ? kind : kind + " of " + key,
         since,
         seconds,
         phase,

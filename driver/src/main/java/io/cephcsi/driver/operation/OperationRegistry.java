@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,6 +24,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +37,7 @@ public final class OperationRegistry {
   private static final int MAX_RESULTS = 10_000;
 
   private final ConcurrentHashMap<String, Operation> running = new ConcurrentHashMap<>();
+  private final Set<Operation> reads = ConcurrentHashMap.newKeySet();
   private final Cache<String, Kept> results;
   private final Clock clock;
   private final Duration answerWithin;
@@ -100,10 +103,25 @@ public final class OperationRegistry {
    * @return as {@link #start}
    */
   public <T> CompletableFuture<T> read(String what, Executor executor, Supplier<T> work) {
+    Operation operation = new Operation(what, "", clock);
+    operation.watch();
+    reads.add(operation);
     try {
-      CompletableFuture<T> reading = CompletableFuture.supplyAsync(work, executor);
-      return inTime(what, reading).whenComplete((result, failure) -> reading.cancel(false));
+      CompletableFuture<T> reading =
+          CompletableFuture.supplyAsync(
+              () -> {
+                operation.phase("running");
+                return work.get();
+              },
+              executor);
+      return inTime(what, reading)
+          .whenComplete(
+              (result, failure) -> {
+                reading.cancel(false);
+                reads.remove(operation);
+              });
     } catch (RejectedExecutionException e) {
+      reads.remove(operation);
       throw tooMany(e);
     }
   }
@@ -136,6 +154,7 @@ public final class OperationRegistry {
       throw new VolumeException(Reason.UNAVAILABLE, "the driver is stopping");
     }
     Operation operation = claim(key, kind);
+    operation.watch();
     CompletableFuture<T> future = new CompletableFuture<>();
     if (yields) {
       operation.yields(future::completeExceptionally);
@@ -310,6 +329,14 @@ public final class OperationRegistry {
   /** The operations that run now. */
   public List<Operation> running() {
     return new ArrayList<>(running.values());
+  }
+
+  /** The calls that another interval has passed for; for one thread. */
+  List<Operation> due(Duration interval) {
+    return Stream.of(running.values(), reads)
+        .flatMap(Collection::stream)
+        .filter(operation -> operation.isDue(interval))
+        .toList();
   }
 
   /** Refuses operations from now on; those that run go on. */

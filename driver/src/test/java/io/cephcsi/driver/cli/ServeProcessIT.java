@@ -29,6 +29,7 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -190,6 +191,30 @@ class ServeProcessIT extends ServedCase {
                             + "method_name=\"csi.v1.Controller/CreateVolume\"} 1")
                     .contains("grpc_status_code=\"OK\",method_name=\"csi.v1.Identity/Probe\"")
                     .contains("ceph_csi_running_operations 0.0"));
+  }
+
+  @Test
+  void callsThatTakeLongAreLoggedAgainAndAgainAlsoOnceTheirCallerIsGone() throws IOException {
+    ServedProcess process = startRbd("--logslowopinterval=500ms");
+    ManagedChannel channel = process.awaitReady(socket);
+    CreateVolumeRequest request =
+        createRequest().toBuilder()
+            .putAllParameters(Map.of("clusterID", "nobody-there", "pool", "none"))
+            .build();
+    assertStatus(
+        Code.DEADLINE_EXCEEDED,
+        () ->
+            ControllerGrpc.newBlockingStub(channel)
+                .withDeadlineAfter(700, TimeUnit.MILLISECONDS)
+                .createVolume(request));
+    Awaitility.await()
+        .atMost(SOON)
+        .untilAsserted(
+            () ->
+                assertThat(process.output().lines())
+                    .filteredOn(line -> line.contains("slow call: CreateVolume of"))
+                    .hasSizeGreaterThan(2)
+                    .allMatch(line -> line.contains("WARN") && line.contains(request.getName())));
   }
 
   @Test

@@ -259,6 +259,36 @@ class OperationRegistryTest {
   }
 
   @Test
+  void aCallIsDueOnceInAnIntervalAndThePlacesThatItHoldsAreNot() {
+    Duration interval = Duration.ofSeconds(30);
+    registry.start("vol-1", "DeleteVolume", queue::add, operation -> 1);
+    CompletableFuture<Integer> read = registry.read("ListVolumes", queue::add, () -> 7);
+    try (OperationRegistry.Hold name = registry.hold("name pvc-1", "DeleteVolume");
+        OperationRegistry.Hold source = registry.share("snap-1", "DeleteVolume")) {
+      clock.now = clock.now.plusSeconds(29);
+      assertThat(registry.due(interval)).isEmpty();
+      clock.now = clock.now.plusSeconds(1);
+      assertThat(registry.due(interval).stream().map(Operation::describe))
+          .containsExactlyInAnyOrder(
+              "DeleteVolume of vol-1 has been running since 2030-01-02T03:04:05Z (30 s): phase"
+                  + " waiting, 0 %",
+              "ListVolumes has been running since 2030-01-02T03:04:05Z (30 s): phase waiting,"
+                  + " 0 %");
+      assertThat(registry.due(interval)).isEmpty();
+      clock.now = clock.now.plusSeconds(75); // one line for intervals that were missed
+      assertThat(registry.due(interval)).hasSize(2);
+      assertThat(registry.due(interval)).isEmpty();
+      clock.now = clock.now.plusSeconds(15);
+      assertThat(registry.due(interval)).hasSize(2);
+      queue.forEach(Runnable::run);
+      assertThat(read).isCompletedWithValue(7);
+      clock.now = clock.now.plusSeconds(60);
+      assertThat(registry.due(interval)).isEmpty();
+      assertThat(name).isNotSameAs(source);
+    }
+  }
+
+  @Test
   void aReadThatHasNotBegunInTimeIsNotDoneAnyMore() {
     OperationRegistry hurried = new OperationRegistry(Duration.ofMillis(1));
     AtomicInteger done = new AtomicInteger();

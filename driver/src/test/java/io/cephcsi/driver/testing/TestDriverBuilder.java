@@ -118,6 +118,7 @@ public final class TestDriverBuilder {
         timeout.compareTo(LONGEST_CONNECT) < 0 ? timeout : LONGEST_CONNECT,
         timeout,
         GRACE,
+        DriverConfig.SLOW_CALLS,
         2,
         4,
         List.of(driver(folder, socket)),
