@@ -1,8 +1,10 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.operation.Operation;
 import java.util.List;
 import java.util.Optional;
@@ -79,7 +81,9 @@ final class ReclaimWork {
     boolean locked = false;
     try {
       // The lock would be taken from a client that opened the image since it was found unused.
-      if (!image.otherWatchers(ourClientId).isEmpty()) {
+      List<Watcher> others = image.otherWatchers(ourClientId);
+      Set<Long> daemons = others.isEmpty() ? Set.of() : MirrorDaemons.of(image);
+      if (others.stream().anyMatch(other -> !daemons.contains(other.clientId()))) {
         stopped = "another client opened the image";
         return;
       }
@@ -95,7 +99,7 @@ final class ReclaimWork {
         return;
       }
       locked = lock();
-      try (WatcherPoll watch = WatcherPoll.start(image, ourClientId, locked)) {
+      try (WatcherPoll watch = WatcherPoll.start(image, ourClientId, daemons, locked)) {
         run(locked, watch);
       }
     } catch (CephException.Blocklisted e) {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.TrashEntry;
@@ -20,10 +21,11 @@ record SkipReason(String reason, String detail) {
       new SkipReason("migrating", "the image is being migrated");
 
   /**
-   * Looks at an image that is open for reading: it leaves no watcher, so all there are, are users.
+   * Looks at an image that is open for reading: it leaves no watcher, so all there are, are users,
+   * or mirror it.
    */
   static Optional<SkipReason> of(RbdImage image) {
-    List<Watcher> users = image.watchers();
+    List<Watcher> users = MirrorDaemons.users(image);
     if (!users.isEmpty()) {
       return Optional.of(new SkipReason(IN_USE, "in use by " + users.get(0).address()));
     }

@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.cluster.DaemonThreads;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -21,15 +22,17 @@ final class WatcherPoll implements AutoCloseable {
 
   private final RbdImage image;
   private final long ourClientId;
+  private final Set<Long> daemons;
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread;
   private final boolean locked;
   private volatile boolean otherWatcherSeen;
   private volatile boolean lockIsLost;
 
-  private WatcherPoll(RbdImage image, long ourClientId, boolean locked) {
+  private WatcherPoll(RbdImage image, long ourClientId, Set<Long> daemons, boolean locked) {
     this.image = image;
     this.ourClientId = ourClientId;
+    this.daemons = daemons;
     this.locked = locked;
     this.thread = DaemonThreads.of("reclaim-watch", this::watch);
   }
@@ -38,10 +41,11 @@ final class WatcherPoll implements AutoCloseable {
    * Starts watching.
    *
    * @param ourClientId the id of the connection that the image was opened by
+   * @param daemons the clients that mirror the image; one that begins to is taken for a user
    * @param locked whether this open image holds the managed lock
    */
-  static WatcherPoll start(RbdImage image, long ourClientId, boolean locked) {
-    WatcherPoll watch = new WatcherPoll(image, ourClientId, locked);
+  static WatcherPoll start(RbdImage image, long ourClientId, Set<Long> daemons, boolean locked) {
+    WatcherPoll watch = new WatcherPoll(image, ourClientId, daemons, locked);
     watch.otherWatcherSeen = watch.othersWatch();
     watch.thread.start();
     return watch;
@@ -73,7 +77,10 @@ final class WatcherPoll implements AutoCloseable {
 
   private boolean othersWatch() {
     try {
-      List<Watcher> others = image.otherWatchers(ourClientId);
+      List<Watcher> others =
+          image.otherWatchers(ourClientId).stream()
+              .filter(other -> !daemons.contains(other.clientId()))
+              .toList();
       if (!others.isEmpty()) {
         LOG.info("{} was opened by {}", image, others.get(0).address());
       }

@@ -13,6 +13,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
 import java.util.HashSet;
@@ -40,9 +41,7 @@ class SkipReasonIT extends ReclaimCase {
   @BeforeAll
   static void makePool() {
     own = "hindered-" + UUID.randomUUID();
-    ceph.ceph("osd", "pool", "create", own, "8");
-    ceph.rbd("pool", "init", own);
-    ceph.rbd("mirror", "pool", "enable", own, "image");
+    MirrorDaemon.makePool(ceph, own);
     space = cluster.openPool(own);
   }
 
@@ -109,6 +108,41 @@ class SkipReasonIT extends ReclaimCase {
     ceph.rbd("mirror", "image", "promote", spec());
     assertReclaimed();
     ceph.rbd("mirror", "image", "disable", spec());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"journal", "snapshot"})
+  void whoMirrorsAPrimaryIsNoUser(String mode) {
+    Set<ImageFeature> features = new HashSet<>(MAPPED);
+    if (mode.equals("journal")) {
+      features.add(ImageFeature.JOURNALING);
+    }
+    create(features);
+    try (RbdImage user = there.open(name)) {
+      assertThat(user.size()).isEqualTo(4L * MIB * OBJECTS);
+      assertThat(reclaimThere(Map.of()).reason()).contains("in use"); // also if not mirrored
+      ceph.rbd("mirror", "image", "enable", spec(), mode);
+      try (MirrorDaemon daemon = new MirrorDaemon(ceph, own, name)) {
+        assertThat(reclaimThere(Map.of()).reason()).contains("in use");
+        assertThat(daemon.heard()).isNotEmpty();
+      }
+    }
+    try (MirrorDaemon first = new MirrorDaemon(ceph, own, name);
+        MirrorDaemon second = new MirrorDaemon(ceph, own, name)) {
+      assertReclaimed();
+      assertThat(first.heard()).isNotEmpty().hasSameSizeAs(second.heard());
+    }
+    ceph.rbd("mirror", "image", "disable", spec());
+  }
+
+  @Test
+  void aDaemonThatHasAnImageOpenWhichIsNotMirroredUsesIt() {
+    create(MAPPED);
+    try (MirrorDaemon daemon = new MirrorDaemon(ceph, own, name)) {
+      assertThat(reclaimThere(Map.of()).reason()).contains("in use");
+      assertThat(daemon.heard()).isEmpty();
+    }
+    assertReclaimed();
   }
 
   @Test

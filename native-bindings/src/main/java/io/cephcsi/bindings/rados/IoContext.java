@@ -453,6 +453,17 @@ public final class IoContext extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
    */
   public int notifyWatchers(String object, byte[] payload, long timeoutMillis) {
+    return notifiedClients(object, payload, timeoutMillis).size();
+  }
+
+  /**
+   * As {@link #notifyWatchers}.
+   *
+   * @return who answered in time: the ids of the clients ({@link RadosCluster#instanceId()}), once
+   *     for each watch
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
+   */
+  public List<Long> notifiedClients(String object, byte[] payload, long timeoutMillis) {
     return use(
         (io, arena) -> {
           long reply = arena.cell(0);
@@ -469,8 +480,7 @@ public final class IoContext extends NativeHandle {
           long buffer = arena.getLong(reply);
           try {
             checked(code, "rados_notify2", object);
-            // The reply begins with the number of answers, little-endian.
-            return arena.getLong(replyLength) < 4 ? 0 : NativeMemory.getInt(buffer);
+            return NotifyReply.clients(NativeMemory.bytes(buffer, arena.getLong(replyLength)));
           } finally {
             RadosBuffer.free(buffer);
           }

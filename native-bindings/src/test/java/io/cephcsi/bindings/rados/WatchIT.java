@@ -88,6 +88,9 @@ class WatchIT {
         Watch third = watch(other)) {
       assertThat(other.notifyWatchers(object, "all".getBytes(UTF_8), 5000)).isEqualTo(3);
       assertThat(heard).containsExactly("all", "all", "all");
+      assertThat(other.notifiedClients(object, new byte[0], 5000))
+          .containsExactlyInAnyOrder(
+              cluster.instanceId(), cluster.instanceId(), otherCluster.instanceId());
       for (Watch watch : List.of(first, second, third)) {
         watch.verify();
       }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.node.attach.AttachRequest;
@@ -76,7 +77,7 @@ final class NbdReattachment {
     long ourClientId = volume.lease().cluster().instanceId();
     try (RbdImage image = volume.openReadOnly()) {
       Optional<Watcher> other =
-          image.watchers().stream()
+          MirrorDaemons.users(image).stream()
               .filter(watcher -> watcher.clientId() != ourClientId)
               .filter(watcher -> isOther(watcher.address(), local))
               .findFirst();

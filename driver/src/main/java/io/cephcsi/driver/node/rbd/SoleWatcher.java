@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.node.machine.Polling;
@@ -65,7 +66,7 @@ final class SoleWatcher implements AutoCloseable {
   }
 
   private List<Watcher> others(long ourClientId) {
-    return image.watchers().stream().filter(w -> w.clientId() != ourClientId).toList();
+    return MirrorDaemons.users(image).stream().filter(w -> w.clientId() != ourClientId).toList();
   }
 
   /** The image. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd.image;
 
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderNotification;
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -21,9 +22,9 @@ public final class ImageUse {
   private ImageUse() {}
 
   /**
-   * Requires that no client has an image open. A client that closes it within three seconds does
-   * not count: otherwise the deletion of a snapshot and then of its source would fail because of
-   * the manager's work.
+   * Requires that no client has an image open, but to mirror it. A client that closes it within
+   * three seconds does not count: otherwise the deletion of a snapshot and then of its source would
+   * fail because of the manager's work.
    *
    * <p>One round trip if there is no watcher.
    *
@@ -50,10 +51,10 @@ public final class ImageUse {
   private static void requireUnused(RbdImage image, String whose) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
     // Opened read-only, this client is not among those who have it open.
-    List<Watcher> users = image.watchers();
+    List<Watcher> users = MirrorDaemons.users(image);
     while (!users.isEmpty() && System.nanoTime() < end) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS));
-      users = image.watchers();
+      users = MirrorDaemons.users(image);
     }
     if (!users.isEmpty()) {
       throw new VolumeException(

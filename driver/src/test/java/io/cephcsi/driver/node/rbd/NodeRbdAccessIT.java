@@ -9,6 +9,8 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.testing.MirrorDaemon;
+import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
@@ -20,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
@@ -54,6 +57,27 @@ public class NodeRbdAccessIT extends NodeRbdCase {
     node.unpublish(volume, "reader");
     node.unstage(volume);
     assertNothingIsLeft(volume);
+  }
+
+  @Test
+  void whoMirrorsAnImageKeepsNobodyFromStagingAndDeletingIt() {
+    String pool = "mirrored-" + UUID.randomUUID();
+    MirrorDaemon.makePool(CLUSTER, pool);
+    Volume volume =
+        driver.create(driver.createRequest(pool, 64 * MIB).putParameters("pool", pool));
+    String spec = pool + "/" + TestDriver.image(volume);
+    CLUSTER.rbd("feature", "enable", spec, "journaling");
+    CLUSTER.rbd("mirror", "image", "enable", spec, "journal");
+    try (MirrorDaemon daemon = new MirrorDaemon(CLUSTER, pool, TestDriver.image(volume))) {
+      node.stage(volume, writer("ext4"));
+      assertStatus(
+          Code.FAILED_PRECONDITION, "in use", () -> driver.delete(volume.getVolumeId()));
+      node.unstage(volume);
+      driver.delete(volume.getVolumeId());
+      assertThat(daemon.heard()).isNotEmpty();
+    }
+    assertThat(CLUSTER.rbd("ls", pool)).isBlank();
+    CLUSTER.ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it");
   }
 
   @ParameterizedTest
