@@ -150,6 +150,16 @@ kubelet replaces $(NODE_ID) and $(POD_IP).
 {{- $_ := set $config "setMetadata" $values.setmetadata -}}
 {{- $_ := set $config "clusterName" (default "" $values.clustername) -}}
 {{- end -}}
+{{- $slow := toString $root.Values.logSlowOperationInterval -}}
+{{- if not (has $slow (list "" "<nil>")) }}{{- $_ := set $config "logSlowOpInterval" $slow -}}{{- end -}}
+{{- if $node -}}
+{{- with $values.kernelmountoptions }}{{- $_ := set $config "kernelMountOptions" . -}}{{- end -}}
+{{- with $values.fusemountoptions }}{{- $_ := set $config "fuseMountOptions" . -}}{{- end -}}
+{{- with $root.Values.readAffinity -}}
+{{- $_ := set $config "readAffinity" (default false .enabled) -}}
+{{- $_ := set $config "crushLocationLabels" (default list .crushLocationLabels) -}}
+{{- end -}}
+{{- end -}}
 {{- $drivers := list -}}
 {{- range include "csi.drivers" $root | fromYamlArray -}}
 {{- $driver := dict "type" .kind "name" .name "controller" (not $node) "node" $node "nodeId" "$(NODE_ID)" -}}
@@ -298,6 +308,13 @@ resources: {{ toJson $root.Values.nodeplugin.plugin.resources }}
     - name: socket-dir
       mountPath: /csi
   resources: {{ toJson $addons.resources }}
+{{- end -}}
+
+{{/* Whether the node's driver reads labels of its Node object. */}}
+{{- define "csi.readsNode" -}}
+{{- $reads := or (not (empty .Values.topology.domainLabels)) (default dict .Values.readAffinity).enabled -}}
+{{- range .Values.csiConfig }}{{ if eq (toString (default dict .readAffinity).enabled) "true" }}{{ $reads = true }}{{ end }}{{ end -}}
+{{- if $reads }}true{{ end }}
 {{- end -}}
 
 {{- define "csi.hasAddons" -}}

@@ -293,6 +293,22 @@ class ChartTest {
   }
 
   @Test
+  void aNodeThatReadsItsLabelsMayDoSo() {
+    for (String values : List.of("everything.yaml", "ceph-csi-rbd.yaml", "")) {
+      Chart chart = Chart.of(values);
+      JsonNode node = chart.of(List.of("DaemonSet")).get(0);
+      boolean may =
+          chart.find("ClusterRole", name(node)).stream()
+              .flatMap(role -> list(role.path("rules")).stream())
+              .flatMap(ChartTest::grants)
+              .anyMatch(grant -> grant.equals(List.of("/nodes", "get")));
+      assertThat(may).isEqualTo(!values.isEmpty());
+      assertThat(node.at("/spec/template/spec/automountServiceAccountToken").asBoolean())
+          .isEqualTo(may);
+    }
+  }
+
+  @Test
   void sidecarsAreAskedForByReplicasThatTakeTurns() {
     for (String values : List.of("", "everything.yaml")) {
       JsonNode controller = Chart.of(values).of(List.of("Deployment")).get(0);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.chart.Chart;
+import io.cephcsi.driver.cluster.ClusterDefaults;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -90,7 +91,13 @@ class ChartConfigTest {
     assertThat(controller.drivers().get(0).instanceId()).isEqualTo("x");
     assertThat(controller.drivers().get(1).instanceId()).isEqualTo("default");
     assertThat(controller.metrics().address()).isEqualTo("10.0.0.1");
+    assertThat(controller.slowCalls()).isZero();
+    assertThat(config("everything.yaml", "DaemonSet").clusterDefaults())
+        .isEqualTo(
+            new ClusterDefaults("noatime", "debug", List.of("topology.kubernetes.io/zone"), ""));
     DriverConfig node = config("external.yaml", "DaemonSet");
+    assertThat(node.slowCalls()).hasSeconds(30);
+    assertThat(node.clusterDefaults()).isEqualTo(ClusterDefaults.NONE);
     assertThat(node.drivers()).hasSize(1);
     DriverConfig.Driver driver = node.drivers().get(0);
     assertThat(driver.type()).isEqualTo(DriverConfig.Type.CEPHFS);
