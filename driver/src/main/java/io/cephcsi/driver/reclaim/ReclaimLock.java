@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -11,6 +12,7 @@ import io.cephcsi.driver.cluster.SignedAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -49,8 +51,9 @@ final class ReclaimLock {
   }
 
   /**
-   * The owner of the lock of an image without watchers, unless it was a reclaimer of this user:
-   * also of a lock that was taken on an image without the feature exclusive-lock.
+   * The owner of the lock of an image that nobody uses, unless it was a reclaimer of this user or
+   * mirrors the image: also of a lock that was taken on an image without the feature
+   * exclusive-lock.
    *
    * @return the owner's address
    */
@@ -63,7 +66,19 @@ final class ReclaimLock {
                 .flatMap(
                     text -> SignedAddress.proven(image.pool().io(), header(image), RECLAIMER, text))
                 .map(ReclaimLock::bare);
-    return owners.stream().filter(owner -> !reclaimer.equals(Optional.of(bare(owner)))).findFirst();
+    return owners.stream()
+        .filter(owner -> !reclaimer.equals(Optional.of(bare(owner))))
+        .filter(owner -> !mirrors(image, owner))
+        .findFirst();
+  }
+
+  /** Whether an owner only mirrors the image: it takes snapshots, and passes the lock on. */
+  private static boolean mirrors(RbdImage image, String owner) {
+    Set<Long> daemons = MirrorDaemons.of(image);
+    return !daemons.isEmpty()
+        && image.watchers().stream()
+            .filter(watcher -> daemons.contains(watcher.clientId()))
+            .anyMatch(watcher -> bare(watcher.address()).equals(bare(owner)));
   }
 
   /** What the metadata say of who reclaims an image, which anybody can have written. */

@@ -129,6 +129,7 @@ class SkipReasonIT extends ReclaimCase {
     }
     try (MirrorDaemon first = new MirrorDaemon(ceph, own, name);
         MirrorDaemon second = new MirrorDaemon(ceph, own, name)) {
+      second.write();
       assertReclaimed();
       assertThat(first.heard()).isNotEmpty().hasSameSizeAs(second.heard());
     }

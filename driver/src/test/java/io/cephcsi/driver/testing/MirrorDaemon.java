@@ -40,6 +40,11 @@ public final class MirrorDaemon implements AutoCloseable {
     return heard;
   }
 
+  /** Writes zeroes, for which it takes the lock. */
+  public void write() {
+    image.write(0, new byte[4096]);
+  }
+
   @Override
   public void close() {
     image.close();

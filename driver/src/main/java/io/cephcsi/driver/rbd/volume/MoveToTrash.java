@@ -5,6 +5,7 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
@@ -16,8 +17,10 @@ import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +32,9 @@ final class MoveToTrash {
   private static final Logger LOG = LoggerFactory.getLogger(MoveToTrash.class);
 
   private static final int ATTEMPTS = 5;
+
+  private static final Set<SnapshotNamespace> GO_WITH_IT =
+      EnumSet.of(SnapshotNamespace.TRASH, SnapshotNamespace.MIRROR);
 
   private final OpenVolume volume;
   private final ImageGroups groups;
@@ -101,15 +107,29 @@ final class MoveToTrash {
       LOG.info(
           "image {} does not exist or was never complete: removing its name from the pool", name);
       CloneSteps.discard(pool, name).ifPresent(inTrash::add);
+    } catch (CephException e) {
+      if (e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.id()
+              + ": librbd does not delete its image, as a mirror's secondary, which goes with its"
+              + " primary or is promoted before ("
+              + e.getMessage()
+              + ")",
+          e);
     }
   }
 
   /**
    * Nobody may have the image open: the trash itself would take it all the same.
    *
-   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones. One of a user with a
-   * name as drivers give it may be a CSI snapshot, or left by an interrupted call: {@link
-   * DriverSnapshots} decides before the image is removed. Any other was taken by an administrator.
+   * <p>Snapshots in the trash namespace belong to CSI snapshots and clones; those of mirroring
+   * librbd removes when it moves the image, which ends its mirroring. One of a user with a name as
+   * drivers give it may be a CSI snapshot, or left by an interrupted call: {@link DriverSnapshots}
+   * decides before the image is removed. Any other was taken by an administrator.
    */
   private void requireFree(String imageId, Optional<String> groupId) {
     try {
@@ -125,7 +145,7 @@ final class MoveToTrash {
     }
     List<String> foreign =
         snapshots.stream()
-            .filter(snapshot -> snapshot.namespace() != SnapshotNamespace.TRASH)
+            .filter(snapshot -> !GO_WITH_IT.contains(snapshot.namespace()))
             .map(HeaderSnapshot::name)
             .filter(name -> DeletedImages.parse(name).isEmpty())
             .toList();

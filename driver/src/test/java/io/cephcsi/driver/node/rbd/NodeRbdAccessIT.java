@@ -59,19 +59,23 @@ public class NodeRbdAccessIT extends NodeRbdCase {
     assertNothingIsLeft(volume);
   }
 
-  @Test
-  void whoMirrorsAnImageKeepsNobodyFromStagingAndDeletingIt() {
+  @ParameterizedTest
+  @ValueSource(strings = {"journal", "snapshot"})
+  void whoMirrorsAnImageKeepsNobodyFromStagingAndDeletingIt(String mode) {
     String pool = "mirrored-" + UUID.randomUUID();
     MirrorDaemon.makePool(CLUSTER, pool);
-    Volume volume =
-        driver.create(driver.createRequest(pool, 64 * MIB).putParameters("pool", pool));
+    Volume volume = driver.create(driver.createRequest(pool, 64 * MIB).putParameters("pool", pool));
     String spec = pool + "/" + TestDriver.image(volume);
-    CLUSTER.rbd("feature", "enable", spec, "journaling");
-    CLUSTER.rbd("mirror", "image", "enable", spec, "journal");
+    if (mode.equals("journal")) {
+      CLUSTER.rbd("feature", "enable", spec, "journaling");
+    }
+    CLUSTER.rbd("mirror", "image", "enable", spec, mode);
+    CLUSTER.rbd("mirror", "image", "demote", spec);
+    assertStatus(Code.FAILED_PRECONDITION, "secondary", () -> driver.delete(volume.getVolumeId()));
+    CLUSTER.rbd("mirror", "image", "promote", spec);
     try (MirrorDaemon daemon = new MirrorDaemon(CLUSTER, pool, TestDriver.image(volume))) {
       node.stage(volume, writer("ext4"));
-      assertStatus(
-          Code.FAILED_PRECONDITION, "in use", () -> driver.delete(volume.getVolumeId()));
+      assertStatus(Code.FAILED_PRECONDITION, "in use", () -> driver.delete(volume.getVolumeId()));
       node.unstage(volume);
       driver.delete(volume.getVolumeId());
       assertThat(daemon.heard()).isNotEmpty();
