@@ -57,8 +57,8 @@ public final class NodeVolumes {
   }
 
   /**
-   * Gives a volume to a node. To a node with a maximum that takes a write more, and a read of each
-   * other pool that may hold volumes.
+   * Gives a volume to a node. To a node with a maximum that takes a write more, a question to the
+   * monitors, and a read of each other pool that may hold volumes.
    *
    * @param entry what the journal says of the volume
    * @throws VolumeException NOT_FOUND if the node does not exist; RESOURCE_EXHAUSTED if it has as
