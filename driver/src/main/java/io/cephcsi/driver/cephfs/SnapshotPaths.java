@@ -8,6 +8,8 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -140,7 +142,8 @@ final class SnapshotPaths implements AutoCloseable {
         return Optional.empty();
       }
       if (contents.size() > 1) {
-        throw new IllegalStateException(
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
             "snapshot " + entry.name() + " of " + subvolume + " has several data directories");
       }
       String path = contents.get(0);
@@ -155,8 +158,9 @@ final class SnapshotPaths implements AutoCloseable {
     }
   }
 
-  private static IllegalStateException noSource(JournalEntry entry) {
-    return new IllegalStateException(
+  private static VolumeException noSource(JournalEntry entry) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
         "damaged journal: snapshot " + entry.uuid() + " does not say of which subvolume it is");
   }
 
