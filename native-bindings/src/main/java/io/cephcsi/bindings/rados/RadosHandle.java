@@ -96,6 +96,8 @@ final class RadosHandle extends Rados {
     // A library inside a server: it logs through its caller's errors, not to stderr or a file.
     set("log_to_stderr", "false");
     set("err_to_stderr", "false");
+    // What it keeps of its last lines would be written nowhere, and takes half a megabyte.
+    set("log_max_recent", "1");
     // Reading a file puts into force what is set so far: without it, what goes wrong before the
     // connection stands is written to stderr, a key that cannot be parsed included.
     String file = settings.configFile().map(Path::toString).orElse("/dev/null");
