@@ -12,6 +12,7 @@ import io.cephcsi.driver.node.NodePathCheck;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.cephfs.CephFsMounters;
 import io.cephcsi.driver.node.cephfs.CephFsNode;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.operation.OperationRegistry;
 import java.nio.file.Path;
 
@@ -29,7 +30,8 @@ final class CephFsNodeParts {
     CephFsNode node =
         new CephFsNode(
             volumes,
-            CephFsMounters.usual(new CrushLocation(AffinityLabels.of(driver))),
+            CephFsMounters.usual(
+                new CrushLocation(AffinityLabels.of(driver)), ServerCgroup.of(folder, "ceph-fuse")),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(RbdNodeParts.MOUNT_TIMEOUT),
             folder,

@@ -17,6 +17,7 @@ import io.cephcsi.driver.node.attach.FuseAttacher;
 import io.cephcsi.driver.node.attach.KrbdAttacher;
 import io.cephcsi.driver.node.attach.NbdAttacher;
 import io.cephcsi.driver.node.machine.SecretFile;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.node.rbd.NodeReclaimer;
 import io.cephcsi.driver.node.rbd.RbdNode;
 import io.cephcsi.driver.node.rbd.TrimLocks;
@@ -45,6 +46,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     Path folder = settings.folderOf(driver.name());
     Path keys = SecretFile.folder(folder);
     SecretFile.clear(keys);
+    ServerCgroup servers = ServerCgroup.of(folder, "rbd-nbd", "qemu-storage-daemon");
     TrimLocks gate = new TrimLocks();
     RbdNode node =
         new RbdNode(
@@ -52,8 +54,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
             new Attachers(
                 List.of(
                     new KrbdAttacher(new CrushLocation(AffinityLabels.of(driver))),
-                    new NbdAttacher(keys),
-                    new FuseAttacher(folder.resolve("fuse")))),
+                    new NbdAttacher(keys, servers),
+                    new FuseAttacher(folder.resolve("fuse"), servers))),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(MOUNT_TIMEOUT),
             gate,

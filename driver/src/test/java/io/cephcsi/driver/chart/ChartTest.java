@@ -245,6 +245,11 @@ class ChartTest {
                   volume.path("name").equals(mount.path("name"))
                       && volume.at("/hostPath/path").asText().equals(path));
     }
+    // For the cgroup of processes that serve volumes.
+    assertThat(list(driver(node).path("volumeMounts")))
+        .anyMatch(
+            one ->
+                one.path("mountPath").asText().equals("/sys") && !one.path("readOnly").asBoolean());
   }
 
   @ParameterizedTest

@@ -36,8 +36,17 @@ public final class ServedProcess implements AutoCloseable {
 
   /** Starts the program; all its output goes to a file in the folder. */
   public static ServedProcess start(Path folder, String... args) {
+    return startBy(List.of(), folder, args);
+  }
+
+  /**
+   * As {@link #start}, by a program that becomes this one.
+   *
+   * @param starter it, and its own arguments
+   */
+  public static ServedProcess startBy(List<String> starter, Path folder, String... args) {
     try {
-      List<String> command = new ArrayList<>();
+      List<String> command = new ArrayList<>(starter);
       command.add(LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi").toString());
       command.addAll(List.of(args));
       Path output = Files.createTempFile(folder, "output", ".log");

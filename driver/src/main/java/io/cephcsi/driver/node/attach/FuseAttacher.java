@@ -7,6 +7,7 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LoopDevices;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Polling;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -43,12 +44,15 @@ public final class FuseAttacher implements Attacher {
   private static final Duration NEW_SIZE = Duration.ofSeconds(10);
 
   private final Path folder;
+  private final ServerCgroup servers;
 
   /**
    * @param folder for the exports' directories, on this machine; it is made when it is needed
+   * @param servers where the processes run
    */
-  public FuseAttacher(Path folder) {
+  public FuseAttacher(Path folder, ServerCgroup servers) {
     this.folder = folder.toAbsolutePath().normalize();
+    this.servers = servers;
   }
 
   @Override
@@ -82,7 +86,7 @@ public final class FuseAttacher implements Attacher {
     } else {
       clean(daemon);
       makeFolder(daemon, request);
-      daemon.start(request, List.of(request.mapOptions().split(",", -1)));
+      daemon.start(request, List.of(request.mapOptions().split(",", -1)), servers);
     }
     Path device =
         LoopDevices.of(daemon.file()).stream()
@@ -230,6 +234,7 @@ public final class FuseAttacher implements Attacher {
       LoopDevices.awaitReleased(daemon.file());
     }
     daemon.stop();
+    servers.removeEmpty();
     daemon.removeFiles();
     try {
       Files.deleteIfExists(daemon.folder().resolve(SPEC));

@@ -10,6 +10,7 @@ import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.SecretFile;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.node.machine.Sysfs;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -43,24 +44,27 @@ public final class NbdAttacher implements Attacher {
   private final Path sys;
   private final Path proc;
   private final Path keys;
+  private final ServerCgroup servers;
 
   /**
    * Those of this machine.
    *
    * @param keys for users' keys while programs read them, a {@link SecretFile#folder}
+   * @param servers where the processes run
    */
-  public NbdAttacher(Path keys) {
-    this(Path.of("/sys"), Path.of("/proc"), keys);
+  public NbdAttacher(Path keys, ServerCgroup servers) {
+    this(Path.of("/sys"), Path.of("/proc"), keys, servers);
   }
 
   /**
    * @param sys instead of /sys
    * @param proc instead of /proc
    */
-  NbdAttacher(Path sys, Path proc, Path keys) {
+  NbdAttacher(Path sys, Path proc, Path keys, ServerCgroup servers) {
     this.sys = sys;
     this.proc = proc;
     this.keys = keys;
+    this.servers = servers;
   }
 
   @Override
@@ -121,12 +125,12 @@ public final class NbdAttacher implements Attacher {
       if (request.readOnly()) {
         command = command.with("--read-only");
       }
-      command
-          .with("--device-type", "nbd", "--options")
-          .with(Argument.options("mapOptions", options))
-          .with("--")
-          .with(image)
-          .run();
+      servers.run(
+          command
+              .with("--device-type", "nbd", "--options")
+              .with(Argument.options("mapOptions", options))
+              .with("--")
+              .with(image));
     }
   }
 
@@ -303,6 +307,7 @@ public final class NbdAttacher implements Attacher {
           "rbd device unmap " + device.get().device() + " of " + image + ": " + result.said(),
           result.exitCode());
     }
+    servers.removeEmpty();
   }
 
   private void requireNoFileSystem(Path device) {

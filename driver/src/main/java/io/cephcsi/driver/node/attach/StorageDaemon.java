@@ -9,6 +9,7 @@ import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.node.machine.Processes;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -87,8 +88,12 @@ record StorageDaemon(Path folder) {
     return MountTable.read().at(file()).isPresent() && process().isPresent();
   }
 
-  /** Starts it; returns when the file shows the image. */
-  void start(AttachRequest request, List<String> settings) {
+  /**
+   * Starts it; returns when the file shows the image.
+   *
+   * @param servers where it runs
+   */
+  void start(AttachRequest request, List<String> settings, ServerCgroup servers) {
     Credentials user = request.credentials();
     ImageSpec image = request.image();
     prepareFiles(request, settings);
@@ -118,7 +123,7 @@ record StorageDaemon(Path folder) {
             .input(user.key())
             .within(START);
     try {
-      daemon.run();
+      servers.run(daemon);
     } catch (CommandException e) {
       throw GONE.matcher(String.valueOf(e.getMessage())).find()
           ? new VolumeException(

@@ -2,6 +2,7 @@ package io.cephcsi.driver.node.cephfs;
 
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
@@ -23,9 +24,10 @@ public record CephFsMounters(List<CephFsMounter> all) {
    * The kernel, else ceph-fuse.
    *
    * @param location where this node is
+   * @param servers where ceph-fuse runs
    */
-  public static CephFsMounters usual(CrushLocation location) {
-    return new CephFsMounters(List.of(new KernelMounter(location), new CephFuseMounter()));
+  public static CephFsMounters usual(CrushLocation location, ServerCgroup servers) {
+    return new CephFsMounters(List.of(new KernelMounter(location), new CephFuseMounter(servers)));
   }
 
   /**

@@ -6,6 +6,7 @@ import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.KernelModule;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.Processes;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -26,6 +27,15 @@ public final class CephFuseMounter implements CephFsMounter {
   private static final String PROGRAM = "ceph-fuse";
   private static final String FS_TYPE = "fuse." + PROGRAM;
   private static final Duration ENDING = Duration.ofSeconds(30);
+
+  private final ServerCgroup servers;
+
+  /**
+   * @param servers where the processes run
+   */
+  public CephFuseMounter(ServerCgroup servers) {
+    this.servers = servers;
+  }
 
   @Override
   public String name() {
@@ -67,6 +77,9 @@ public final class CephFuseMounter implements CephFsMounter {
         Command.of(PROGRAM)
             .with(Argument.path(target))
             .with("--conf", "/dev/null")
+            // It calls mount(8) when it has to free names, and would end itself if that failed: the
+            // container's image may have been removed since it was started.
+            .with("--client_die_on_failed_dentry_invalidate", "false")
             .inNetwork(request.cluster().node().cephFsNetwork())
             .with("--mon_host")
             .with(Argument.of("monitors", String.join(",", request.cluster().monitors())))
@@ -80,7 +93,7 @@ public final class CephFuseMounter implements CephFsMounter {
             .with(Argument.options("mount options", options))
             .input(request.credentials().key());
     try {
-      mount.run();
+      servers.run(mount);
     } catch (CommandException e) {
       throw MountErrors.explained(e, request);
     }
@@ -111,6 +124,7 @@ public final class CephFuseMounter implements CephFsMounter {
               + " s after its mount was taken away: the cluster may be out of reach",
           CommandException.TIMED_OUT);
     }
+    servers.removeEmpty();
   }
 
   private static boolean serves(List<String> arguments, Path target) {

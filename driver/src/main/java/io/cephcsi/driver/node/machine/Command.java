@@ -35,11 +35,13 @@ public final class Command {
   private static final List<String> USUAL_FOLDERS =
       List.of("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin");
 
+  private final List<String> starter;
   private final List<String> words;
   private final Duration deadline;
   private final byte[] input;
 
-  private Command(List<String> words, Duration deadline, byte[] input) {
+  private Command(List<String> starter, List<String> words, Duration deadline, byte[] input) {
+    this.starter = List.copyOf(starter);
     this.words = List.copyOf(words);
     this.deadline = deadline;
     this.input = input;
@@ -51,7 +53,7 @@ public final class Command {
     List<String> words = new ArrayList<>();
     words.add(program);
     words.addAll(Arrays.asList(arguments));
-    return new Command(words, USUAL, new byte[0]);
+    return new Command(List.of(), words, USUAL, new byte[0]);
   }
 
   /**
@@ -66,7 +68,12 @@ public final class Command {
     Argument net = Argument.of("netNamespaceFilePath", file);
     List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + net, "--"));
     line.addAll(words);
-    return new Command(line, deadline, input);
+    return new Command(starter, line, deadline, input);
+  }
+
+  /** By a program that becomes this one, whose path and arguments it gets behind its own. */
+  Command startedBy(List<String> program) {
+    return new Command(program, words, deadline, input);
   }
 
   /** With more arguments, which are written in the program. */
@@ -87,17 +94,17 @@ public final class Command {
   private Command more(List<String> arguments) {
     List<String> more = new ArrayList<>(words);
     more.addAll(arguments);
-    return new Command(more, deadline, input);
+    return new Command(starter, more, deadline, input);
   }
 
   /** With a deadline of its own; the program is killed when it has passed. */
   public Command within(Duration time) {
-    return new Command(words, time, input);
+    return new Command(starter, words, time, input);
   }
 
   /** With something on its standard input, which may be secret; it ends there. */
   public Command input(String text) {
-    return new Command(words, deadline, text.getBytes(UTF_8));
+    return new Command(starter, words, deadline, text.getBytes(UTF_8));
   }
 
   /** Where a program is, in PATH or the usual directories; empty when it is not installed. */
@@ -157,8 +164,9 @@ public final class Command {
                     new CommandException(
                         words.get(0) + " is not installed on this node",
                         CommandException.NO_EXIT_CODE));
-    List<String> line = new ArrayList<>(words);
-    line.set(0, program.toString());
+    List<String> line = new ArrayList<>(starter);
+    line.add(program.toString());
+    line.addAll(words.subList(1, words.size()));
     ProcessBuilder builder = new ProcessBuilder(line);
     builder.environment().put("LC_ALL", "C");
     Process process;

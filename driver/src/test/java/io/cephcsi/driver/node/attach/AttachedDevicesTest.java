@@ -8,6 +8,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.node.machine.Sysfs;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -62,7 +63,7 @@ class AttachedDevicesTest {
   }
 
   private NbdAttacher nbd() {
-    return new NbdAttacher(sys, sys.resolve("proc"), sys.resolve("keys"));
+    return new NbdAttacher(sys, sys.resolve("proc"), sys.resolve("keys"), ServerCgroup.none());
   }
 
   @Test

@@ -13,6 +13,7 @@ import io.cephcsi.driver.node.VolumeUse;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -119,7 +120,7 @@ class CephFsMountersTest {
 
   @Test
   void theMountsOfCephFuseAreToldApartByTheirSource() {
-    CephFuseMounter fuse = new CephFuseMounter();
+    CephFuseMounter fuse = new CephFuseMounter(ServerCgroup.none());
     Mount mount = mount("50 1 0:50 / /m rw - fuse.ceph-fuse ceph-fuse:cephfs:" + ROOT + " rw");
     assertThat(fuse.made(mount)).isTrue();
     assertThat(fuse.shows(mount, "cephfs", ROOT)).isTrue();
@@ -165,7 +166,9 @@ class CephFsMountersTest {
   @Test
   void anUnknownMounterIsRefused() {
     assertThatThrownBy(
-            () -> CephFsMounters.usual(new CrushLocation(Map.of())).choose(Optional.of("floppy")))
+            () ->
+                CephFsMounters.usual(new CrushLocation(Map.of()), ServerCgroup.none())
+                    .choose(Optional.of("floppy")))
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining("kernel or fuse");
   }

@@ -12,6 +12,7 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.NodeExpandVolumeRequest;
@@ -234,7 +235,7 @@ public class NodeCephFsIT {
   private Path parent(Volume shallow) {
     return new PrivateMounts(
             node.folder().resolve("node/parents"),
-            CephFsMounters.usual(new CrushLocation(Map.of())))
+            CephFsMounters.usual(new CrushLocation(Map.of()), ServerCgroup.none()))
         .of(node.staging(shallow));
   }
 

@@ -8,6 +8,7 @@ import io.cephcsi.driver.node.attach.NbdAttacher;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -31,7 +32,7 @@ public class KilledNbd {
         .toList();
   }
 
-  private final NbdAttacher nbd = new NbdAttacher(Path.of("unused"));
+  private final NbdAttacher nbd = new NbdAttacher(Path.of("unused"), ServerCgroup.none());
 
   @Test
   void aStagedVolumeIsServedAgainAndUnwinds() throws Exception {

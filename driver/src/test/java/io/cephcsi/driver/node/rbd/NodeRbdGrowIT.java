@@ -12,6 +12,7 @@ import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LoopDevices;
+import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -36,7 +37,7 @@ public class NodeRbdGrowIT extends NodeRbdCase {
     node.stage(volume, use);
     Path target = node.publish(volume, use, "pod");
     Path fuse = node.folder().resolve("node/fuse");
-    FuseAttacher attacher = new FuseAttacher(fuse);
+    FuseAttacher attacher = new FuseAttacher(fuse, ServerCgroup.none());
     AttachedDevice device = attacher.list().get(0);
     CompletableFuture<Command.Result> writing =
         CompletableFuture.supplyAsync(
