@@ -32,4 +32,13 @@ public final class ImageId {
       return Optional.empty();
     }
   }
+
+  /** Whether there is an image of the old format 1, which has no id; one round trip. */
+  public static boolean isOfFormat1(RbdPool pool, String name) {
+    try {
+      return pool.io().stat(name + ".rbd").size() > 0;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
 }

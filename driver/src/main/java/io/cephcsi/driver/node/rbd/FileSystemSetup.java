@@ -285,12 +285,27 @@ final class FileSystemSetup {
   /** Grows a mounted file system to the size of its device; nothing to do when it fills it. */
   static void grow(String kind, Path device, Path mountPath) {
     switch (kind) {
-      case EXT4 -> Command.of("resize2fs").with(Argument.path(device)).within(CHECKING).run();
+      case EXT4 -> growMountedExt4(device);
       case XFS ->
           Command.of("xfs_growfs", "-d").with(Argument.path(mountPath)).within(CHECKING).run();
       default ->
           throw new VolumeException(
               Reason.FAILED_PRECONDITION, mountPath + " holds " + kind + ", which cannot grow");
+    }
+  }
+
+  private static void growMountedExt4(Path device) {
+    try {
+      Command.of("resize2fs").with(Argument.path(device)).within(CHECKING).run();
+    } catch (CommandException e) {
+      if (String.valueOf(e.getMessage()).contains("Permission denied to resize")) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "a mounted ext4 grows only if the driver has CAP_SYS_RESOURCE, which it has not;"
+                + " the file system grows when the volume is staged next",
+            e);
+      }
+      throw e;
     }
   }
 }

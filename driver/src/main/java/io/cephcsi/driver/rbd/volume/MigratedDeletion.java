@@ -32,8 +32,8 @@ final class MigratedDeletion {
   /**
    * Deletes the volume; one that does not exist is deleted already.
    *
-   * @throws VolumeException FAILED_PRECONDITION if the image is in use, in a group, or has
-   *     snapshots
+   * @throws VolumeException FAILED_PRECONDITION if the image is in use, in a group, has snapshots,
+   *     or is of format 1
    */
   void run() {
     IoContext io;
@@ -44,7 +44,11 @@ final class MigratedDeletion {
     }
     session.visitTrash(io);
     RbdPool pool = new RbdPool(io);
-    ImageId.find(pool, volume.name()).ifPresent(imageId -> delete(pool, imageId));
+    Optional<String> imageId = ImageId.find(pool, volume.name());
+    if (imageId.isEmpty() && ImageId.isOfFormat1(pool, volume.name())) {
+      throw refused("is of format 1: remove it by hand, with rbd rm");
+    }
+    imageId.ifPresent(id -> delete(pool, id));
   }
 
   private void delete(RbdPool pool, String imageId) {

@@ -169,4 +169,14 @@ class MigratedVolumeIT {
     CLUSTER.rbd("snap", "rm", "--no-progress", spec() + "@mine");
     delete(volume.getVolumeId());
   }
+
+  @Test
+  void anImageOfFormat1IsNotTakenForMissing() {
+    CLUSTER.rbd("rm", "--no-progress", spec());
+    String header = image + ".rbd"; // the rbd program makes no such image any more
+    CLUSTER.rados("-p", CLUSTER.pool(), "put", header, "/proc/version");
+    assertStatus(Code.FAILED_PRECONDITION, "format 1", () -> delete(handle(MONITORS)));
+    CLUSTER.rados("-p", CLUSTER.pool(), "rm", header);
+    delete(handle(MONITORS));
+  }
 }

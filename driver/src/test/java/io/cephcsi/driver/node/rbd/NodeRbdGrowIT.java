@@ -116,7 +116,7 @@ public class NodeRbdGrowIT extends NodeRbdCase {
       assertThat(bytes(volume)).isGreaterThan(900 * MIB);
       grow(volume, 1536 * MIB);
     } else {
-      assertStatus(Code.INTERNAL, "resize2fs", () -> node.expand(volume, "pod"));
+      assertStatus(Code.FAILED_PRECONDITION, "CAP_SYS_RESOURCE", () -> node.expand(volume, "pod"));
     }
     node.unpublish(volume, "pod");
     node.unstage(volume);
