@@ -37,7 +37,7 @@ class ArchitectureTest {
           Set.of("cli"),
           Set.of("app"),
           Set.of("csi", "csiaddons", "grpc"),
-          Set.of("rbd", "cephfs", "reclaim", "node", "fsck"),
+          Set.of("rbd", "cephfs", "reclaim", "node", "fsck", "fence"),
           Set.of("journal", "tracker", "operation", "cluster"),
           Set.of("metrics"),
           Set.of("volume"));

@@ -27,11 +27,13 @@ import io.cephcsi.driver.csi.RbdGroupSnapshotBackend;
 import io.cephcsi.driver.csi.SecretlessBackend;
 import io.cephcsi.driver.csi.SnapshotMetadataService;
 import io.cephcsi.driver.csiaddons.AddonsIdentityService;
+import io.cephcsi.driver.csiaddons.FenceService;
 import io.cephcsi.driver.csiaddons.NoNodeReclaimService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
 import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
+import io.cephcsi.driver.fence.NetworkFence;
 import io.cephcsi.driver.grpc.MemoryBudget;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.journal.DamagedEntries;
@@ -143,6 +145,10 @@ public final class DriverProcess implements AutoCloseable {
             yield () -> support.advertised().thenApply(PluginServices::cephFs);
           }
         };
+    NetworkFence fence = new NetworkFence(clusters, connections);
+    addons.add(
+        new FenceService(storage(driver), fence, driver.controller(), operations, executors));
+    abilities.addAll(AddonsIdentityService.networkFence(driver.controller()));
     if (driver.controller()) {
       abilities.add(AddonsIdentityService.controllerService());
     }
@@ -280,18 +286,20 @@ public final class DriverProcess implements AutoCloseable {
         driver.attach());
   }
 
+  private static Storage storage(DriverConfig.Driver driver) {
+    return switch (driver.type()) {
+      case RBD -> Storage.RBD;
+      case CEPHFS -> Storage.CEPHFS;
+    };
+  }
+
   private Optional<DriverConnections> access(DriverConfig.Driver driver) {
-    Storage storage =
-        switch (driver.type()) {
-          case RBD -> Storage.RBD;
-          case CEPHFS -> Storage.CEPHFS;
-        };
     return driver
         .credentials()
         .map(
             folder ->
                 new DriverConnections(
-                    storage, clusters, new CredentialsDirectory(folder), connections));
+                    storage(driver), clusters, new CredentialsDirectory(folder), connections));
   }
 
   private static NodeRegistry nodes(DriverConfig.Driver driver, DriverConnections access) {

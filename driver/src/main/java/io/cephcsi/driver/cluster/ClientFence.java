@@ -8,8 +8,9 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Has a cluster refuse what one client still sends. The only place that blocklists: an address that
- * is not that of one client is refused here. Safe for several threads; blocks on the monitors.
+ * Has a cluster refuse what one client still sends. The only place that blocklists single clients:
+ * an address that is not that of one client is refused here. Safe for several threads; blocks on
+ * the monitors.
  */
 public final class ClientFence {
   // Daemons have a port, and a nonce of 0 stands for all clients of a host.

@@ -78,6 +78,26 @@ public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
         .toList();
   }
 
+  /**
+   * The capabilities of fencing.
+   *
+   * @param controller whether it is all served, or only the question for this machine
+   */
+  public static List<Capability> networkFence(boolean controller) {
+    List<Capability.NetworkFence.Type> types = new ArrayList<>();
+    if (controller) {
+      types.add(Capability.NetworkFence.Type.NETWORK_FENCE);
+    }
+    types.add(Capability.NetworkFence.Type.GET_CLIENTS_TO_FENCE);
+    return types.stream()
+        .map(
+            type ->
+                Capability.newBuilder()
+                    .setNetworkFence(Capability.NetworkFence.newBuilder().setType(type))
+                    .build())
+        .toList();
+  }
+
   /** The capability of serving a node's calls. */
   public static Capability nodeService() {
     return Capability.newBuilder()

@@ -4,6 +4,7 @@ import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
 import io.cephcsi.driver.grpc.SocketChannels;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.fence.FenceControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
@@ -150,6 +151,16 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
   /** The CSI-Addons reclaim service. */
   public ReclaimSpaceControllerGrpc.ReclaimSpaceControllerBlockingStub reclaim() {
     return ReclaimSpaceControllerGrpc.newBlockingStub(channel);
+  }
+
+  /** The CSI-Addons network fence. */
+  public FenceControllerGrpc.FenceControllerBlockingStub fences() {
+    return FenceControllerGrpc.newBlockingStub(channel);
+  }
+
+  /** The CSI-Addons identity service. */
+  public io.cephcsi.proto.addons.identity.IdentityGrpc.IdentityBlockingStub addonsIdentity() {
+    return io.cephcsi.proto.addons.identity.IdentityGrpc.newBlockingStub(channel);
   }
 
   /** The CSI-Addons volume groups. */
