@@ -20,6 +20,9 @@ usage_error() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# docker_runs: whether Docker's engine answers, not only its client is installed.
+docker_runs() { have docker && docker version >/dev/null 2>&1; }
+
 # as_root COMMAND...: run it as root, through sudo when we are somebody else.
 as_root() {
   if [[ $EUID -eq 0 ]]; then
