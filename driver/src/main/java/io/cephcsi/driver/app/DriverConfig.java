@@ -107,6 +107,12 @@ public record DriverConfig(
         false);
   }
 
+  /** The file with the clients of the process, beside the socket of its first driver. */
+  Path clientsFile() {
+    Path socket = absolute(drivers.get(0).endpoint());
+    return socket.resolveSibling(socket.getFileName() + ".clients");
+  }
+
   private static boolean atLeastOneSecond(Duration duration) {
     return duration.toSeconds() >= 1;
   }

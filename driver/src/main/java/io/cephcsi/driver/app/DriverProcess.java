@@ -7,6 +7,7 @@ import io.cephcsi.driver.cephfs.CephFsInventory;
 import io.cephcsi.driver.cephfs.CephFsSnapshots;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cephfs.QuiesceSupport;
+import io.cephcsi.driver.cluster.ClientRecord;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
@@ -84,6 +85,7 @@ public final class DriverProcess implements AutoCloseable {
   private final DriverMetrics metrics = new DriverMetrics();
   private final MemoryBudget budget = new MemoryBudget();
   private final ClusterDirectory clusters;
+  private final ClientRecord clients;
   private final ConnectionPool connections;
   private final ClusterExecutors executors;
   private final MonitorProbe probe;
@@ -95,7 +97,9 @@ public final class DriverProcess implements AutoCloseable {
   private DriverProcess(DriverConfig config) {
     this.config = config;
     this.clusters = new ClusterDirectory(config.clustersFile(), config.clusterDefaults());
-    this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
+    this.clients = ClientRecord.at(config.clientsFile());
+    this.connections =
+        new ConnectionPool(config.connectTimeout(), config.operationTimeout(), clients);
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = new MonitorProbe(clusters);
     metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
@@ -120,6 +124,9 @@ public final class DriverProcess implements AutoCloseable {
         process.others.push(SlowCalls.log(config.slowCalls(), process.registries));
       }
       process.probe.start();
+      if (process.clients.hasDead()) {
+        config.drivers().forEach(d -> process.access(d).ifPresent(DriverConnections::connectSoon));
+      }
       return process;
     } catch (IOException | RuntimeException e) {
       process.close();
@@ -369,23 +376,9 @@ public final class DriverProcess implements AutoCloseable {
     others.forEach(DriverProcess::closeQuietly);
     executors.close();
     probe.close();
-    closeInTime(connections);
+    connections.close(CANCEL_TIMEOUT);
+    clients.close();
     LOG.info("stopped");
-  }
-
-  /** Closes connections, unless a call of librados hangs that has no timeout: it ends with us. */
-  private static void closeInTime(ConnectionPool connections) {
-    Thread closing = new Thread(connections::close, "close-connections");
-    closing.setDaemon(true);
-    closing.start();
-    try {
-      closing.join(CANCEL_TIMEOUT.toMillis());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    if (closing.isAlive()) {
-      LOG.warn("a cluster does not answer: its connection is not closed before the process ends");
-    }
   }
 
   private static void closeQuietly(AutoCloseable resource) {
