@@ -135,7 +135,7 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void serve(DriverConfig.Driver driver) throws IOException {
-    OperationRegistry operations = new OperationRegistry(answerWithin());
+    OperationRegistry operations = new OperationRegistry(answerWithin(driver));
     registries.add(operations);
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
@@ -326,9 +326,11 @@ public final class DriverProcess implements AutoCloseable {
     return new OwnNode(driver.nodeId(), driver.nodeSettings().maxVolumes());
   }
 
-  /** A call makes several operations on the cluster; one that hangs must not hang the caller. */
-  private Duration answerWithin() {
-    return config.connectTimeout().plus(config.operationTimeout().multipliedBy(3));
+  /** What a node does besides operations on the cluster, as to make a file system, takes longer. */
+  private Duration answerWithin(DriverConfig.Driver driver) {
+    return driver.node()
+        ? config.connectTimeout().plus(config.operationTimeout().multipliedBy(3))
+        : config.operationTimeout();
   }
 
   private void listen(
