@@ -269,7 +269,8 @@ public final class DriverProcess implements AutoCloseable {
     csi.add(
         new ControllerService(
             access(driver).map(access -> cephFsAccess(driver, access, volumes)),
-            new CephFsBackend(volumes, new CephFsSnapshots(volumes, operations), executors),
+            new CephFsBackend(
+                volumes, new CephFsSnapshots(volumes, operations), executors, copyWait(driver)),
             operations,
             executors));
     csi.add(
@@ -331,6 +332,12 @@ public final class DriverProcess implements AutoCloseable {
     return driver.node()
         ? config.connectTimeout().plus(config.operationTimeout().multipliedBy(3))
         : config.operationTimeout();
+  }
+
+  /** A call that waits is answered while it is not yet taken for one that hangs. */
+  private Duration copyWait(DriverConfig.Driver driver) {
+    Duration half = answerWithin(driver).dividedBy(2);
+    return config.copyWait().compareTo(half) < 0 ? config.copyWait() : half;
   }
 
   private void listen(

@@ -30,20 +30,23 @@ final class CephFsCloner {
   private final OpenFileSystem files;
   private final JournalEntry entry;
   private final Optional<String> pool;
+  private final CopyWait wait;
 
   /**
    * @param files the file system
    * @param entry the volume that is made
    * @param pool of its files; empty for the file system's default
+   * @param wait how long it may take
    */
-  CephFsCloner(OpenFileSystem files, JournalEntry entry, Optional<String> pool) {
+  CephFsCloner(OpenFileSystem files, JournalEntry entry, Optional<String> pool, CopyWait wait) {
     this.files = files;
     this.entry = entry;
     this.pool = pool;
+    this.wait = wait;
   }
 
   /**
-   * Goes on until the copy is ready.
+   * Goes on until the copy is ready, or the time to wait for it is over.
    *
    * @param subvolume what is copied: a subvolume, or what is left of it
    * @param snapshot of it; empty to take one
@@ -55,6 +58,11 @@ final class CephFsCloner {
     CloneStatus status = files.admin().cloneStatus(entry.name()).orElse(null);
     if (status == null) {
       start(subvolume, snapshot);
+    }
+    if ((status == null || status.isRunning()) && wait.until(this::hasEnded)) {
+      status = files.admin().cloneStatus(entry.name()).orElse(null);
+    }
+    if (status == null) {
       throw aborted("has begun");
     }
     return switch (status.state()) {
@@ -69,6 +77,10 @@ final class CephFsCloner {
         yield false;
       }
     };
+  }
+
+  private boolean hasEnded() {
+    return files.admin().cloneStatus(entry.name()).filter(CloneStatus::isRunning).isEmpty();
   }
 
   private static String percent(CloneStatus status) {

@@ -54,6 +54,15 @@ public final class CephFsVolumes implements AutoCloseable {
    * @throws VolumeException ABORTED with how far it is while content is being copied
    */
   public CreatedVolume create(CephFsRequest request, Credentials credentials) {
+    return create(request, credentials, CopyWait.NONE);
+  }
+
+  /**
+   * As {@link #create(CephFsRequest, Credentials)}.
+   *
+   * @param wait how long it may wait for content that is being copied
+   */
+  public CreatedVolume create(CephFsRequest request, Credentials credentials, CopyWait wait) {
     ClusterConfig cluster = clusters.require(request.parameters().clusterId());
     return connected(
         cluster,
@@ -61,7 +70,7 @@ public final class CephFsVolumes implements AutoCloseable {
         lease -> {
           OpenFileSystem files =
               OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId);
-          return new CephFsVolumeCreation(files, request, paths, trackers, operations).make();
+          return new CephFsVolumeCreation(files, request, paths, trackers, operations, wait).make();
         });
   }
 

@@ -347,6 +347,8 @@ class RbdReclaimIT {
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.RECLAIM_SPACE,
-            Capability.TypeCase.RECLAIM_SPACE);
+            Capability.TypeCase.RECLAIM_SPACE,
+            Capability.TypeCase.NETWORK_FENCE,
+            Capability.TypeCase.NETWORK_FENCE);
   }
 }

@@ -1,0 +1,63 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.driver.operation.Operation;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+/**
+ * How long one CreateVolume waits for its copy, which the manager makes meanwhile, before it
+ * answers how far that is.
+ *
+ * @param places bounds how many wait at once, as each takes a thread of its cluster's calls; shared
+ * @param longest how long; zero or less for not at all
+ * @param operation the call, which is told what it waits for; empty for none
+ */
+public record CopyWait(Semaphore places, Duration longest, Optional<Operation> operation) {
+  /** How many calls may wait at once: half of the threads that a cluster's calls have. */
+  public static final int PLACES = 8;
+
+  /** Waits for nothing. */
+  public static final CopyWait NONE =
+      new CopyWait(new Semaphore(0), Duration.ZERO, Optional.empty());
+
+  private static final long FIRST_PAUSE_MILLIS = 50;
+  private static final long LONGEST_PAUSE_MILLIS = 1000;
+
+  /**
+   * Asks again and again whether a copy has ended, first often and then once a second, until it
+   * has, or the time is over, or the operation is cancelled.
+   *
+   * @return whether it has ended
+   */
+  boolean until(BooleanSupplier ended) {
+    if (longest.isNegative() || longest.isZero() || !places.tryAcquire()) {
+      return false;
+    }
+    try {
+      operation.ifPresent(call -> call.phase("waiting for the copy"));
+      return poll(ended);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      places.release();
+    }
+  }
+
+  private boolean poll(BooleanSupplier ended) throws InterruptedException {
+    long end = System.nanoTime() + longest.toNanos();
+    long pause = FIRST_PAUSE_MILLIS;
+    while (!ended.getAsBoolean()) {
+      long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+      if (left <= 0 || operation.filter(Operation::isCancelled).isPresent()) {
+        return false;
+      }
+      TimeUnit.MILLISECONDS.sleep(Math.min(pause, left));
+      pause = Math.min(pause * 3 / 2, LONGEST_PAUSE_MILLIS);
+    }
+    return true;
+  }
+}
