@@ -61,7 +61,7 @@ public final class ClientRecord implements AutoCloseable {
       file.ifPresent(found -> record.inherit(found.found()));
       return record;
     } catch (IOException e) {
-      LOG.warn("clients are not recorded: {}", e.toString());
+      LOG.warn("{} cannot be had, so clients are not recorded: {}", path, e.getMessage());
       return none();
     }
   }
