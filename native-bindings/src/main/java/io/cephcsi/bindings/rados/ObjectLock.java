@@ -5,9 +5,7 @@ import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Predicate;
@@ -123,9 +121,9 @@ public final class ObjectLock {
   }
 
   private static List<Holder> holders(long texts, int count, long size) {
-    List<String> clients = texts(texts + size, count);
-    List<String> cookies = texts(texts + 2 * size, count);
-    List<String> addresses = texts(texts + ADDRESSES * size, count);
+    List<String> clients = NativeMemory.cStrings(texts + size, size);
+    List<String> cookies = NativeMemory.cStrings(texts + 2 * size, size);
+    List<String> addresses = NativeMemory.cStrings(texts + ADDRESSES * size, size);
     return IntStream.range(0, count)
         .mapToObj(i -> new Holder(clients.get(i), cookies.get(i), addresses.get(i)))
         .toList();
@@ -152,17 +150,6 @@ public final class ObjectLock {
               texts + ADDRESSES * size,
               lengths[ADDRESSES]);
     }
-  }
-
-  private static List<String> texts(long text, int count) {
-    List<String> texts = new ArrayList<>();
-    long at = text;
-    for (int i = 0; i < count; i++) {
-      byte[] bytes = NativeMemory.cString(at).getBytes(StandardCharsets.UTF_8);
-      texts.add(new String(bytes, StandardCharsets.UTF_8));
-      at += bytes.length + 1;
-    }
-    return texts;
   }
 
   /**
