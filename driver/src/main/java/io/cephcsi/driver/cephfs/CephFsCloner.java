@@ -55,16 +55,18 @@ final class CephFsCloner {
    * @throws CephException.NotFound if there is nothing to copy
    */
   boolean advance(String subvolume, Optional<String> snapshot) {
-    CloneStatus status = files.admin().cloneStatus(entry.name()).orElse(null);
-    if (status == null) {
+    Optional<CloneStatus> known = files.admin().cloneStatus(entry.name());
+    if (known.isEmpty()) {
       start(subvolume, snapshot);
     }
-    if ((status == null || status.isRunning()) && wait.until(this::hasEnded)) {
-      status = files.admin().cloneStatus(entry.name()).orElse(null);
+    if (known.isEmpty() || known.get().isRunning()) {
+      known =
+          wait.until(
+                  () -> files.admin().cloneStatus(entry.name()),
+                  now -> now.filter(CloneStatus::isRunning).isEmpty())
+              .orElse(known);
     }
-    if (status == null) {
-      throw aborted("has begun");
-    }
+    CloneStatus status = known.orElseThrow(() -> aborted("has begun"));
     return switch (status.state()) {
       case COMPLETE -> {
         finish();
@@ -77,10 +79,6 @@ final class CephFsCloner {
         yield false;
       }
     };
-  }
-
-  private boolean hasEnded() {
-    return files.admin().cloneStatus(entry.name()).filter(CloneStatus::isRunning).isEmpty();
   }
 
   private static String percent(CloneStatus status) {

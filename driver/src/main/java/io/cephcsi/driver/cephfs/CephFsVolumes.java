@@ -51,16 +51,8 @@ public final class CephFsVolumes implements AutoCloseable {
   /**
    * Makes a volume, or gives the one that the name has.
    *
-   * @throws VolumeException ABORTED with how far it is while content is being copied
-   */
-  public CreatedVolume create(CephFsRequest request, Credentials credentials) {
-    return create(request, credentials, CopyWait.NONE);
-  }
-
-  /**
-   * As {@link #create(CephFsRequest, Credentials)}.
-   *
    * @param wait how long it may wait for content that is being copied
+   * @throws VolumeException ABORTED with how far it is while content is being copied
    */
   public CreatedVolume create(CephFsRequest request, Credentials credentials, CopyWait wait) {
     ClusterConfig cluster = clusters.require(request.parameters().clusterId());

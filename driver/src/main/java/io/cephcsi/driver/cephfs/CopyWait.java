@@ -5,7 +5,8 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * How long one CreateVolume waits for its copy, which the manager makes meanwhile, before it
@@ -27,37 +28,41 @@ public record CopyWait(Semaphore places, Duration longest, Optional<Operation> o
   private static final long LONGEST_PAUSE_MILLIS = 1000;
 
   /**
-   * Asks again and again whether a copy has ended, first often and then once a second, until it
-   * has, or the time is over, or the operation is cancelled.
+   * Asks again and again how far a copy is, first often and then once a second, until it has ended,
+   * or the time is over, or the operation is cancelled.
    *
-   * @return whether it has ended
+   * @param ended whether an answer says so
+   * @return that answer; empty if the copy has not ended
    */
-  boolean until(BooleanSupplier ended) {
+  <T> Optional<T> until(Supplier<T> ask, Predicate<T> ended) {
     if (longest.isNegative() || longest.isZero() || !places.tryAcquire()) {
-      return false;
+      return Optional.empty();
     }
     try {
       operation.ifPresent(call -> call.phase("waiting for the copy"));
-      return poll(ended);
+      return poll(ask, ended);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return false;
+      return Optional.empty();
     } finally {
       places.release();
     }
   }
 
-  private boolean poll(BooleanSupplier ended) throws InterruptedException {
+  private <T> Optional<T> poll(Supplier<T> ask, Predicate<T> ended) throws InterruptedException {
     long end = System.nanoTime() + longest.toNanos();
     long pause = FIRST_PAUSE_MILLIS;
-    while (!ended.getAsBoolean()) {
+    while (true) {
       long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
       if (left <= 0 || operation.filter(Operation::isCancelled).isPresent()) {
-        return false;
+        return Optional.empty();
       }
       TimeUnit.MILLISECONDS.sleep(Math.min(pause, left));
+      T answer = ask.get();
+      if (ended.test(answer)) {
+        return Optional.of(answer);
+      }
       pause = Math.min(pause * 3 / 2, LONGEST_PAUSE_MILLIS);
     }
-    return true;
   }
 }

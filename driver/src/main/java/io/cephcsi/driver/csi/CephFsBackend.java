@@ -32,12 +32,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The controller's calls on CephFS. */
 public final class CephFsBackend implements ControllerBackend {
-  private final CephFsVolumes volumes;
-  private final CephFsSnapshots snapshots;
-
   /** What is left of a call's time for the answer when it has waited for a copy. */
   private static final Duration ANSWER = Duration.ofSeconds(1);
 
+  private final CephFsVolumes volumes;
+  private final CephFsSnapshots snapshots;
   private final ClusterExecutors executors;
   private final Duration copyWait;
   private final Semaphore waiting = new Semaphore(CopyWait.PLACES);

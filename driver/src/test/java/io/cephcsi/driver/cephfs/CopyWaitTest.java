@@ -17,8 +17,8 @@ class CopyWaitTest {
   void waitsUntilTheCopyHasEnded() {
     Semaphore places = new Semaphore(1);
     AtomicInteger asked = new AtomicInteger();
-    assertThat(wait(places, Duration.ofMinutes(1)).until(() -> asked.incrementAndGet() == 3))
-        .isTrue();
+    assertThat(wait(places, Duration.ofMinutes(1)).until(asked::incrementAndGet, n -> n == 3))
+        .contains(3);
     assertThat(asked).hasValue(3);
     assertThat(places.availablePermits()).isEqualTo(1);
   }
@@ -26,22 +26,22 @@ class CopyWaitTest {
   @Test
   void givesUpWhenTheTimeIsOver() {
     Semaphore places = new Semaphore(1);
-    assertThat(wait(places, Duration.ofMillis(20)).until(() -> false)).isFalse();
+    assertThat(wait(places, Duration.ofMillis(20)).until(() -> 0, n -> false)).isEmpty();
     assertThat(places.availablePermits()).isEqualTo(1);
   }
 
   @Test
   void asksNotAtAllWithoutTimeOrPlace() {
     AtomicInteger asked = new AtomicInteger();
-    assertThat(wait(new Semaphore(1), Duration.ZERO).until(() -> asked.incrementAndGet() > 0))
-        .isFalse();
+    assertThat(wait(new Semaphore(1), Duration.ZERO).until(asked::incrementAndGet, n -> true))
+        .isEmpty();
     assertThat(
-            wait(new Semaphore(1), Duration.ofSeconds(-1)).until(() -> asked.incrementAndGet() > 0))
-        .isFalse();
+            wait(new Semaphore(1), Duration.ofSeconds(-1)).until(asked::incrementAndGet, n -> true))
+        .isEmpty();
     assertThat(
-            wait(new Semaphore(0), Duration.ofMinutes(1)).until(() -> asked.incrementAndGet() > 0))
-        .isFalse();
-    assertThat(CopyWait.NONE.until(() -> asked.incrementAndGet() > 0)).isFalse();
+            wait(new Semaphore(0), Duration.ofMinutes(1)).until(asked::incrementAndGet, n -> true))
+        .isEmpty();
+    assertThat(CopyWait.NONE.until(asked::incrementAndGet, n -> true)).isEmpty();
     assertThat(asked).hasValue(0);
   }
 
@@ -49,7 +49,7 @@ class CopyWaitTest {
   void anInterruptionEndsIt() {
     Semaphore places = new Semaphore(1);
     Thread.currentThread().interrupt();
-    assertThat(wait(places, Duration.ofMinutes(1)).until(() -> false)).isFalse();
+    assertThat(wait(places, Duration.ofMinutes(1)).until(() -> 0, n -> false)).isEmpty();
     assertThat(Thread.interrupted()).isTrue();
     assertThat(places.availablePermits()).isEqualTo(1);
   }
