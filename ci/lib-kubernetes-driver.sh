@@ -150,9 +150,10 @@ install_driver() {
   fi
   KUBECONFIG=$dir/kubeconfig "$here/helm" install "$RELEASE" "$root/driver/deploy/charts/ceph-csi-java" -n "$NAMESPACE" --create-namespace -f "$dir/values.yaml" \
     >"$dir/log/chart.log" 2>&1 || die "the chart was not installed: $(tail -n 5 "$dir/log/chart.log")"
-  # shellcheck disable=SC2015
-  kubectl -n "$NAMESPACE" rollout status "deployment/$RELEASE-provisioner" --timeout=180s >>"$dir/log/chart.log" 2>&1 &&
-    kubectl -n "$NAMESPACE" rollout status "daemonset/$RELEASE-nodeplugin" --timeout=180s >>"$dir/log/chart.log" 2>&1 ||
+  {
+    kubectl -n "$NAMESPACE" rollout status "deployment/$RELEASE-provisioner" --timeout=180s &&
+      kubectl -n "$NAMESPACE" rollout status "daemonset/$RELEASE-nodeplugin" --timeout=180s
+  } >>"$dir/log/chart.log" 2>&1 ||
     die "the driver's pods are not ready: $(kubectl -n "$NAMESPACE" get pods 2>&1; kubectl -n "$NAMESPACE" get events 2>&1 | tail -n 20)"
 }
 

@@ -149,7 +149,7 @@ load_images() {
   fi
   "$here/image/build" "$DRIVER_IMAGE" "$(dirname "$distribution")" >"$dir/log/image.log" 2>&1 ||
     die "the driver's image was not built: $(tail -n 5 "$dir/log/image.log")"
-  if docker_runs; then docker save -o "$archive" "$DRIVER_IMAGE"; else podman save --quiet -o "$archive" "$DRIVER_IMAGE"; fi
+  save_image "$DRIVER_IMAGE" "$archive"
   "${load[@]}" "$archive" >>"$dir/log/image.log" 2>&1 || die "the cluster does not take the image: $(tail -n 5 "$dir/log/image.log")"
   image "$BUSYBOX_IMAGE" "$archive" "$(command -v busybox)"
   "${load[@]}" "$archive" >>"$dir/log/image.log" 2>&1 || die "the cluster does not take the image: $(tail -n 5 "$dir/log/image.log")"
