@@ -42,6 +42,7 @@ values_of_the_node() {
   local probe=false
   if [[ -z $bin ]]; then
     printf '%s\n' 'provisioner: {snapshotter: {args: {enableVolumeGroupSnapshots: true}}}' 'csiAddons: {enabled: true}'
+    [[ -z ${KUBELET_DIR:-} ]] || printf 'kubeletDir: %s\n' "$KUBELET_DIR"
     return
   fi
   [[ ! -x $bin/livenessprobe || -n $on_host ]] || probe=true

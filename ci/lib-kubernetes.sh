@@ -43,7 +43,7 @@ await() {
   done
 }
 
-kubectl() { "${bin:+$bin/}kubectl" --kubeconfig="$dir/kubeconfig" "$@"; }
+kubectl() { command "${bin:+$bin/}kubectl" --kubeconfig="$dir/kubeconfig" "$@"; }
 
 # ---- the machine's side ----------------------------------------------------------------------------------------------
 

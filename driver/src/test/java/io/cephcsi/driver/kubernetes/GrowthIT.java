@@ -28,6 +28,30 @@ class GrowthIT {
     }
   }
 
+  /** A mounted ext4 grows where the driver has CAP_SYS_RESOURCE; else when it is staged next. */
+  @Test
+  void ext4GrowsWhileNoPodHasIt() {
+    try (Kubernetes kubernetes = new Kubernetes()) {
+      kubernetes.claim("data", RBD, "256Mi");
+      TestPod pod = kubernetes.pod("pod").with("data").start();
+      pod.run("echo kept >/data/file && sync");
+      assertThat(Integer.parseInt(pod.run(KIB))).isLessThan(256 << 10);
+      pod.delete();
+      kubernetes.awaitDetached();
+      kubernetes.ask("data", "1Gi");
+      kubernetes.await(
+          "an image of 1 GiB",
+          kubernetes.claims("data"),
+          found ->
+              found.getStatus().getConditions().stream()
+                  .anyMatch(one -> "FileSystemResizePending".equals(one.getType())));
+      TestPod next = kubernetes.pod("next").with("data").start();
+      assertThat(Integer.parseInt(next.run(KIB))).isGreaterThan(900 << 10);
+      assertThat(next.run("cat /data/file")).isEqualTo("kept");
+      kubernetes.grow("data", "1Gi");
+    }
+  }
+
   @Test
   void aBlockVolumeGrowsUnderAPod() {
     try (Kubernetes kubernetes = new Kubernetes()) {

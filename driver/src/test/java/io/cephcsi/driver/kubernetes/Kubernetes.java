@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
@@ -57,14 +58,25 @@ final class Kubernetes implements AutoCloseable {
   private final List<String> classes = new ArrayList<>();
   private final PoolState pool = new PoolState(TestCluster.shared(), "rbd");
   private final Set<String> before = pool.everything();
+  private final boolean alone;
 
   Kubernetes() {
+    this(true);
+  }
+
+  private Kubernetes(boolean alone) {
+    this.alone = alone;
     client
         .resource(
             new NamespaceBuilder().withNewMetadata().withName(namespace).endMetadata().build())
         .create();
     await(
         "the service account", client.serviceAccounts().inNamespace(namespace).withName("default"));
+  }
+
+  /** Another namespace for the same test, which is closed first. */
+  static Kubernetes another() {
+    return new Kubernetes(false);
   }
 
   KubernetesClient client() {
@@ -194,6 +206,11 @@ final class Kubernetes implements AutoCloseable {
     client.resource(yaml).inNamespace(namespace).create();
   }
 
+  /** An object of the API that is in no namespace. */
+  void applyToCluster(String yaml) {
+    client.resource(yaml).create();
+  }
+
   /** A snapshot of a claim; waits until it can be used. */
   void snapshot(String name, String snapshotClass, String claim) {
     apply(
@@ -236,6 +253,11 @@ final class Kubernetes implements AutoCloseable {
     return await(what, resource, found -> true);
   }
 
+  /** Waits until something is so, on which the API sends no word. */
+  void awaitTrue(String what, Callable<Boolean> condition) {
+    Awaitility.await(what).atMost(TIME).until(condition);
+  }
+
   /** Waits until an object is there and is as it should be. */
   <T extends HasMetadata> T await(String what, Resource<T> resource, Predicate<T> condition) {
     try {
@@ -257,7 +279,13 @@ final class Kubernetes implements AutoCloseable {
 
   /** What {@code kubectl describe} shows of the objects of this test. */
   List<String> events() {
+    return events("");
+  }
+
+  /** Those with a reason; with an empty one all. */
+  List<String> events(String reason) {
     return client.v1().events().inNamespace(namespace).list().getItems().stream()
+        .filter(event -> reason.isEmpty() || reason.equals(event.getReason()))
         .map(
             event ->
                 event.getInvolvedObject().getName()
@@ -278,6 +306,9 @@ final class Kubernetes implements AutoCloseable {
     try {
       client.namespaces().withName(namespace).delete();
       awaitGone("the namespace", client.namespaces().withName(namespace));
+      if (!alone) {
+        return;
+      }
       Awaitility.await()
           .atMost(TIME)
           .pollInterval(Duration.ofMillis(500))

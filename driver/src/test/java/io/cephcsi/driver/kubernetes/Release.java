@@ -23,7 +23,7 @@ final class Release {
         .call();
   }
 
-  /** Upgrades the release to the values of ci/kubernetes, changed. */
+  /** Upgrades the release to the values of ci/kubernetes, changed; a path stands for its text. */
   static void upgrade(Map<String, Object> changes) {
     UpgradeCommand command =
         new Helm(CHART)
@@ -32,7 +32,14 @@ final class Release {
             .withNamespace(DriverPods.NAMESPACE)
             .withValuesFile(values())
             .withKubeConfig(kubeConfig());
-    changes.forEach(command::set);
+    changes.forEach(
+        (key, value) -> {
+          if (value instanceof Path file) {
+            command.setFile(key, file);
+          } else {
+            command.set(key, value);
+          }
+        });
     command.call();
   }
 

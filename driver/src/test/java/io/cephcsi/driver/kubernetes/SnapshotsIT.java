@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
     matches = ".+",
     disabledReason = Kubernetes.SKIPPED)
 class SnapshotsIT {
-  private static final int SHALLOW_PODS = 4;
+  private static final int SHALLOW_PODS = 20;
 
   @ParameterizedTest
   @CsvSource({RBD + ",csi-rbd-snapclass", CEPHFS + ",csi-cephfs-snapclass"})

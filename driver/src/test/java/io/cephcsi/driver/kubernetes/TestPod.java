@@ -42,6 +42,10 @@ final class TestPod {
     this.name = name;
   }
 
+  String name() {
+    return name;
+  }
+
   /** Mounts a claim at /CLAIM. */
   TestPod with(String claim) {
     return with(claim, "", false);

@@ -43,8 +43,12 @@ public class KilledNbd {
                 .withCredentials()
                 .start();
         NodeClient node = driver.node()) {
-      Volume volume = driver.create("pvc-" + UUID.randomUUID(), SIZE);
+      Volume volume =
+          driver.create("pvc-" + UUID.randomUUID(), SIZE).toBuilder()
+              .putVolumeContext("cephLogStrategy", "compress")
+              .build();
       node.stage(volume, use);
+      Path log = Path.of("/var/log/ceph/rbd-nbd-" + volume.getVolumeId() + ".log.gz");
       Path place = node.staging(volume).resolve(volume.getVolumeId());
       Files.writeString(place.resolve("file"), "written");
       Command.of("sync", "--file-system").with(Argument.path(place)).run();
@@ -64,6 +68,7 @@ public class KilledNbd {
       node.stage(volume, use);
       node.unpublish(volume, "pod");
       node.unstage(volume);
+      assertThat(log).isNotEmptyFile();
       node.stage(volume, use);
       assertThat(place.resolve("late")).hasContent("only in memory yet");
       node.unstage(volume);
