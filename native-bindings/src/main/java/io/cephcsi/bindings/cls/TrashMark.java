@@ -136,6 +136,17 @@ public final class TrashMark {
     return ids;
   }
 
+  /** An entry of the trash, by whomever; one round trip, empty also for one that is damaged. */
+  public static Optional<TrashEntry> entry(IoContext io, String id) {
+    return Optional.ofNullable(read(io, List.of(ENTRY + id)).get(ENTRY + id))
+        .flatMap(stored -> decode(id, stored));
+  }
+
+  /** Whether an image is in the trash, even if the entry is damaged; one round trip. */
+  public static boolean isInTrash(IoContext io, String id) {
+    return !read(io, List.of(ENTRY + id)).isEmpty();
+  }
+
   private static Set<String> ids(IoContext io, String prefix) {
     Set<String> ids = new TreeSet<>();
     String last = "";
