@@ -228,9 +228,9 @@ public enum FindingKind {
       "set the quota to the size of the volume"),
   /** A reference tracker that is wrong. */
   TRACKER_WRONG(
-      BY_HAND,
+      BY_FSCK,
       "the reference tracker of a snapshot does not agree with the volumes that show it",
-      "see the command tracker verify"),
+      "missing references are added; for all else see the command tracker verify"),
   /** What Kubernetes knows and the cluster has not. */
   PV_WITHOUT_ENTRY(
       BY_HAND,

@@ -11,6 +11,7 @@ import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.Finding.Repair;
 import io.cephcsi.driver.fsck.ShallowVolume;
 import io.cephcsi.driver.fsck.TrackerCheck;
 import io.cephcsi.driver.fsck.Workers;
@@ -18,7 +19,12 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
+import io.cephcsi.driver.tracker.ReferenceState;
+import io.cephcsi.driver.tracker.ReferenceTracker;
+import io.cephcsi.driver.tracker.TrackerFormatException;
+import io.cephcsi.driver.tracker.TrackerState;
 import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -169,7 +175,12 @@ public final class FileSystemCheck {
                   context.place(),
                   "tracker of " + id,
                   () -> tracker(context, check, id, shallow),
-                  () -> tracker(context, check, id, still(context, id, shallow)));
+                  () ->
+                      tracker(context, check, id, still(context, id, shallow)).stream()
+                          .map(
+                              found ->
+                                  found.with(addReferences(context, subvolumes, id, shallow)))
+                          .toList());
           progress.step();
         });
   }
@@ -196,5 +207,45 @@ public final class FileSystemCheck {
     return problems.isEmpty()
         ? List.of()
         : List.of(Finding.of(TRACKER_WRONG, context.place(), id, String.join("; ", problems)));
+  }
+
+  /**
+   * Adds references that are missing: without them a snapshot may be deleted that is in use. None
+   * is removed, as with the last one its snapshot would have to go.
+   */
+  private Repair addReferences(
+      PoolCheckContext context,
+      Subvolumes subvolumes,
+      String id,
+      Collection<ShallowVolume> shallow) {
+    return () -> {
+      IoContext io = context.io();
+      ReferenceTracker trackers = new Trackers().in(io);
+      Journal snapshots = new Journal(JournalKind.SNAPSHOT, "default", io, io);
+      Optional<JournalEntry> snapshot =
+          VolumeId.parse(id).flatMap(parsed -> snapshots.byUuid(parsed.uuid()));
+      if (snapshot.filter(subvolumes::exists).isEmpty()) {
+        return Optional.empty(); // there is nothing to protect
+      }
+      Optional<TrackerState> tracker;
+      try {
+        tracker = trackers.read(id);
+      } catch (TrackerFormatException e) {
+        return Optional.empty();
+      }
+      List<String> keys = new ArrayList<>();
+      still(context, id, shallow).forEach(volume -> keys.add(volume.name()));
+      if (!snapshot.get().isDeleted() && snapshots.isReserved(snapshot.get())) {
+        keys.add(id);
+      }
+      keys.removeIf(
+          key ->
+              tracker.filter(state -> state.reference(key) != ReferenceState.ABSENT).isPresent());
+      if (keys.isEmpty()) {
+        return Optional.empty();
+      }
+      trackers.add(id, keys);
+      return Optional.of("added the references " + String.join(", ", keys));
+    };
   }
 }

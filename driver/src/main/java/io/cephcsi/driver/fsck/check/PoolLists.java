@@ -31,8 +31,7 @@ final class PoolLists implements Facts {
   private static final long BYTES_OF_A_NAME = 300;
 
   /** So many names at most are kept: whoever may write to a pool can make any number. */
-  static final long MAX =
-      Math.min(5_000_000, Runtime.getRuntime().maxMemory() / BYTES_OF_A_NAME);
+  static final long MAX = Math.min(5_000_000, Runtime.getRuntime().maxMemory() / BYTES_OF_A_NAME);
 
   private final IoContext io;
   private final Map<JournalKind, Set<UUID>> entries = new EnumMap<>(JournalKind.class);

@@ -176,6 +176,52 @@ class FileSystemDamageIT {
   }
 
   @Test
+  void missingReferencesAndNamesAreMended() {
+    String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
+    SavedObject right = SavedObject.of(io, tracker);
+    io.remove(tracker);
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-1")));
+    }
+    set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
+    assertFound(
+        "ENTRY_WITHOUT_NAME " + entry(),
+        "NAME_WITHOUT_ENTRY volume fs-nothing",
+        "TRACKER_WRONG " + snapshot.getSnapshotId());
+    assertThat(repair()).hasSize(3);
+    assertFound();
+    SavedObject mended = SavedObject.of(io, tracker);
+    assertThat(mended.content().orElseThrow().omap().keySet())
+        .isEqualTo(right.content().orElseThrow().omap().keySet());
+    assertThat(mended.content().orElseThrow().data())
+        .isEqualTo(right.content().orElseThrow().data());
+    assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
+  }
+
+  private static List<String> repair() {
+    CheckSettings settings =
+        new CheckSettings(16, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, true);
+    List<String> done = new ArrayList<>();
+    try (Workers workers = new Workers(settings)) {
+      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi")
+          .check(
+              connection,
+              fileSystem,
+              io,
+              result ->
+                  result
+                      .findings()
+                      .forEach(
+                          finding ->
+                              finding
+                                  .repair()
+                                  .flatMap(Finding.Repair::mend)
+                                  .ifPresent(done::add)));
+    }
+    return done;
+  }
+
+  @Test
   void damagesOfSubvolumesAreFound() {
     String orphan = "csi-vol-" + UUID.randomUUID();
     ceph.ceph("fs", "subvolume", "create", fileSystem.name(), orphan, "--group_name", "csi");

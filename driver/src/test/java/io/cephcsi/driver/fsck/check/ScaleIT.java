@@ -20,8 +20,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
@@ -117,8 +117,7 @@ class ScaleIT {
     CheckSettings settings =
         new CheckSettings(32, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, false);
     try (Workers workers = new Workers(settings)) {
-      workers.each(
-          IntStream.range(0, VOLUMES).iterator(), i -> makeVolume(io, header, full, i));
+      workers.each(IntStream.range(0, VOLUMES).iterator(), i -> makeVolume(io, header, full, i));
     }
   }
 
