@@ -20,6 +20,14 @@ usage_error() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# docker_runs: whether Docker's engine answers, not only its client is installed.
+docker_runs() { have docker && docker version >/dev/null 2>&1; }
+
+# save_image IMAGE FILE: an archive of an image that ci/image/build has built.
+save_image() {
+  if docker_runs; then docker save -o "$2" "$1"; else podman save --quiet -o "$2" "$1"; fi
+}
+
 # as_root COMMAND...: run it as root, through sudo when we are somebody else.
 as_root() {
   if [[ $EUID -eq 0 ]]; then

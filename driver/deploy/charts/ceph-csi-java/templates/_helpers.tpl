@@ -166,6 +166,7 @@ kubelet replaces $(NODE_ID) and $(POD_IP).
 {{- if $node -}}
 {{- $_ := set $driver "endpoint" (printf "unix://%s/%s" .folder $root.Values.pluginSocketFile) -}}
 {{- $_ := set $driver "csiAddonsEndpoint" (printf "unix://%s/csi-addons.sock" .folder) -}}
+{{- $_ := set $driver "nodeFolder" (printf "%s/%s" $values.nodeFolder .name) -}}
 {{- $_ := set $driver "maxVolumes" (int $values.maxVolumes) -}}
 {{- $_ := set $driver "nodeReclaimBytesPerSecond" (int64 $values.reclaimBytesPerSecond) -}}
 {{- else -}}

@@ -1,5 +1,6 @@
 package io.cephcsi.driver;
 
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
@@ -14,6 +15,7 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
+import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.testing.LocalCluster;
 import java.io.IOException;
@@ -287,6 +289,22 @@ class ArchitectureTest {
               .should()
               .callMethod(RadosCluster.class, method, String.class));
     }
+  }
+
+  /** What is not recorded, no process can end after this one was killed. */
+  @Test
+  void everyMountIsRecorded() {
+    check(
+        noClasses()
+            .that()
+            .doNotHaveSimpleName("RecordedMount")
+            .should()
+            .callMethodWhere(
+                describe(
+                    "a mount is made",
+                    call ->
+                        call.getTargetOwner().isEquivalentTo(CephFsMount.class)
+                            && call.getName().equals("mount"))));
   }
 
   /**

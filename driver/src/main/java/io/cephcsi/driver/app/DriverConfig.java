@@ -24,6 +24,7 @@ import java.util.regex.Pattern;
  * @param operationTimeout how long one operation of a cluster may take
  * @param gracePeriod how long running calls may go on after SIGTERM
  * @param slowCalls after how long a call that still runs is logged, and then again; 0 for never
+ * @param copyWait how long a CreateVolume waits for a copy that CephFS makes; 0 for not at all
  * @param reclaims how many volumes of one cluster are reclaimed at once
  * @param reclaimsPerCluster how many images of a cluster are reclaimed at once by all drivers
  *     together; 0 for no bound
@@ -40,6 +41,7 @@ public record DriverConfig(
     Duration operationTimeout,
     Duration gracePeriod,
     Duration slowCalls,
+    Duration copyWait,
     int reclaims,
     int reclaimsPerCluster,
     List<Driver> drivers,
@@ -51,6 +53,9 @@ public record DriverConfig(
 
   /** After how long calls are logged unless it is configured. */
   public static final Duration SLOW_CALLS = Duration.ofSeconds(30);
+
+  /** How long a CreateVolume waits for a copy unless it is configured. */
+  public static final Duration COPY_WAIT = Duration.ofSeconds(10);
 
   /** Checks what the fields cannot say alone. */
   public DriverConfig {
@@ -64,6 +69,7 @@ public record DriverConfig(
         "reclaimsPerCluster must be 0 to 1000");
     require(atLeastOneSecond(connectTimeout), "connectTimeout must be at least 1 s");
     require(atLeastOneSecond(operationTimeout), "operationTimeout must be at least 1 s");
+    require(!copyWait.isNegative() && copyWait.toSeconds() <= 3600, "copyWait must be 0 to 3600 s");
     require(!gracePeriod.isNegative(), "gracePeriod must not be negative");
     Set<Path> sockets = new HashSet<>();
     for (Driver driver : drivers) {
@@ -99,12 +105,19 @@ public record DriverConfig(
         operationTimeout,
         gracePeriod,
         SLOW_CALLS,
+        COPY_WAIT,
         reclaims,
         RECLAIMS_PER_CLUSTER,
         drivers,
         CloneLimits.DEFAULT,
         ImageLabels.NONE,
         false);
+  }
+
+  /** The file with the clients of the process, beside the socket of its first driver. */
+  Path clientsFile() {
+    Path socket = absolute(drivers.get(0).endpoint());
+    return socket.resolveSibling(socket.getFileName() + ".clients");
   }
 
   private static boolean atLeastOneSecond(Duration duration) {

@@ -7,6 +7,7 @@ import io.cephcsi.driver.cephfs.CephFsInventory;
 import io.cephcsi.driver.cephfs.CephFsSnapshots;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cephfs.QuiesceSupport;
+import io.cephcsi.driver.cluster.ClientRecord;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
@@ -84,6 +85,7 @@ public final class DriverProcess implements AutoCloseable {
   private final DriverMetrics metrics = new DriverMetrics();
   private final MemoryBudget budget = new MemoryBudget();
   private final ClusterDirectory clusters;
+  private final ClientRecord clients;
   private final ConnectionPool connections;
   private final ClusterExecutors executors;
   private final MonitorProbe probe;
@@ -95,7 +97,9 @@ public final class DriverProcess implements AutoCloseable {
   private DriverProcess(DriverConfig config) {
     this.config = config;
     this.clusters = new ClusterDirectory(config.clustersFile(), config.clusterDefaults());
-    this.connections = new ConnectionPool(config.connectTimeout(), config.operationTimeout());
+    this.clients = ClientRecord.at(config.clientsFile());
+    this.connections =
+        new ConnectionPool(config.connectTimeout(), config.operationTimeout(), clients);
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = new MonitorProbe(clusters);
     metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
@@ -120,6 +124,9 @@ public final class DriverProcess implements AutoCloseable {
         process.others.push(SlowCalls.log(config.slowCalls(), process.registries));
       }
       process.probe.start();
+      if (process.clients.hasDead()) {
+        config.drivers().forEach(d -> process.access(d).ifPresent(DriverConnections::connectSoon));
+      }
       return process;
     } catch (IOException | RuntimeException e) {
       process.close();
@@ -128,7 +135,7 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   private void serve(DriverConfig.Driver driver) throws IOException {
-    OperationRegistry operations = new OperationRegistry(answerWithin());
+    OperationRegistry operations = new OperationRegistry(answerWithin(driver));
     registries.add(operations);
     List<BindableService> csi = new ArrayList<>();
     List<BindableService> addons = new ArrayList<>();
@@ -262,7 +269,8 @@ public final class DriverProcess implements AutoCloseable {
     csi.add(
         new ControllerService(
             access(driver).map(access -> cephFsAccess(driver, access, volumes)),
-            new CephFsBackend(volumes, new CephFsSnapshots(volumes, operations), executors),
+            new CephFsBackend(
+                volumes, new CephFsSnapshots(volumes, operations), executors, copyWait(driver)),
             operations,
             executors));
     csi.add(
@@ -319,9 +327,17 @@ public final class DriverProcess implements AutoCloseable {
     return new OwnNode(driver.nodeId(), driver.nodeSettings().maxVolumes());
   }
 
-  /** A call makes several operations on the cluster; one that hangs must not hang the caller. */
-  private Duration answerWithin() {
-    return config.connectTimeout().plus(config.operationTimeout().multipliedBy(3));
+  /** What a node does besides operations on the cluster, as to make a file system, takes longer. */
+  private Duration answerWithin(DriverConfig.Driver driver) {
+    return driver.node()
+        ? config.connectTimeout().plus(config.operationTimeout().multipliedBy(3))
+        : config.operationTimeout();
+  }
+
+  /** A call that waits is answered while it is not yet taken for one that hangs. */
+  private Duration copyWait(DriverConfig.Driver driver) {
+    Duration half = answerWithin(driver).dividedBy(2);
+    return config.copyWait().compareTo(half) < 0 ? config.copyWait() : half;
   }
 
   private void listen(
@@ -369,23 +385,9 @@ public final class DriverProcess implements AutoCloseable {
     others.forEach(DriverProcess::closeQuietly);
     executors.close();
     probe.close();
-    closeInTime(connections);
+    connections.close(CANCEL_TIMEOUT);
+    clients.close();
     LOG.info("stopped");
-  }
-
-  /** Closes connections, unless a call of librados hangs that has no timeout: it ends with us. */
-  private static void closeInTime(ConnectionPool connections) {
-    Thread closing = new Thread(connections::close, "close-connections");
-    closing.setDaemon(true);
-    closing.start();
-    try {
-      closing.join(CANCEL_TIMEOUT.toMillis());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    if (closing.isAlive()) {
-      LOG.warn("a cluster does not answer: its connection is not closed before the process ends");
-    }
   }
 
   private static void closeQuietly(AutoCloseable resource) {

@@ -16,6 +16,7 @@ import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.FuseAttacher;
 import io.cephcsi.driver.node.attach.KrbdAttacher;
 import io.cephcsi.driver.node.attach.NbdAttacher;
+import io.cephcsi.driver.node.attach.NbdLogs;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.node.rbd.NodeReclaimer;
@@ -56,6 +57,7 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
                     new KrbdAttacher(new CrushLocation(AffinityLabels.of(driver))),
                     new NbdAttacher(keys, servers),
                     new FuseAttacher(folder.resolve("fuse"), servers))),
+            new NbdLogs(folder.resolve("nbd-logs")),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(MOUNT_TIMEOUT),
             gate,

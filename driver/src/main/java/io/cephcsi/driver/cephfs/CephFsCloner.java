@@ -30,20 +30,23 @@ final class CephFsCloner {
   private final OpenFileSystem files;
   private final JournalEntry entry;
   private final Optional<String> pool;
+  private final CopyWait wait;
 
   /**
    * @param files the file system
    * @param entry the volume that is made
    * @param pool of its files; empty for the file system's default
+   * @param wait how long it may take
    */
-  CephFsCloner(OpenFileSystem files, JournalEntry entry, Optional<String> pool) {
+  CephFsCloner(OpenFileSystem files, JournalEntry entry, Optional<String> pool, CopyWait wait) {
     this.files = files;
     this.entry = entry;
     this.pool = pool;
+    this.wait = wait;
   }
 
   /**
-   * Goes on until the copy is ready.
+   * Goes on until the copy is ready, or the time to wait for it is over.
    *
    * @param subvolume what is copied: a subvolume, or what is left of it
    * @param snapshot of it; empty to take one
@@ -52,11 +55,18 @@ final class CephFsCloner {
    * @throws CephException.NotFound if there is nothing to copy
    */
   boolean advance(String subvolume, Optional<String> snapshot) {
-    CloneStatus status = files.admin().cloneStatus(entry.name()).orElse(null);
-    if (status == null) {
+    Optional<CloneStatus> known = files.admin().cloneStatus(entry.name());
+    if (known.isEmpty()) {
       start(subvolume, snapshot);
-      throw aborted("has begun");
     }
+    if (known.isEmpty() || known.get().isRunning()) {
+      known =
+          wait.until(
+                  () -> files.admin().cloneStatus(entry.name()),
+                  now -> now.filter(CloneStatus::isRunning).isEmpty())
+              .orElse(known);
+    }
+    CloneStatus status = known.orElseThrow(() -> aborted("has begun"));
     return switch (status.state()) {
       case COMPLETE -> {
         finish();

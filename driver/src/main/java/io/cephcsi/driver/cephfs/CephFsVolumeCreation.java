@@ -35,18 +35,21 @@ final class CephFsVolumeCreation {
   private final SnapshotPaths paths;
   private final Trackers trackers;
   private final OperationRegistry operations;
+  private final CopyWait wait;
 
   CephFsVolumeCreation(
       OpenFileSystem files,
       CephFsRequest request,
       SnapshotPaths paths,
       Trackers trackers,
-      OperationRegistry operations) {
+      OperationRegistry operations,
+      CopyWait wait) {
     this.files = files;
     this.request = request;
     this.paths = paths;
     this.trackers = trackers;
     this.operations = operations;
+    this.wait = wait;
   }
 
   /** Makes the volume. */
@@ -229,7 +232,7 @@ final class CephFsVolumeCreation {
   /** Takes the copy one step on; empty when it failed, and is removed with the entry. */
   private Optional<CreatedVolume> advance(
       JournalEntry entry, String subvolume, Optional<String> snapshot) {
-    CephFsCloner cloner = new CephFsCloner(files, entry, request.parameters().pool());
+    CephFsCloner cloner = new CephFsCloner(files, entry, request.parameters().pool(), wait);
     if (cloner.advance(subvolume, snapshot)) {
       return Optional.of(answer(entry, grown(entry)));
     }

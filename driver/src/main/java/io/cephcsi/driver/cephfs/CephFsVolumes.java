@@ -51,9 +51,10 @@ public final class CephFsVolumes implements AutoCloseable {
   /**
    * Makes a volume, or gives the one that the name has.
    *
+   * @param wait how long it may wait for content that is being copied
    * @throws VolumeException ABORTED with how far it is while content is being copied
    */
-  public CreatedVolume create(CephFsRequest request, Credentials credentials) {
+  public CreatedVolume create(CephFsRequest request, Credentials credentials, CopyWait wait) {
     ClusterConfig cluster = clusters.require(request.parameters().clusterId());
     return connected(
         cluster,
@@ -61,7 +62,7 @@ public final class CephFsVolumes implements AutoCloseable {
         lease -> {
           OpenFileSystem files =
               OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId);
-          return new CephFsVolumeCreation(files, request, paths, trackers, operations).make();
+          return new CephFsVolumeCreation(files, request, paths, trackers, operations, wait).make();
         });
   }
 

@@ -26,6 +26,11 @@ record CloneStatus(State state, OptionalDouble percent, String failure) {
     FAILED
   }
 
+  /** Whether the manager has it to do. */
+  boolean isRunning() {
+    return state == State.PENDING || state == State.IN_PROGRESS;
+  }
+
   static CloneStatus decode(JsonNode answer) {
     JsonNode status = answer.path("status");
     String text = status.path("state").asText();

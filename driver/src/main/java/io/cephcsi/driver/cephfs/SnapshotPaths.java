@@ -7,6 +7,7 @@ import io.cephcsi.bindings.cephfs.DirectorySnapshots;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.DaemonThreads;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.RecordedMount;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -27,9 +28,9 @@ import java.util.function.Function;
  * found never changes while the snapshot exists, so it is remembered; whether it still exists, the
  * manager says.
  *
- * <p>A mount lasts as long as the look: a client that dies with a mount open would hold up the
- * manager's work on the directories that it saw, until the MDS gives it up after a minute. Safe for
- * several threads.
+ * <p>A mount lasts as long as the look: a client that dies with a mount open holds up the manager's
+ * work on the directories that it saw, until the next process ends its session, or the MDS gives it
+ * up after a minute. Safe for several threads.
  */
 final class SnapshotPaths implements AutoCloseable {
   private static final int REMEMBERED = 10_000;
@@ -103,21 +104,21 @@ final class SnapshotPaths implements AutoCloseable {
   /** Looks at a file system from a directory on; empty if that is not there. */
   <T> Optional<T> mounted(
       Lease lease, String fileSystem, String root, Function<CephFsMount, Optional<T>> look) {
-    CephFsMount mount;
+    RecordedMount mount;
     try {
-      mount = CephFsMount.mount(lease.cluster(), fileSystem, root);
+      mount = lease.mount(fileSystem, root);
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
     try {
-      return look.apply(mount);
+      return look.apply(mount.mount());
     } finally {
       close(mount, lease.share()); // a connection cannot be closed before its mounts
     }
   }
 
   /** Closing takes a second, which no call has to wait for. */
-  private void close(CephFsMount mount, Lease lease) {
+  private void close(RecordedMount mount, Lease lease) {
     Runnable closing =
         () -> {
           try (lease) {

@@ -83,6 +83,14 @@ class ProcessSettings {
   private String slowCalls = DriverConfig.SLOW_CALLS.toSeconds() + "s";
 
   @Option(
+      names = "--copy-wait",
+      paramLabel = "SECONDS",
+      description =
+          "how long a CreateVolume of CephFS waits for its copy, if the caller does; 0: not at all")
+  @JsonProperty("copyWaitSeconds")
+  private int copyWaitSeconds = (int) DriverConfig.COPY_WAIT.toSeconds();
+
+  @Option(
       names = "--reclaims",
       paramLabel = "N",
       description = "how many volumes of a cluster are reclaimed at once; others wait")
@@ -201,6 +209,7 @@ class ProcessSettings {
         Duration.ofSeconds(operationSeconds),
         Duration.ofSeconds(graceSeconds),
         GoDuration.parse("logslowopinterval", slowCalls),
+        Duration.ofSeconds(copyWaitSeconds),
         reclaims,
         reclaimsPerCluster,
         drivers,

@@ -5,6 +5,8 @@ import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 
 /**
@@ -22,6 +24,11 @@ public final class ClientFence {
   // No address, so that nothing comes of it; but of the form that "profile rbd" allows.
   private static final CephCommand PROBE =
       CephCommand.of("osd blocklist", Map.of("blocklistop", "add", "addr", "none/0"));
+
+  /** Those that this process has shut out; an address with a nonce is not used again. */
+  private static final Set<String> SHUT_OUT = ConcurrentHashMap.newKeySet();
+
+  private static final Pattern PROTOCOL = Pattern.compile("^(?:v1|v2|any):");
 
   private final RadosCluster cluster;
 
@@ -66,5 +73,21 @@ public final class ClientFence {
       throw new IllegalArgumentException("not the address of one client: " + address);
     }
     cluster.blocklist(address, expires);
+    SHUT_OUT.add(bare(address));
+  }
+
+  /** Whether this process has shut a client out: it can do nothing any more. Does not block. */
+  public static boolean isShutOut(String address) {
+    return SHUT_OUT.contains(bare(address));
+  }
+
+  /** Whether this process has shut any client out. Does not block. */
+  public static boolean hasShutOut() {
+    return !SHUT_OUT.isEmpty();
+  }
+
+  /** Without the protocol, which not every client has in its address. */
+  private static String bare(String address) {
+    return PROTOCOL.matcher(address).replaceFirst("");
   }
 }

@@ -11,11 +11,15 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /** A connection with the pools that were opened through it; shared by all its leases. */
 final class Connection {
   private final RadosCluster cluster;
+  private final ClientRecord record;
+  private final ClientRecord.Entry recorded;
   private final Map<PoolKey, IoContext> pools = new ConcurrentHashMap<>();
   private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
 
-  Connection(RadosCluster cluster) {
+  Connection(RadosCluster cluster, ClientRecord record) {
     this.cluster = cluster;
+    this.record = record;
+    this.recorded = record.connection(cluster);
   }
 
   RadosCluster cluster() {
@@ -69,6 +73,10 @@ final class Connection {
     }
   }
 
+  RecordedMount mount(String fileSystem, String root) {
+    return RecordedMount.open(cluster, record, fileSystem, root);
+  }
+
   void close() {
     for (IoContext io : pools.values()) {
       io.close();
@@ -77,6 +85,7 @@ final class Connection {
       io.close();
     }
     cluster.close();
+    recorded.close();
   }
 
   /** A namespace of a pool. */

@@ -18,6 +18,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Connections by cluster, user and key, shared by leases and closed when nobody used them for a
@@ -25,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * threads; {@link #lease} blocks while it connects.
  */
 public final class ConnectionPool implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectionPool.class);
   private static final Duration IDLE = Duration.ofMinutes(10);
   private static final Duration FAILURE_HOLDS = Duration.ofSeconds(2);
   private static final int MAX_CONNECTIONS = 100;
@@ -32,6 +35,7 @@ public final class ConnectionPool implements AutoCloseable {
   private final Duration connectTimeout;
   private final Duration operationTimeout;
   private final Cache<Key, Entry> entries;
+  private final ClientRecord record;
   private final ConnectionCloser closer = new ConnectionCloser();
   private volatile boolean closed;
 
@@ -40,10 +44,26 @@ public final class ConnectionPool implements AutoCloseable {
    * @param operationTimeout how long one operation of the cluster may take
    */
   public ConnectionPool(Duration connectTimeout, Duration operationTimeout) {
-    this(connectTimeout, operationTimeout, IDLE);
+    this(connectTimeout, operationTimeout, ClientRecord.none());
+  }
+
+  /**
+   * As {@link #ConnectionPool(Duration, Duration)}, with a record of the connections and mounts;
+   * those of a process that was killed before are ended in the background.
+   *
+   * @param record closed by the caller, after this pool
+   */
+  public ConnectionPool(Duration connectTimeout, Duration operationTimeout, ClientRecord record) {
+    this(connectTimeout, operationTimeout, IDLE, record);
   }
 
   ConnectionPool(Duration connectTimeout, Duration operationTimeout, Duration idle) {
+    this(connectTimeout, operationTimeout, idle, ClientRecord.none());
+  }
+
+  private ConnectionPool(
+      Duration connectTimeout, Duration operationTimeout, Duration idle, ClientRecord record) {
+    this.record = record;
     this.connectTimeout = connectTimeout;
     this.operationTimeout = operationTimeout;
     this.entries =
@@ -114,13 +134,13 @@ public final class ConnectionPool implements AutoCloseable {
    * @param options options of Ceph's configuration
    * @throws VolumeException as {@link #lease}
    */
-  public RadosCluster connectApart(
+  public ApartConnection connectApart(
       ClusterConfig config, Credentials credentials, Map<String, String> options) {
     ConnectionSettings.Builder settings =
         settings(String.join(",", config.monitors()), credentials);
     options.forEach(settings::option);
     try {
-      return RadosCluster.connect(settings.build());
+      return ApartConnection.of(RadosCluster.connect(settings.build()), record);
     } catch (CephException e) {
       throw unusable(config, credentials, e);
     }
@@ -219,6 +239,23 @@ public final class ConnectionPool implements AutoCloseable {
     closer.await();
   }
 
+  /**
+   * As {@link #close()}, but does not wait for longer than a time: a call of librados may hang that
+   * has no timeout, and then ends with the process.
+   */
+  public void close(Duration limit) {
+    Thread closing = DaemonThreads.of("close-connections", this::close);
+    closing.start();
+    try {
+      closing.join(limit.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (closing.isAlive()) {
+      LOG.warn("a cluster does not answer: its connection is not closed before the process ends");
+    }
+  }
+
   /** What tells connections apart; its text does not show the key. */
   private record Key(String monitors, Credentials credentials) {}
 
@@ -236,7 +273,7 @@ public final class ConnectionPool implements AutoCloseable {
       this.key = key;
     }
 
-    RadosCluster connectApart(ClusterConfig config, Map<String, String> options) {
+    ApartConnection connectApart(ClusterConfig config, Map<String, String> options) {
       return ConnectionPool.this.connectApart(config, key.credentials, options);
     }
 
@@ -282,7 +319,9 @@ public final class ConnectionPool implements AutoCloseable {
     private void connect() {
       try {
         ConnectionSettings settings = settings(key.monitors, key.credentials).build();
-        connected.complete(new Connection(RadosCluster.connect(settings)));
+        RadosCluster cluster = RadosCluster.connect(settings);
+        connected.complete(new Connection(cluster, record));
+        endDead(cluster);
       } catch (Throwable e) {
         synchronized (this) {
           failedAtNanos = System.nanoTime();
@@ -293,6 +332,24 @@ public final class ConnectionPool implements AutoCloseable {
         if (!(e instanceof CephException.TimedOut)) {
           entries.asMap().remove(key, this); // must not push out connections that are used
         }
+      }
+    }
+
+    /** Ends the clients of a process that was killed, on a thread of its own. */
+    private void endDead(RadosCluster cluster) {
+      List<RecordedClient> dead = record.dead(cluster);
+      if (!dead.isEmpty()) {
+        share();
+        DaemonThreads.of(
+                "end-dead-clients",
+                () -> {
+                  try {
+                    new DeadClients(record, cluster, () -> closed).end(dead);
+                  } finally {
+                    release();
+                  }
+                })
+            .start();
       }
     }
 

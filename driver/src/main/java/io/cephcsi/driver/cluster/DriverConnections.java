@@ -11,12 +11,16 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Connections with the driver's own credentials, for calls that carry no secrets and for the
  * driver's own records. Safe for several threads.
  */
 public final class DriverConnections {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverConnections.class);
+
   private final ClusterDirectory clusters;
   private final Source credentials;
   private final ConnectionPool connections;
@@ -135,6 +139,22 @@ public final class DriverConnections {
                     "no credentials for cluster \""
                         + clusterId
                         + "\": neither secrets nor a folder of --credentials"));
+  }
+
+  /**
+   * Connects to all clusters in the background, with the driver's own credentials: what a
+   * connection brings with it is done before a call comes.
+   */
+  public void connectSoon() {
+    DaemonThreads.of("connect", this::connectAll).start();
+  }
+
+  private void connectAll() {
+    try {
+      clusters().forEach(cluster -> connected(cluster, lease -> lease.config()));
+    } catch (RuntimeException e) { // the first call tries again
+      LOG.info("a cluster is not connected yet: {}", e.toString());
+    }
   }
 
   /** Works on a cluster with the driver's own credentials. */

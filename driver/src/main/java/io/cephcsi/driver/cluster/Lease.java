@@ -58,8 +58,17 @@ public final class Lease implements AutoCloseable {
    *
    * @param options options of Ceph's configuration
    */
-  public RadosCluster connectApart(Map<String, String> options) {
+  public ApartConnection connectApart(Map<String, String> options) {
     return entry.connectApart(config, options);
+  }
+
+  /**
+   * Mounts a file system with this connection, as {@link
+   * io.cephcsi.bindings.cephfs.CephFsMount#mount(RadosCluster, String, String)}; the caller closes
+   * it before this lease. No round trip more than that.
+   */
+  public RecordedMount mount(String fileSystem, String root) {
+    return connection.mount(fileSystem, root);
   }
 
   /**

@@ -174,7 +174,14 @@ public final class MonitorQueries {
     return types.isEmpty() ? OptionalInt.empty() : OptionalInt.of(oldest);
   }
 
-  private static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {
+  /**
+   * Asks for what no typed call gives.
+   *
+   * @param prefix of the command, such as {@code osd dump}
+   * @param more its other arguments
+   * @throws VolumeException UNAVAILABLE when the answer is not JSON
+   */
+  public static JsonNode ask(RadosCluster cluster, String prefix, Map<String, String> more) {
     try {
       return Json.mapper().readTree(CephCommand.of(prefix, more).toMonitors(cluster).text());
     } catch (JsonProcessingException e) {

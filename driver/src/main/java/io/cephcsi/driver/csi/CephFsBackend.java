@@ -4,6 +4,7 @@ import io.cephcsi.driver.cephfs.CephFsParameters;
 import io.cephcsi.driver.cephfs.CephFsRequest;
 import io.cephcsi.driver.cephfs.CephFsSnapshots;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
+import io.cephcsi.driver.cephfs.CopyWait;
 import io.cephcsi.driver.cephfs.MdsPin;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
@@ -18,27 +19,43 @@ import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerServiceCapability.RPC;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.grpc.Context;
+import io.grpc.Deadline;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** The controller's calls on CephFS. */
 public final class CephFsBackend implements ControllerBackend {
+  /** What is left of a call's time for the answer when it has waited for a copy. */
+  private static final Duration ANSWER = Duration.ofSeconds(1);
+
   private final CephFsVolumes volumes;
   private final CephFsSnapshots snapshots;
   private final ClusterExecutors executors;
+  private final Duration copyWait;
+  private final Semaphore waiting = new Semaphore(CopyWait.PLACES);
 
   /**
    * @param volumes does the work
    * @param snapshots does the work on snapshots
    * @param executors run it
+   * @param copyWait how long a CreateVolume waits for its copy at most
    */
   public CephFsBackend(
-      CephFsVolumes volumes, CephFsSnapshots snapshots, ClusterExecutors executors) {
+      CephFsVolumes volumes,
+      CephFsSnapshots snapshots,
+      ClusterExecutors executors,
+      Duration copyWait) {
     this.volumes = volumes;
     this.snapshots = snapshots;
     this.executors = executors;
+    this.copyWait = copyWait;
   }
 
   @Override
@@ -73,6 +90,7 @@ public final class CephFsBackend implements ControllerBackend {
             capacity,
             source,
             request.getVolumeCapabilitiesList().stream().allMatch(VolumeCapabilities::onlyReads));
+    @Nullable Deadline deadline = Context.current().getDeadline();
     return new Creation() {
       @Override
       public String clusterId() {
@@ -81,11 +99,24 @@ public final class CephFsBackend implements ControllerBackend {
 
       @Override
       public CreatedVolume create(String name, Credentials credentials, Operation operation) {
-        CreatedVolume volume = volumes.create(wanted, credentials);
+        CreatedVolume volume =
+            volumes.create(
+                wanted,
+                credentials,
+                new CopyWait(waiting, patience(deadline), Optional.of(operation)));
         pin.ifPresent(to -> volumes.pinNew(volume.id(), to, credentials));
         return volume;
       }
     };
+  }
+
+  /** How long a call that is to be answered by a time waits for its copy. */
+  private Duration patience(@Nullable Deadline deadline) {
+    if (deadline == null) {
+      return copyWait;
+    }
+    Duration left = Duration.ofMillis(deadline.timeRemaining(TimeUnit.MILLISECONDS)).minus(ANSWER);
+    return left.compareTo(copyWait) < 0 ? left : copyWait;
   }
 
   @Override

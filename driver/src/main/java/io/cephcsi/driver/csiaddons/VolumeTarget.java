@@ -1,10 +1,10 @@
 package io.cephcsi.driver.csiaddons;
 
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.cluster.ApartConnection;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
@@ -49,30 +49,35 @@ record VolumeTarget(OpenImage image, List<String> nodes, Supplier<Optional<Trash
   @Override
   public Writable open(Map<String, String> options) {
     // A connection of its own: a client that breaks the image's lock blocklists this work only.
-    RadosCluster cluster = image.lease().connectApart(options);
+    ApartConnection connection = image.lease().connectApart(options);
     IoContext io = null;
     try {
-      io = cluster.openPool(image.pool().io().pool(), image.pool().io().namespace()).tryWhenFull();
-      return new Apart(cluster, io, new RbdPool(io).open(image.name()));
+      io =
+          connection
+              .cluster()
+              .openPool(image.pool().io().pool(), image.pool().io().namespace())
+              .tryWhenFull();
+      return new Apart(connection, io, new RbdPool(io).open(image.name()));
     } catch (RuntimeException e) {
       if (io != null) {
         io.close();
       }
-      cluster.close();
+      connection.close();
       throw e;
     }
   }
 
   /** An image with a connection of its own. */
-  private record Apart(RadosCluster cluster, IoContext io, RbdImage image) implements Writable {
+  private record Apart(ApartConnection connection, IoContext io, RbdImage image)
+      implements Writable {
     @Override
     public long clientId() {
-      return cluster.instanceId();
+      return connection.cluster().instanceId();
     }
 
     @Override
     public void close() {
-      try (cluster;
+      try (connection;
           io) {
         image.close();
       }

@@ -1,12 +1,8 @@
 package io.cephcsi.driver.fence;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.driver.cluster.CephCommand;
-import io.cephcsi.driver.volume.Json;
-import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.cluster.MonitorQueries;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -143,11 +139,6 @@ final class ClusterMaps {
   }
 
   private static JsonNode ask(RadosCluster cluster, String prefix) {
-    try {
-      return Json.mapper().readTree(CephCommand.of(prefix, Map.of()).toMonitors(cluster).text());
-    } catch (JsonProcessingException e) {
-      throw new VolumeException(
-          Reason.UNAVAILABLE, "the monitor's answer to \"" + prefix + "\" is not JSON", e);
-    }
+    return MonitorQueries.ask(cluster, prefix, Map.of());
   }
 }

@@ -82,7 +82,9 @@ public final class Admission {
         waited = true;
         operation.phase("waiting for one of " + slots + " slots among the reclaims of the cluster");
       }
-      LockSupport.parkNanos(POLL.toNanos());
+      if (!locks.freeDead(slots)) {
+        LockSupport.parkNanos(POLL.toNanos());
+      }
     }
     return Optional.empty();
   }

@@ -6,6 +6,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.PoolInfo;
 import java.time.Duration;
@@ -105,7 +106,25 @@ final class ReclaimSlots implements AutoCloseable {
    * @param holds how long without renewal
    */
   Optional<ObjectLock> tryTake(int slot, String cookie, String what, Duration holds) {
-    return ObjectLock.tryAcquire(io, OBJECT, "place-" + slot, cookie, what, holds);
+    return ObjectLock.tryAcquire(io, OBJECT, lock(slot), cookie, what, holds);
+  }
+
+  /**
+   * Frees the slots of clients that this process has shut out; no round trip if it has none.
+   *
+   * @param slots how many there are
+   * @return whether one became free
+   */
+  boolean freeDead(int slots) {
+    boolean free = false;
+    for (int slot = 0; slot < slots && ClientFence.hasShutOut(); slot++) {
+      free |= ObjectLock.breakDead(io, OBJECT, lock(slot), ClientFence::isShutOut);
+    }
+    return free;
+  }
+
+  private static String lock(int slot) {
+    return "place-" + slot;
   }
 
   /** Pool and namespace. */

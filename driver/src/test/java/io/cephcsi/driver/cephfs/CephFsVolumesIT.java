@@ -19,6 +19,7 @@ import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -32,6 +33,9 @@ class CephFsVolumesIT {
 
   @RegisterExtension
   static final TestDriver driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
+
+  @RegisterExtension
+  static final TestDriver impatient = TestDriver.cephFs(CLUSTER).copyWait(Duration.ZERO).start();
 
   @AfterEach
   void nothingIsLeft() {
@@ -126,7 +130,7 @@ class CephFsVolumesIT {
             .setCapacityRange(
                 CapacityRange.newBuilder().setRequiredBytes(16 * MIB).setLimitBytes(24 * MIB))
             .build();
-    Volume copy = await(request);
+    Volume copy = driver.controller().createVolume(request).getVolume(); // at the first call
     assertThat(copy.getCapacityBytes()).isEqualTo(16 * MIB);
     driver.expand(source.getVolumeId(), 32 * MIB);
     assertThat(driver.controller().createVolume(request).getVolume()).isEqualTo(copy);
@@ -172,8 +176,7 @@ class CephFsVolumesIT {
     Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());
     driver.delete(source.getVolumeId());
     var request = driver.restoreRequest(newName(), 24 * MIB, snapshot.getSnapshotId()).build();
-    assertStatus(Code.ABORTED, request.getName(), () -> driver.controller().createVolume(request));
-    Volume copy = await(request);
+    Volume copy = driver.controller().createVolume(request).getVolume(); // at the first call
     assertThat(copy.getCapacityBytes()).isEqualTo(24 * MIB);
     assertThat(STATE.read(copy.getVolumeContextMap().get("subvolumePath") + "/file"))
         .isEqualTo("content");
@@ -187,7 +190,7 @@ class CephFsVolumesIT {
     Volume source = driver.create(newName(), 16 * MIB);
     STATE.write(source.getVolumeContextMap().get("subvolumePath") + "/file", "content");
     var request = driver.cloneRequest(newName(), 0, source.getVolumeId()).build();
-    Volume copy = await(request);
+    Volume copy = driver.controller().createVolume(request).getVolume(); // at the first call
     assertThat(copy.getCapacityBytes()).isEqualTo(16 * MIB);
     assertThat(STATE.read(copy.getVolumeContextMap().get("subvolumePath") + "/file"))
         .isEqualTo("content");
@@ -198,11 +201,64 @@ class CephFsVolumesIT {
   }
 
   @Test
+  void aCallWaitsForItsCopyNoLongerThanItsCaller() {
+    Volume source = driver.create(newName(), 16 * MIB);
+    Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());
+    var request = driver.restoreRequest(newName(), 0, snapshot.getSnapshotId()).build();
+    STATE.delayClones(6);
+    assertStatus(
+        Code.ABORTED,
+        "has begun",
+        () -> driver.controller().withDeadlineAfter(4, TimeUnit.SECONDS).createVolume(request));
+    driver.delete(await(request).getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(source.getVolumeId());
+  }
+
+  @Test
+  void aVolumeThatIsRemovedBehindTheDriversBackIsMadeAgain() {
+    String name = newName();
+    Volume volume = driver.create(name, 16 * MIB);
+    String subvolume = volume.getVolumeContextMap().get("subvolumeName");
+    STATE.removeSubvolume(subvolume);
+    assertStatus(Code.NOT_FOUND, () -> driver.snapshot(newName(), volume.getVolumeId()));
+    Volume again = driver.create(name, 16 * MIB);
+    assertThat(again.getVolumeId()).isEqualTo(volume.getVolumeId());
+    assertThat(again.getVolumeContextMap().get("subvolumePath"))
+        .isNotEqualTo(volume.getVolumeContextMap().get("subvolumePath"))
+        .isEqualTo(STATE.info(subvolume).get("path").asText());
+    driver.delete(again.getVolumeId());
+  }
+
+  @Test
+  void whatAnotherProgramChangesIsSeenAtOnce() {
+    String name = newName();
+    Volume volume = driver.create(name, 16 * MIB);
+    String subvolume = volume.getVolumeContextMap().get("subvolumeName");
+    STATE.resize(subvolume, 32 * MIB);
+    var fixed = driver.createRequest(name, 16 * MIB);
+    fixed.setCapacityRange(
+        CapacityRange.newBuilder().setRequiredBytes(16 * MIB).setLimitBytes(16 * MIB));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.controller().createVolume(fixed.build()));
+    String taken = newName();
+    Snapshot snapshot = driver.snapshot(taken, volume.getVolumeId());
+    assertThat(snapshot.getSizeBytes()).isEqualTo(32 * MIB);
+    String onCluster = "csi-snap-" + uuid(snapshot.getSnapshotId());
+    STATE.removeSnapshot(subvolume, onCluster);
+    assertStatus(Code.NOT_FOUND, () -> driver.show(newName(), snapshot.getSnapshotId()));
+    assertThat(driver.snapshot(taken, volume.getVolumeId()).getSnapshotId())
+        .isEqualTo(snapshot.getSnapshotId());
+    assertThat(STATE.snapshots(subvolume)).containsExactly(onCluster);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
   void aCopyThatIsDeletedWhileItIsMadeIsCancelledWithItsSnapshot() {
     Volume source = driver.create(newName(), 16 * MIB);
     var request = driver.cloneRequest(newName(), 0, source.getVolumeId()).build();
     STATE.delayClones(6);
-    assertStatus(Code.ABORTED, () -> driver.controller().createVolume(request));
+    assertStatus(Code.ABORTED, () -> impatient.controller().createVolume(request));
     String id = STATE.volumeId(request.getName());
     Awaitility.await()
         .atMost(Duration.ofMinutes(1))
@@ -218,7 +274,7 @@ class CephFsVolumesIT {
     Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());
     var request = driver.restoreRequest(newName(), 0, snapshot.getSnapshotId()).build();
     STATE.delayClones(6);
-    assertStatus(Code.ABORTED, () -> driver.controller().createVolume(request));
+    assertStatus(Code.ABORTED, () -> impatient.controller().createVolume(request));
     String id = STATE.volumeId(request.getName());
     String name = "csi-vol-" + uuid(id);
     STATE.cancelClone(name);

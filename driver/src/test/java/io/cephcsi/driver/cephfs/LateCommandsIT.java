@@ -74,7 +74,9 @@ class LateCommandsIT extends ManagerCase {
           new CephFsRequest(
               name, CephFsParameters.parse(driver.parameters()), CapacityRange.ANY, content, false);
       OpenFileSystem files = late(lease, command, meanwhile);
-      return new CephFsVolumeCreation(files, request, paths, new Trackers(), operations).make();
+      return new CephFsVolumeCreation(
+              files, request, paths, new Trackers(), operations, CopyWait.NONE)
+          .make();
     }
   }
 

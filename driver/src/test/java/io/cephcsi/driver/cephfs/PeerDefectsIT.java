@@ -88,7 +88,9 @@ class PeerDefectsIT extends ManagerCase {
                   new ContentSource.OfSnapshot(
                       VolumeId.parse(snapshot.getSnapshotId()).orElseThrow())),
               onlyRead);
-      return new CephFsVolumeCreation(weak, request, paths, new Trackers(), operations).make();
+      return new CephFsVolumeCreation(
+              weak, request, paths, new Trackers(), operations, CopyWait.NONE)
+          .make();
     }
   }
 
@@ -161,7 +163,10 @@ class PeerDefectsIT extends ManagerCase {
               false);
       assertReason(
           VolumeException.Reason.UNAVAILABLE,
-          () -> new CephFsVolumeCreation(weak, request, paths, new Trackers(), operations).make());
+          () ->
+              new CephFsVolumeCreation(
+                      weak, request, paths, new Trackers(), operations, CopyWait.NONE)
+                  .make());
     }
     assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
     assertThat(STATE.subvolumes()).hasSize(2);

@@ -45,7 +45,7 @@ class NetworkFenceIT {
 
   @BeforeAll
   static void start() {
-    other = OtherMachine.up();
+    other = OtherMachine.up(0);
     cluster = TestCluster.start("fence", "--address", other.hostAddress());
     rbd = TestDriver.rbd(cluster).start();
     cephFs = TestDriver.cephFs(cluster).controllerOnly(false).start();

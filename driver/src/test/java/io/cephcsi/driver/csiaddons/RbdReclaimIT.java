@@ -11,7 +11,6 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.cephcsi.proto.addons.identity.GetCapabilitiesRequest;
-import io.cephcsi.proto.addons.identity.IdentityGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -337,7 +336,8 @@ class RbdReclaimIT {
   @Test
   void saysWhatItCanDo() {
     assertThat(
-            IdentityGrpc.newBlockingStub(driver.channel())
+            driver
+                .addonsIdentity()
                 .getCapabilities(GetCapabilitiesRequest.getDefaultInstance())
                 .getCapabilitiesList())
         .extracting(Capability::getTypeCase)
@@ -347,6 +347,8 @@ class RbdReclaimIT {
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.RECLAIM_SPACE,
-            Capability.TypeCase.RECLAIM_SPACE);
+            Capability.TypeCase.RECLAIM_SPACE,
+            Capability.TypeCase.NETWORK_FENCE,
+            Capability.TypeCase.NETWORK_FENCE);
   }
 }

@@ -20,9 +20,6 @@ import io.fabric8.kubernetes.client.KubernetesClientTimeoutException;
 import io.fabric8.kubernetes.client.dsl.Resource;
 import io.fabric8.kubernetes.client.dsl.base.PatchContext;
 import io.fabric8.kubernetes.client.dsl.base.PatchType;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -32,7 +29,6 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 
@@ -272,11 +268,9 @@ final class Kubernetes implements AutoCloseable {
         .toList();
   }
 
-  /** Ends the driver's controller or node plugin, as a crash does it; it is started again. */
-  static void kill(String component) throws IOException {
-    long pid =
-        Long.parseLong(Files.readString(folder().resolve("driver/" + component + ".pid")).strip());
-    ProcessHandle.of(pid).orElseThrow().destroyForcibly();
+  /** The driver that serves the volumes. */
+  DriverPods driver() {
+    return new DriverPods(client);
   }
 
   @Override
@@ -288,7 +282,9 @@ final class Kubernetes implements AutoCloseable {
           .atMost(TIME)
           .pollInterval(Duration.ofMillis(500))
           .untilAsserted(() -> assertThat(leftInTheApi()).isEmpty());
-      Awaitility.await().atMost(TIME).untilAsserted(() -> assertThat(leftOnTheNode()).isEmpty());
+      Awaitility.await()
+          .atMost(TIME)
+          .untilAsserted(() -> assertThat(NodeState.left(driver())).isEmpty());
       pool.awaitNothingBut(before);
       Awaitility.await()
           .atMost(TIME)
@@ -314,38 +310,5 @@ final class Kubernetes implements AutoCloseable {
             .stream()
             .map(content -> content.getMetadata().getName());
     return Stream.of(volumes, attachments, snapshots).flatMap(each -> each).toList();
-  }
-
-  /** Mounts, loop devices and processes of volumes. */
-  private static List<String> leftOnTheNode() {
-    try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"));
-        Stream<Path> loops = Files.list(Path.of("/sys/block"))) {
-      List<String> left =
-          mounts
-              .filter(
-                  line -> line.contains("kubernetes.io~csi") || line.contains("kubernetes.io/csi"))
-              .collect(Collectors.toCollection(ArrayList::new));
-      loops
-          .map(loop -> loop.resolve("loop/backing_file"))
-          .filter(Files::exists)
-          .map(Kubernetes::text)
-          .filter(file -> file.contains(folder().toString()))
-          .forEach(left::add);
-      ProcessHandle.allProcesses()
-          .map(process -> process.info().command().orElse(""))
-          .filter(command -> command.matches(".*/(qemu-storage-daemon|ceph-fuse|rbd-nbd)"))
-          .forEach(left::add);
-      return left;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static String text(Path file) {
-    try {
-      return Files.readString(file);
-    } catch (IOException e) {
-      return ""; // the device went away
-    }
   }
 }

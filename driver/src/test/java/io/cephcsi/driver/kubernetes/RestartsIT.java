@@ -23,7 +23,7 @@ class RestartsIT {
       kubernetes.claim("data", storageClass, "64Mi");
       TestPod pod = kubernetes.pod("pod").with("data").start();
       pod.run("echo before >/data/before && sync");
-      Kubernetes.kill("node");
+      kubernetes.driver().kill("node");
       pod.run("echo meanwhile >/data/meanwhile && sync");
       pod.delete();
       TestPod next = kubernetes.pod("next").with("data").start();
@@ -37,7 +37,7 @@ class RestartsIT {
       for (int i = 0; i < 6; i++) {
         kubernetes.claim("data-" + i, i % 2 == 0 ? RBD : CEPHFS, "64Mi");
         if (i == 2) {
-          Kubernetes.kill("controller");
+          kubernetes.driver().kill("controller");
         }
       }
       for (int i = 0; i < 6; i++) {

@@ -12,6 +12,7 @@ import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.api.model.Volume;
 import io.fabric8.kubernetes.api.model.VolumeBuilder;
 import io.fabric8.kubernetes.api.model.VolumeMountBuilder;
+import io.fabric8.kubernetes.client.dsl.ContainerResource;
 import io.fabric8.kubernetes.client.dsl.ExecWatch;
 import io.fabric8.kubernetes.client.dsl.PodResource;
 import java.io.ByteArrayOutputStream;
@@ -152,21 +153,25 @@ final class TestPod {
 
   /** Runs a shell's script in the pod and gives what it printed; fails if the script does. */
   String run(String script) {
+    return run(resource(), script);
+  }
+
+  /** Runs a shell's script in a container of any pod, as {@link #run(String)}. */
+  static String run(ContainerResource container, String script) {
     var out = new ByteArrayOutputStream();
     var errors = new ByteArrayOutputStream();
     try (ExecWatch watch =
-        resource().writingOutput(out).writingError(errors).exec("sh", "-c", script)) {
+        container.writingOutput(out).writingError(errors).exec("sh", "-c", script)) {
       Integer code = watch.exitCode().get(SECONDS, TimeUnit.SECONDS);
       if (code != 0) {
-        throw new AssertionError(
-            script + " failed in " + name + " with " + code + ": " + errors.toString(UTF_8));
+        throw new AssertionError(script + " failed with " + code + ": " + errors.toString(UTF_8));
       }
       return out.toString(UTF_8).strip();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError(script, e);
     } catch (ExecutionException | TimeoutException e) {
-      throw new AssertionError(script + " in " + name, e);
+      throw new AssertionError(script, e);
     }
   }
 

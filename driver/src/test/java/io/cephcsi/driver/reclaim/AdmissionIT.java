@@ -8,6 +8,7 @@ import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
@@ -93,6 +94,26 @@ class AdmissionIT extends ReclaimCase {
       try (Admission.Slot held = enter(one, space)) {
         assertWaits(one, io);
         assertThat(held.isLost()).isFalse();
+      }
+    }
+  }
+
+  /** As when a driver was killed during a reclaim, and the next process ended its connection. */
+  @Test
+  void theSlotOfAClientThatThisProcessHasShutOutIsFreeAtOnce() throws Exception {
+    Admission one = new Admission(1);
+    try (RadosCluster dead = restricted("profile rbd");
+        IoContext theirs = dead.openPool(ceph.pool());
+        ReclaimSlots slots = ReclaimSlots.find(theirs).orElseThrow()) {
+      assertThat(slots.tryTake(0, "cookie", "test", Duration.ofMinutes(10))).isPresent();
+      assertWaits(one, io);
+      new ClientFence(cluster).blocklist(dead.addresses(), Duration.ofMinutes(10));
+      try (Admission.Slot taken = enter(one)) {
+        assertThat(taken.isLost()).isFalse();
+        try (ReclaimSlots ours = ReclaimSlots.find(io).orElseThrow()) {
+          assertThat(ours.freeDead(1)).as("the slot of a client that lives").isFalse();
+        }
+        assertWaits(one, io);
       }
     }
   }

@@ -9,38 +9,62 @@ import java.util.List;
  * this machine by a pair of virtual interfaces. Needs root.
  */
 public final class OtherMachine implements AutoCloseable {
-  private final String name;
-  private final String subnet;
+  private static final long PID = ProcessHandle.current().pid();
 
-  private OtherMachine(String name, String subnet) {
-    this.name = name;
-    this.subnet = subnet;
+  private final String name;
+  private final int number;
+
+  private OtherMachine(int number) {
+    this.name = "csi" + PID + "-" + number;
+    this.number = number;
   }
 
-  /** Makes one; each JVM may have one at a time. */
-  public static OtherMachine up() {
-    long pid = ProcessHandle.current().pid();
-    String name = "csi" + pid;
-    OtherMachine machine =
-        new OtherMachine(name, "10.%d.%d".formatted(200 + pid / 256 % 50, pid % 256));
+  /**
+   * Makes one.
+   *
+   * @param number from 0 to 59; each JVM has at most one of a number at a time
+   */
+  public static OtherMachine up(int number) {
+    OtherMachine machine = new OtherMachine(number);
+    String name = machine.name;
     ip("netns", "add", name);
     ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name);
-    ip("address", "add", machine.hostAddress() + "/24", "dev", name);
+    ip("address", "add", machine.hostAddress() + "/30", "dev", name);
     ip("link", "set", name, "up");
-    ip("-n", name, "address", "add", machine.address() + "/24", "dev", "eth0");
+    ip("-n", name, "address", "add", machine.address() + "/30", "dev", "eth0");
     ip("-n", name, "link", "set", "eth0", "up");
     ip("-n", name, "link", "set", "lo", "up");
+    ip("-n", name, "route", "add", "default", "via", machine.hostAddress());
     return machine;
   }
 
   /** By which address it sees this machine. */
   public String hostAddress() {
-    return subnet + ".1";
+    return address(4 * number + 1);
   }
 
   /** Its address. */
   public String address() {
-    return subnet + ".2";
+    return address(4 * number + 2);
+  }
+
+  /**
+   * An address in the network of this JVM's machines.
+   *
+   * @param last its last part; from 240 on none of a machine
+   */
+  public static String address(int last) {
+    return "10.%d.%d.%d".formatted(200 + PID / 256 % 50, PID % 256, last);
+  }
+
+  /** Cuts its link: packets are lost, and no connection is refused. */
+  public void cut() {
+    ip("link", "set", name, "down");
+  }
+
+  /** Makes its link whole. */
+  public void join() {
+    ip("link", "set", name, "up");
   }
 
   /** The command that runs a program there. */

@@ -108,6 +108,16 @@ public final class SubvolumeState {
     manager("fs subvolume snapshot rm", "sub_name", name, "snap_name", snapshot);
   }
 
+  /** Removes a subvolume behind the driver's back. */
+  public void removeSubvolume(String name) {
+    manager("fs subvolume rm", "sub_name", name);
+  }
+
+  /** Changes the quota of a subvolume behind the driver's back. */
+  public void resize(String name, long bytes) {
+    manager("fs subvolume resize", "sub_name", name, "new_size", Long.toString(bytes));
+  }
+
   /** Lets the manager wait before it begins with a copy. */
   public void delayClones(int seconds) {
     ceph.ceph(

@@ -133,6 +133,11 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
             .formatted(CLUSTER_ID, cluster.monitors(), cluster.monitors()));
   }
 
+  /** Which storage it serves. */
+  public DriverConfig.Type type() {
+    return type;
+  }
+
   /** The id of the driver's instance. */
   public String instanceId() {
     return instanceId;

@@ -31,6 +31,7 @@ public final class TestDriverBuilder {
   private ClusterDefaults defaults = ClusterDefaults.NONE;
   private CloneLimits limits = CloneLimits.DEFAULT;
   private ImageLabels labels = ImageLabels.NONE;
+  private Duration copyWait = DriverConfig.COPY_WAIT;
   private boolean credentials;
   private boolean node = true;
   private boolean attach;
@@ -87,6 +88,12 @@ public final class TestDriverBuilder {
     return this;
   }
 
+  /** Sets how long a CreateVolume waits for a copy of CephFS. */
+  public TestDriverBuilder copyWait(Duration longest) {
+    copyWait = longest;
+    return this;
+  }
+
   /** Sets what is written into the metadata of images. */
   public TestDriverBuilder imageLabels(ImageLabels images) {
     labels = images;
@@ -119,6 +126,7 @@ public final class TestDriverBuilder {
         timeout,
         GRACE,
         DriverConfig.SLOW_CALLS,
+        copyWait,
         2,
         4,
         List.of(driver(folder, socket)),

@@ -22,8 +22,9 @@ import java.util.Optional;
  *
  * <p>A mount is a client of the MDS: what it looked at, it has capabilities for, until it is
  * closed. When the process dies with a mount open, the MDS waits for it up to a minute before
- * others can change those directories; so close a mount soon. Closing takes a second, as libcephfs
- * ends its threads at their next tick.
+ * others can change those directories, unless another client ends its session by {@link
+ * CephFsSession#end}; so close a mount soon. Closing takes a second, as libcephfs ends its threads
+ * at their next tick.
  */
 public final class CephFsMount extends NativeHandle {
   private static final int NAMES_BYTES = 16 << 10;
@@ -50,19 +51,27 @@ public final class CephFsMount extends NativeHandle {
    * @throws CephException.TimedOut if no MDS answers within the connection's timeout
    */
   public static CephFsMount mount(RadosCluster cluster, String fileSystem, String root) {
-    String what = fileSystem + ":" + root;
+    return mount(cluster, fileSystem, root, "");
+  }
+
+  /**
+   * As {@link #mount(RadosCluster, String, String)}, with a name for the session ({@code
+   * ceph_set_uuid}), by which another client of the same user can end it.
+   *
+   * @param session a text that no other client has; empty for none
+   */
+  public static CephFsMount mount(
+      RadosCluster cluster, String fileSystem, String root, String session) {
     return cluster.use(
         (rados, arena) -> {
-          long name =
-              arena.cString(fileSystem); // may refuse, so before there is anything to destroy
+          long uuid = arena.cString(session); // may refuse, so before there is anything to destroy
           long path = arena.cString(root);
-          long out = arena.cell(0);
-          check(LibCephFs.ceph_create_from_rados(out, rados), "ceph_create_from_rados", what);
-          long mount = arena.getLong(out);
+          long mount = prepare(rados, arena, fileSystem);
           try {
-            check(LibCephFs.ceph_init(mount), "ceph_init", what);
-            check(LibCephFs.ceph_select_filesystem(mount, name), "ceph_select_filesystem", what);
-            check(LibCephFs.ceph_mount(mount, path), "ceph_mount", what);
+            if (!session.isEmpty()) {
+              LibCephFs.ceph_set_uuid(mount, uuid);
+            }
+            check(LibCephFs.ceph_mount(mount, path), "ceph_mount", fileSystem + ":" + root);
           } catch (CephException e) {
             release(mount);
             throw e;
@@ -71,12 +80,28 @@ public final class CephFsMount extends NativeHandle {
         });
   }
 
+  /** A mount that is not mounted yet; {@link #release} it. */
+  static long prepare(long rados, NativeArena arena, String fileSystem) {
+    long name = arena.cString(fileSystem);
+    long out = arena.cell(0);
+    check(LibCephFs.ceph_create_from_rados(out, rados), "ceph_create_from_rados", fileSystem);
+    long mount = arena.getLong(out);
+    try {
+      check(LibCephFs.ceph_init(mount), "ceph_init", fileSystem);
+      check(LibCephFs.ceph_select_filesystem(mount, name), "ceph_select_filesystem", fileSystem);
+    } catch (CephException e) {
+      release(mount);
+      throw e;
+    }
+    return mount;
+  }
+
   @Override
   protected void destroy(long pointer) {
     release(pointer);
   }
 
-  private static void release(long mount) {
+  static void release(long mount) {
     LibCephFs.ceph_unmount(
         mount); // ENOTCONN when it was never mounted: then there is nothing to do
     LibCephFs.ceph_release(mount);

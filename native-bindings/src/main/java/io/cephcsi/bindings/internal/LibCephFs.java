@@ -28,6 +28,12 @@ public final class LibCephFs {
 
   public static native int ceph_select_filesystem(long cmount, long fsName);
 
+  public static native void ceph_set_uuid(long cmount, long uuid);
+
+  public static native int ceph_start_reclaim(long cmount, long uuid, int flags);
+
+  public static native void ceph_finish_reclaim(long cmount);
+
   public static native int ceph_mount(long cmount, long root);
 
   public static native int ceph_unmount(long cmount);

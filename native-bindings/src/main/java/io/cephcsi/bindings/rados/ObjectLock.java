@@ -6,9 +6,10 @@ import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /**
  * An exclusive advisory lock on an object. The cluster drops it if it is not renewed in time. The
@@ -104,6 +105,10 @@ public final class ObjectLock {
    * @throws CephException.NotFound if there is no such object
    */
   public static List<String> holders(IoContext io, String object, String name) {
+    return list(io, object, name).stream().map(Holder::address).toList();
+  }
+
+  private static List<Holder> list(IoContext io, String object, String name) {
     return io.use(
         (pointer, arena) ->
             GrowingBuffer.read(
@@ -112,7 +117,16 @@ public final class ObjectLock {
                 "rados_list_lockers",
                 io.describe(object) + " lock " + name,
                 (texts, size, cell) -> listLockers(pointer, object, name, texts, size),
-                (texts, holders, size) -> addresses(texts + ADDRESSES * size, holders)));
+                ObjectLock::holders));
+  }
+
+  private static List<Holder> holders(long texts, int count, long size) {
+    List<String> clients = NativeMemory.cStrings(texts + size, size);
+    List<String> cookies = NativeMemory.cStrings(texts + 2 * size, size);
+    List<String> addresses = NativeMemory.cStrings(texts + ADDRESSES * size, size);
+    return IntStream.range(0, count)
+        .mapToObj(i -> new Holder(clients.get(i), cookies.get(i), addresses.get(i)))
+        .toList();
   }
 
   private static int listLockers(long io, String object, String name, long texts, long size) {
@@ -138,15 +152,49 @@ public final class ObjectLock {
     }
   }
 
-  private static List<String> addresses(long text, int count) {
-    List<String> addresses = new ArrayList<>();
-    long at = text;
-    for (int i = 0; i < count; i++) {
-      String address = NativeMemory.cString(at);
-      addresses.add(address);
-      at += address.length() + 1; // in ASCII
+  /**
+   * Takes a lock away from holders that are dead ({@code rados_list_lockers}, {@code
+   * rados_break_lock}); one round trip, and one more for each.
+   *
+   * @param isDead says of an address, in the form that blocklisting takes, whether its client is
+   *     dead and blocklisted, so that it can do nothing any more that the lock allows
+   * @return whether one was taken away; false too if there is no such object
+   */
+  public static boolean breakDead(
+      IoContext io, String object, String name, Predicate<String> isDead) {
+    List<Holder> dead;
+    try {
+      dead = list(io, object, name).stream().filter(h -> isDead.test(h.address())).toList();
+    } catch (CephException.NotFound e) {
+      return false;
     }
-    return addresses;
+    boolean broken = false;
+    for (Holder holder : dead) {
+      broken |= holder.breakLock(io, object, name);
+    }
+    return broken;
+  }
+
+  /** A holder of a lock. */
+  private record Holder(String client, String cookie, String address) {
+    /** False if it does not hold it any more. */
+    boolean breakLock(IoContext io, String object, String name) {
+      try {
+        io.call(
+            "rados_break_lock",
+            io.describe(object) + " lock " + name,
+            (pointer, arena) ->
+                LibRados.rados_break_lock(
+                    pointer,
+                    arena.cString(object),
+                    arena.cString(name),
+                    arena.cString(client),
+                    arena.cString(cookie)));
+        return true;
+      } catch (CephException.NotFound e) {
+        return false;
+      }
+    }
   }
 
   private Optional<ObjectLock> acquire(WriteOperation write, String description) {

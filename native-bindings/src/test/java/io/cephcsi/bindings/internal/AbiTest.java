@@ -122,6 +122,7 @@ class AbiTest {
     values.put("CEPH_STATX_BASIC_STATS | CEPH_STATX_BTIME", 0xfffL);
     values.put("AT_SYMLINK_NOFOLLOW", 0x100L);
     values.put("O_RDWR | O_CREAT", 2L | 0100L);
+    values.put("CEPH_RECLAIM_RESET", 1L);
     values.put("S_IFDIR", 0040000L);
     values.put("O_DIRECTORY | O_NOFOLLOW", (long) (LibC.O_DIRECTORY | LibC.O_NOFOLLOW));
     values.put("O_CLOEXEC", (long) LibC.O_CLOEXEC);

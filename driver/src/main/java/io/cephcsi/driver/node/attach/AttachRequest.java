@@ -2,6 +2,8 @@ package io.cephcsi.driver.node.attach;
 
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
+import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * An image that is to become a block device.
@@ -13,6 +15,7 @@ import io.cephcsi.driver.cluster.Credentials;
  * @param readOnly whether the device refuses writes
  * @param mapOptions of the StorageClass, those for this attacher; empty for none
  * @param shared whether other nodes may have it open at the same time (MULTI_NODE_*)
+ * @param log where rbd-nbd writes its log; empty for none
  */
 public record AttachRequest(
     ClusterConfig cluster,
@@ -21,4 +24,5 @@ public record AttachRequest(
     ImageSpec image,
     boolean readOnly,
     String mapOptions,
-    boolean shared) {}
+    boolean shared,
+    Optional<Path> log) {}

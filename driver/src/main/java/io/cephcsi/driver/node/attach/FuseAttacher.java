@@ -170,9 +170,8 @@ public final class FuseAttacher implements Attacher {
   /** Asks for one process only, where {@link #list} asks for each. */
   @Override
   public Optional<AttachedDevice> at(Path device) {
-    return LoopDevices.fileOf(device)
+    return LoopDevices.fileOf(device, folder)
         .map(Path::getParent)
-        .filter(each -> folder.equals(each.getParent()))
         .flatMap(
             each ->
                 image(each)
@@ -185,7 +184,7 @@ public final class FuseAttacher implements Attacher {
   public boolean isDead(Path device) {
     return LoopDevices.isLost(device)
         || (at(device).filter(AttachedDevice::alive).isEmpty()
-            && LoopDevices.fileOf(device).filter(file -> file.startsWith(folder)).isPresent());
+            && LoopDevices.fileOf(device, folder).isPresent());
   }
 
   private static Optional<AttachedDevice> find(ImageSpec image, StorageDaemon daemon) {

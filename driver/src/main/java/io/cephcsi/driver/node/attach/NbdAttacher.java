@@ -117,7 +117,11 @@ public final class NbdAttacher implements Attacher {
     }
     // rbd starts rbd-nbd, which reads the key once more: it cannot come from their input.
     try (SecretFile key = SecretFile.of(keys, image.toString(), request.credentials().key())) {
-      Command command = RbdProgram.as(request, key.path()).with("device");
+      Command command = RbdProgram.as(request, key.path());
+      if (request.log().isPresent()) {
+        command = command.with("--log_file").with(Argument.path(request.log().get()));
+      }
+      command = command.with("device");
       command =
           again.isEmpty()
               ? command.with("map")

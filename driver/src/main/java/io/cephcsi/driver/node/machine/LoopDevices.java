@@ -22,6 +22,9 @@ public final class LoopDevices {
   private static final Path BLOCK_DEVICES = Path.of("/sys/block");
   private static final Duration RELEASE = Duration.ofSeconds(5);
 
+  /** Names at the end of a path that tell a file: its own, and those of two folders. */
+  private static final int NAMES = 3;
+
   private LoopDevices() {}
 
   /** Makes a new device of a file. */
@@ -43,6 +46,46 @@ public final class LoopDevices {
     String file =
         attribute(BLOCK_DEVICES.resolve(String.valueOf(device.getFileName())), "backing_file");
     return file.startsWith("/") ? Optional.of(Path.of(file)) : Optional.empty();
+  }
+
+  /**
+   * The file FOLDER/NAME/FILE behind a device, also if the container that made the device has ended
+   * and the kernel tells only the end of the path; empty when another file or none is behind it.
+   */
+  public static Optional<Path> fileOf(Path device, Path folder) {
+    return fileOf(device)
+        .filter(file -> file.getNameCount() >= NAMES)
+        .map(file -> folder.resolve(file.subpath(file.getNameCount() - 2, file.getNameCount())))
+        .filter(file -> isBehind(BLOCK_DEVICES.resolve(device.getFileName()), file));
+  }
+
+  /**
+   * Whether a file is behind a device. The path that the kernel tells is that in the mounts of the
+   * container that made the device. When the container has ended, it begins below the mount that
+   * the file's folder was in; what is mounted at the file then tells whether it is the same one.
+   */
+  private static boolean isBehind(Path loop, Path file) {
+    String told = attribute(loop, "backing_file");
+    if (told.equals(file.toString())) {
+      return true;
+    }
+    Path end = told.startsWith("/") ? Path.of(told.substring(1)) : Path.of(told);
+    return end.getNameCount() >= NAMES
+        && file.endsWith(end)
+        && MountTable.read()
+            .at(file)
+            .map(Mount::device)
+            .map(deviceBehind(loop)::equals)
+            .orElse(true);
+  }
+
+  /** The number of the file system that the file behind a device is in. */
+  private static String deviceBehind(Path loop) {
+    return Command.of("losetup", "--list", "--noheadings", "--output", "BACK-MAJ:MIN")
+        .with(Argument.path(Path.of("/dev").resolve(loop.getFileName())))
+        .tryRun()
+        .output()
+        .strip();
   }
 
   /**
@@ -71,8 +114,7 @@ public final class LoopDevices {
     List<Path> devices = new ArrayList<>();
     try (DirectoryStream<Path> loops = Files.newDirectoryStream(BLOCK_DEVICES, "loop*")) {
       for (Path loop : loops) {
-        if (attribute(loop, "backing_file").equals(file.toString())
-            && attribute(loop, "autoclear").equals(autoclear)) {
+        if (isBehind(loop, file) && attribute(loop, "autoclear").equals(autoclear)) {
           devices.add(Path.of("/dev").resolve(String.valueOf(loop.getFileName())));
         }
       }

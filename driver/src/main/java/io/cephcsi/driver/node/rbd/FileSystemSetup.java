@@ -46,11 +46,6 @@ final class FileSystemSetup {
   private static final Duration CHECKING = Duration.ofMinutes(60);
   private static final Integer[] CHECKED = {0, 1, 2}; // e2fsck: clean, repaired, repaired
 
-  private static final Map<String, List<String>> USUAL_OPTIONS =
-      Map.of(
-          EXT4, List.of("-m0", "-Enodiscard,lazy_itable_init=1,lazy_journal_init=1"),
-          XFS, List.of("-K")); // a blank image has nothing to discard
-
   private final OpenImage volume;
   private final Path device;
   private final VolumeUse use;
@@ -193,7 +188,7 @@ final class FileSystemSetup {
   private Command making(String kind, String mkfsOptions, boolean overUnfinished) {
     List<String> options = new ArrayList<>(MkfsOptions.of(kind, mkfsOptions));
     if (mkfsOptions.isBlank()) {
-      options.addAll(USUAL_OPTIONS.getOrDefault(kind, List.of()));
+      options.addAll(MkfsOptions.usual(kind, BlockDevice.require(device).size()));
     }
     if (overUnfinished) {
       options.add(kind.equals(XFS) ? "-f" : "-F");

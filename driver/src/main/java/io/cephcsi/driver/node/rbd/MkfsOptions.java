@@ -60,8 +60,42 @@ record MkfsOptions(String flags, String values, String lists, AllowedOptions all
               "-mcrc=B -mfinobt=B -mrmapbt=B -mreflink=B -minobtcount=B -mbigtime=B",
               "-muuid=" + UUID + " -nsize=S -nversion=(2|ci) -nftype=B"));
 
+  /** A blank image has nothing to discard. */
+  private static final List<String> USUAL_OF_EXT4 =
+      List.of("-m0", "-Enodiscard,lazy_itable_init=1,lazy_journal_init=1");
+
+  private static final List<String> USUAL_OF_XFS = List.of("-K");
+
+  /**
+   * Below, the journal of a file system with blocks of 4 KiB would take more than a sixteenth of
+   * it.
+   */
+  private static final long LARGE_BLOCKS_FROM = 64L << 20;
+
   private static final Map<String, MkfsOptions> BY_KIND =
       Map.of(DiskFileSystems.EXT4, OF_EXT4, DiskFileSystems.XFS, OF_XFS);
+
+  /**
+   * The options where the StorageClass has none.
+   *
+   * <p>mke2fs gives an ext4 of less than 512 MiB blocks of 1 KiB. Its block groups then begin 1 KiB
+   * behind a multiple of 8 MiB. A trim goes from group to group, so that it discards the object at
+   * each boundary in two parts, which empties the object but does not remove it. With blocks of 4
+   * KiB a group begins at a multiple of 128 MiB.
+   *
+   * @param kind a file system that is known
+   * @param bytes the size of the device
+   */
+  static List<String> usual(String kind, long bytes) {
+    if (kind.equals(DiskFileSystems.XFS)) {
+      return USUAL_OF_XFS;
+    }
+    List<String> options = new ArrayList<>(USUAL_OF_EXT4);
+    if (bytes >= LARGE_BLOCKS_FROM) {
+      options.add("-b4096");
+    }
+    return options;
+  }
 
   /**
    * Reads options.

@@ -52,7 +52,8 @@ public final class NodeReclaimer {
    * @param stagingPath where it is staged; empty when the request does not say
    * @param users for measuring the image; without one the file system is measured
    * @throws VolumeException NOT_FOUND when it is not there; UNIMPLEMENTED when it cannot be
-   *     reclaimed, whenever that is tried
+   *     reclaimed, whenever that is tried; ABORTED when it gave way before the end: the caller
+   *     would take the volume for reclaimed, and not come back to do the rest
    */
   public Result reclaim(
       String id,
@@ -80,25 +81,38 @@ public final class NodeReclaimer {
                 requireThin(id, image);
                 return RbdNode.usage(image);
               });
-      long trimmed =
+      NodeTrim.Outcome trimmed =
           trim.run(mount, device, operation, () -> operation.isCancelled() || running.mustStop());
       operation.phase("measure");
       OptionalLong after = usage(id, mount, users, RbdNode::usage);
-      boolean all = !operation.isCancelled() && !running.mustStop();
-      long freed =
-          before.isPresent() && after.isPresent()
-              ? Math.max(0, before.getAsLong() - after.getAsLong())
-              : 0;
-      metrics.reclaim(all ? "done" : "gave_way", freed);
-      LOG.info(
-          "volume {} at {}: {} bytes discarded, {} bytes freed in the pool{}",
-          id,
-          mount.target(),
-          trimmed,
-          freed,
-          all ? "" : "; gave way before the end, as the volume is to be unmounted");
+      report(id, mount, trimmed, before, after);
+      if (!trimmed.complete()) {
+        throw new VolumeException(
+            Reason.ABORTED,
+            "volume "
+                + id
+                + " was not reclaimed to the end: "
+                + (operation.isCancelled() ? operation.whyCancelled() : "it is being unmounted")
+                + "; try again later");
+      }
       return new Result(before, after);
     }
+  }
+
+  private void report(
+      String id, Mount mount, NodeTrim.Outcome trimmed, OptionalLong before, OptionalLong after) {
+    long freed =
+        before.isPresent() && after.isPresent()
+            ? Math.max(0, before.getAsLong() - after.getAsLong())
+            : 0;
+    metrics.reclaim(trimmed.complete() ? "done" : "gave_way", freed);
+    LOG.info(
+        "volume {} at {}: {} bytes discarded, {} bytes freed in the pool{}",
+        id,
+        mount.target(),
+        trimmed.discarded(),
+        freed,
+        trimmed.complete() ? "" : "; gave way before the end");
   }
 
   private static BlockDevice fileSystemDevice(String id, Mount mount) {

@@ -42,11 +42,11 @@ final class NodeTrim {
    * @param mount where it is mounted
    * @param device the block device that it is on
    * @param stop asked between any two slices
-   * @return how many bytes were discarded
+   * @return what was done
    * @throws VolumeException UNIMPLEMENTED when file system or device cannot; ABORTED when it is
    *     unmounted meanwhile
    */
-  long run(Mount mount, BlockDevice device, Operation operation, BooleanSupplier stop) {
+  Outcome run(Mount mount, BlockDevice device, Operation operation, BooleanSupplier stop) {
     if (!device.discards()) {
       throw cannot(mount, "its device cannot discard");
     }
@@ -63,7 +63,7 @@ final class NodeTrim {
     }
   }
 
-  private long run(
+  private Outcome run(
       MountedFileSystem fileSystem,
       Mount mount,
       BlockDevice device,
@@ -76,14 +76,23 @@ final class NodeTrim {
     long slice = sliceOf(mount, device.path());
     long discarded = 0;
     long began = System.nanoTime();
-    for (long at = 0; at < size && !stop.getAsBoolean(); at += slice) {
+    long at = 0;
+    for (; at < size && !stop.getAsBoolean(); at += slice) {
       discarded += trim(fileSystem, mount, at, Math.min(slice, size - at));
       device.awaitDiscards();
       operation.progress(Math.min(size, at + slice), size);
       pause(began, discarded, stop);
     }
-    return discarded;
+    return new Outcome(discarded, at >= size);
   }
+
+  /**
+   * What a trim did.
+   *
+   * @param discarded bytes
+   * @param complete whether it came to the end of the device before it was to stop
+   */
+  record Outcome(long discarded, boolean complete) {}
 
   /** What was deleted just now becomes free when it is committed, and on XFS even later. */
   private static void settle(MountedFileSystem fileSystem, Mount mount) {

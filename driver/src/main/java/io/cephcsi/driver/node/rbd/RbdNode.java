@@ -17,6 +17,7 @@ import io.cephcsi.driver.node.VolumeStats;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.node.attach.AttachedDevice;
 import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.attach.NbdLogs;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.node.machine.Mount;
@@ -57,6 +58,7 @@ public final class RbdNode implements NodeVolumes {
   /**
    * @param sessions of the calls
    * @param attachers make them devices
+   * @param logs of rbd-nbd
    * @param publications show them
    * @param probes ask their file systems
    * @param trims stops a trim before the volume is unmounted
@@ -65,6 +67,7 @@ public final class RbdNode implements NodeVolumes {
   public RbdNode(
       RbdSessions sessions,
       Attachers attachers,
+      NbdLogs logs,
       Publications publications,
       LivenessProbes probes,
       TrimLocks trims,
@@ -75,7 +78,7 @@ public final class RbdNode implements NodeVolumes {
     this.publications = publications;
     this.probes = probes;
     this.trims = trims;
-    this.staging = new RbdStaging(attachers, probes, operations);
+    this.staging = new RbdStaging(attachers, logs, probes, operations);
   }
 
   @Override

@@ -3,7 +3,9 @@ package io.cephcsi.driver.node.rbd;
 import io.cephcsi.driver.node.MountFlags;
 import io.cephcsi.driver.node.VolumeUse;
 import io.cephcsi.driver.node.attach.MapOptions;
+import io.cephcsi.driver.node.attach.NbdLog;
 import java.util.Map;
+import java.util.Objects;
 
 /** The parameters of StorageClasses for RBD whose options reach programs of nodes. */
 public final class RbdOptions {
@@ -21,6 +23,7 @@ public final class RbdOptions {
   private static void require(Map<String, String> parameters, String fsType) {
     MapOptions.MAP.require(parameters);
     MapOptions.UNMAP.require(parameters);
+    Objects.requireNonNull(NbdLog.of(parameters));
     MkfsOptions.require(fsType, parameters.getOrDefault("mkfsOptions", ""));
   }
 

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.node.rbd;
 
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.node.GroupOwnership;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.StageRequest;
@@ -11,6 +10,8 @@ import io.cephcsi.driver.node.attach.AttacherKind;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.attach.MapOptions;
+import io.cephcsi.driver.node.attach.NbdLog;
+import io.cephcsi.driver.node.attach.NbdLogs;
 import io.cephcsi.driver.node.attach.OpenDevice;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Mount;
@@ -41,17 +42,21 @@ final class RbdStaging {
   private final RbdMounts mounts;
   private final LivenessProbes probes;
   private final OperationRegistry operations;
+  private final NbdLogs logs;
 
   /**
    * @param attachers make images devices
+   * @param logs of rbd-nbd
    * @param probes ask their file systems
    * @param operations locks images on this node
    */
-  RbdStaging(Attachers attachers, LivenessProbes probes, OperationRegistry operations) {
+  RbdStaging(
+      Attachers attachers, NbdLogs logs, LivenessProbes probes, OperationRegistry operations) {
     this.attachers = attachers;
     this.mounts = new RbdMounts(attachers);
     this.probes = probes;
     this.operations = operations;
+    this.logs = logs;
   }
 
   void stage(StageRequest request, OpenImage volume, Operation operation) {
@@ -77,7 +82,9 @@ final class RbdStaging {
         known.isPresent()
             ? attachers.require(known.get().kind())
             : attachers.choose(request.context());
-    AttachRequest attach = attachRequest(request, volume, image, attacher.kind());
+    Optional<NbdLog> log =
+        attacher.kind() == AttacherKind.NBD ? NbdLog.of(request.context()) : Optional.empty();
+    AttachRequest attach = attachRequest(request, volume, image, attacher.kind(), log);
     Optional<AttachedDevice> found = attacher.find(image);
     DeviceChecks.require(request, attach, attacher, found, known);
     found = NbdReattachment.attempt(attach, attacher, volume, found);
@@ -88,13 +95,13 @@ final class RbdStaging {
     Optional<AttachedDevice> present = withoutOtherAccess(attach, attacher, found);
     boolean wasAttached = present.filter(AttachedDevice::alive).isPresent();
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
-    new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId)
-        .write(request.stagingPath());
+    StagedImage staged =
+        new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId).with(log);
+    staged.write(request.stagingPath());
     try {
       operation.phase("attach");
       AttachedDevice device = attach(attacher, attach, volume, present, operation);
-      new StagedImage(image, attacher.kind(), unmapOptions, device.device().toString(), clusterId)
-          .write(request.stagingPath());
+      staged.at(device.device()).write(request.stagingPath());
       volume.requireAncestry(); // somebody may have changed the header before it was attached
       try (OpenDevice held = OpenDevice.of(device, attacher)) {
         showAt(request, volume, device, operation);
@@ -137,8 +144,12 @@ final class RbdStaging {
     }
   }
 
-  private static AttachRequest attachRequest(
-      StageRequest request, OpenImage volume, ImageSpec image, AttacherKind kind) {
+  private AttachRequest attachRequest(
+      StageRequest request,
+      OpenImage volume,
+      ImageSpec image,
+      AttacherKind kind,
+      Optional<NbdLog> log) {
     return new AttachRequest(
         volume.lease().config(),
         volume.lease().cluster().fsid(),
@@ -146,7 +157,8 @@ final class RbdStaging {
         image,
         request.use().readOnly(),
         MapOptions.MAP.of(request.context(), kind),
-        request.use().shared());
+        request.use().shared(),
+        log.map(one -> logs.begin(request.volumeId(), one)));
   }
 
   /** Whether the volume is mounted already; the mount of a device that died is removed. */
@@ -168,8 +180,8 @@ final class RbdStaging {
             .filter(found -> found.uses(table).contains(there.get()))
             .isPresent();
     if (shown) {
-      requireSame(request, there.get());
-      requireAnswer(request, there.get());
+      StagedMount.requireSame(request, there.get());
+      StagedMount.requireAnswer(request, there.get(), probes);
       GroupOwnership.give(mountPath(request), request.use());
       return true;
     }
@@ -179,65 +191,6 @@ final class RbdStaging {
         mountPath);
     DeadStaging.remove(mountPath, known);
     return false;
-  }
-
-  private static void requireSame(StageRequest request, Mount there) {
-    boolean block = there.isDevice();
-    boolean otherKind =
-        !block
-            && !request.use().fsType().isEmpty()
-            && !request.use().fsType().equals(there.fsType());
-    boolean otherAccess =
-        !block && there.options().contains("ro") != request.use().mountedReadOnly();
-    if (block != request.use().block() || otherKind || otherAccess) {
-      throw new VolumeException(
-          Reason.ALREADY_EXISTS,
-          "volume "
-              + request.volumeId()
-              + " is staged at "
-              + request.stagingPath()
-              + " with another volume_capability");
-    }
-    if (!block && there.hasFailed()) {
-      throw new VolumeException(
-          Reason.UNAVAILABLE,
-          "volume "
-              + request.volumeId()
-              + ": the kernel lets nobody write to its file system after an error (see its log);"
-              + " unpublish and unstage it, and it is checked when it is staged again");
-    }
-  }
-
-  /**
-   * XFS that has shut down, as when its device came back too late, looks sound in the table. What
-   * does not answer would hold this call, and the locks that it has, for as long.
-   */
-  private void requireAnswer(StageRequest request, Mount there) {
-    if (there.isDevice()) {
-      return;
-    }
-    boolean answers;
-    try {
-      answers = probes.room(there).isPresent();
-    } catch (CephException e) {
-      throw new VolumeException(
-          Reason.UNAVAILABLE,
-          "volume "
-              + request.volumeId()
-              + ": the file system at "
-              + there.target()
-              + " is shut down: unpublish and unstage it",
-          e);
-    }
-    if (!answers) {
-      throw new VolumeException(
-          Reason.UNAVAILABLE,
-          "volume "
-              + request.volumeId()
-              + ": the file system at "
-              + there.target()
-              + " does not answer: its cluster may be out of reach; try again later");
-    }
   }
 
   /**
@@ -366,6 +319,7 @@ final class RbdStaging {
       attachers
           .require(kind)
           .detach(known.get().image(), MapOptions.UNMAP.kept(known.get().unmapOptions(), kind));
+      known.get().log().ifPresent(log -> logs.end(String.valueOf(mountPath.getFileName()), log));
     } else {
       device.ifPresent(one -> attachers.require(one.kind()).detach(one.image(), ""));
     }

@@ -9,6 +9,7 @@ import io.cephcsi.bindings.linux.FileStat;
 import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.node.attach.AttacherKind;
 import io.cephcsi.driver.node.attach.ImageSpec;
+import io.cephcsi.driver.node.attach.NbdLog;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -34,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  * @param device its block device; empty while it is being attached
  * @param clusterId its cluster in the configuration; empty in files that ceph-csi wrote
  * @param encrypted whether ceph-csi has a mapping of LUKS on the device
+ * @param log what becomes of the log of rbd-nbd; empty for none
  */
 public record StagedImage(
     ImageSpec image,
@@ -41,7 +43,8 @@ public record StagedImage(
     String unmapOptions,
     String device,
     String clusterId,
-    boolean encrypted) {
+    boolean encrypted,
+    Optional<NbdLog> log) {
   static final String FILE = "image-meta.json";
 
   private static final int VERSION = 3;
@@ -50,7 +53,17 @@ public record StagedImage(
   /** One that is not encrypted. */
   public StagedImage(
       ImageSpec image, AttacherKind kind, String unmapOptions, String device, String clusterId) {
-    this(image, kind, unmapOptions, device, clusterId, false);
+    this(image, kind, unmapOptions, device, clusterId, false, Optional.empty());
+  }
+
+  /** The same with a log. */
+  StagedImage with(Optional<NbdLog> other) {
+    return new StagedImage(image, kind, unmapOptions, device, clusterId, encrypted, other);
+  }
+
+  /** The same when it has a device. */
+  StagedImage at(Path path) {
+    return new StagedImage(image, kind, unmapOptions, path.toString(), clusterId, encrypted, log);
   }
 
   /**
@@ -85,11 +98,21 @@ public record StagedImage(
               json.path("unmapOptions").asText(""),
               json.path("device").asText(""),
               json.path("clusterID").asText(""),
-              json.path("encrypted").asBoolean(false)));
+              json.path("encrypted").asBoolean(false),
+              log(json)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     } catch (IOException | CephException e) {
       throw foreign(file, "it cannot be read", e);
+    }
+  }
+
+  /** Those of ceph-csi may be anywhere, and stay. */
+  private static Optional<NbdLog> log(JsonNode json) {
+    try {
+      return NbdLog.of(json.path("logDir").asText(""), json.path("logFileStrategy").asText(""));
+    } catch (VolumeException e) {
+      return Optional.empty();
     }
   }
 
@@ -152,8 +175,8 @@ public record StagedImage(
     json.put("unmapOptions", unmapOptions);
     json.put("accessType", kind == AttacherKind.NBD);
     json.put("device", device);
-    json.put("logDir", "");
-    json.put("logFileStrategy", "");
+    json.put("logDir", log.map(one -> one.directory().toString()).orElse(""));
+    json.put("logFileStrategy", log.map(one -> one.strategy().word()).orElse(""));
     json.put("mounter", kind.mounter());
     json.put("clusterID", clusterId);
     Path fresh = stagingPath.resolve(FILE + ".new");

@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -45,7 +46,8 @@ final class GroupSnapshotLock implements AutoCloseable {
   }
 
   /**
-   * Takes the lock; two round trips, and some seconds if another driver died with it.
+   * Takes the lock; two round trips, and some seconds if another driver died with it. That of a
+   * process that was killed in this one's place is taken away, once it is blocklisted.
    *
    * @param group the group's snapshot
    * @param kind what is done, for people who list the lock
@@ -74,11 +76,16 @@ final class GroupSnapshotLock implements AutoCloseable {
   private static GroupSnapshotLock take(OpenGroup group, String kind, WorkerMark mark) {
     IoContext io = group.pool().io();
     byte[] value = mark.value(io, object(group));
-    return RenewedLock.take(
-            HOLDS,
+    Supplier<Optional<ObjectLock>> attempt =
+        () ->
+            ObjectLock.tryAcquireMarked(
+                io, object(group), LOCK, mark.name(), kind, HOLDS, mark.name(), value);
+    return RenewedLock.take(HOLDS, attempt)
+        .or(
             () ->
-                ObjectLock.tryAcquireMarked(
-                    io, object(group), LOCK, mark.name(), kind, HOLDS, mark.name(), value))
+                ObjectLock.breakDead(io, object(group), LOCK, ClientFence::isShutOut)
+                    ? RenewedLock.take(HOLDS, attempt)
+                    : Optional.empty())
         .map(lock -> new GroupSnapshotLock(group, lock, mark))
         .orElseThrow(() -> atWork(group));
   }

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -99,7 +100,8 @@ class AttachedDevicesTest {
         IMAGE,
         false,
         "",
-        false);
+        false,
+        Optional.empty());
   }
 
   @Test

@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -102,7 +103,8 @@ public class KrbdAgainstTrims {
         new ImageSpec(CLUSTER.pool(), "", TestDriver.image(volume)),
         false,
         "",
-        false);
+        false,
+        Optional.empty());
   }
 
   private static ControllerReclaimSpaceResponse trim(TestDriver driver, Volume volume) {

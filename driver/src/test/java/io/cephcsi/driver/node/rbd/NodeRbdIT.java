@@ -58,6 +58,22 @@ public class NodeRbdIT extends NodeRbdCase {
     assertNothingIsLeft(volume);
   }
 
+  /** mke2fs gives small ones blocks of 1 KiB, whose groups begin inside objects. */
+  @Test
+  void deletedFilesOfASmallExt4GiveBackWholeObjects() throws IOException {
+    Volume volume = create(256 * MIB);
+    node.stage(volume, writer("ext4"));
+    Path target = node.publish(volume, writer("ext4"), "pod");
+    write(target.resolve("data"), 100);
+    Files.delete(target.resolve("data"));
+    NodeReclaimSpaceResponse answer = node.reclaim(node.reclaimRequest(volume).build());
+    assertThat(answer.getPreUsage().getUsageBytes()).isGreaterThanOrEqualTo(100 * MIB);
+    assertThat(answer.getPostUsage().getUsageBytes()).isLessThanOrEqualTo(32 * MIB);
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"ext4", "xfs"})
   void everyCallMayBeRepeated(String fsType) throws IOException {

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.node.attach.AttacherKind;
 import io.cephcsi.driver.node.attach.ImageSpec;
+import io.cephcsi.driver.node.attach.NbdLog;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.testing.Commands;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,7 +31,9 @@ class StagedImageTest {
             AttacherKind.FUSE,
             "force",
             "/dev/loop0",
-            "one");
+            "one",
+            false,
+            NbdLog.of("/var/log/rbd", "compress"));
     image.write(folder);
     assertThat(StagedImage.read(folder)).contains(image);
     StagedImage.remove(folder);
@@ -55,7 +59,8 @@ class StagedImageTest {
                 "",
                 "/dev/nbd0",
                 "",
-                true));
+                true,
+                Optional.of(new NbdLog(Path.of("/var/log/ceph"), NbdLog.Strategy.REMOVE))));
   }
 
   @Test

@@ -1,0 +1,166 @@
+package io.cephcsi.driver.cluster;
+
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.RecordedClient.Kind;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The clients of clusters that this process has open, in a {@link ClientFile} beside its socket, so
+ * that the next process there can end those of one that was killed. See {@code
+ * docs/decisions/killed-drivers.md}. Safe for several threads; writes a local file.
+ */
+public final class ClientRecord implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ClientRecord.class);
+  private static final int MAX_DEAD = 1000;
+  private static final int ATTEMPTS = 10; // a process that was killed ends in a moment
+  private static final long PAUSE_MILLIS = 50;
+
+  private final Set<RecordedClient> own = new LinkedHashSet<>();
+  private final Set<RecordedClient> dead = new LinkedHashSet<>();
+  private @Nullable ClientFile file;
+
+  private ClientRecord(@Nullable ClientFile file) {
+    this.file = file;
+  }
+
+  /** Of a process that records nothing, and ends nobody's clients. */
+  public static ClientRecord none() {
+    return new ClientRecord(null);
+  }
+
+  /**
+   * Opens the record of a process; waits half a second for another that has it. One that cannot be
+   * had is only logged: then clients of a killed process end when the cluster finds out.
+   *
+   * @param path a file of its own, in a folder that exists
+   */
+  public static ClientRecord at(Path path) {
+    try {
+      Optional<ClientFile> file = ClientFile.open(path);
+      for (int i = 0; file.isEmpty() && i < ATTEMPTS; i++) {
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS));
+        file = ClientFile.open(path);
+      }
+      if (file.isEmpty()) {
+        LOG.warn("another process has {}: the clients of this one are not recorded", path);
+      }
+      ClientRecord record = new ClientRecord(file.orElse(null));
+      file.ifPresent(found -> record.inherit(found.found()));
+      return record;
+    } catch (IOException e) {
+      LOG.warn("{} cannot be had, so clients are not recorded: {}", path, e.getMessage());
+      return none();
+    }
+  }
+
+  private synchronized void inherit(List<String> lines) {
+    lines.stream()
+        .flatMap(line -> RecordedClient.parse(line).stream())
+        .limit(MAX_DEAD)
+        .forEach(dead::add);
+    write();
+  }
+
+  /** Records a connection, until what is returned is closed. */
+  Entry connection(RadosCluster cluster) {
+    return add(cluster, Kind.ADDRESS, List.of(cluster.addresses()));
+  }
+
+  /** Records the session of a mount, before it is opened, until what is returned is closed. */
+  Entry session(RadosCluster cluster, String fileSystem, String root, String session) {
+    return add(cluster, Kind.SESSION, List.of(fileSystem, root, session));
+  }
+
+  private synchronized Entry add(RadosCluster cluster, Kind kind, List<String> names) {
+    if (file == null) {
+      return () -> {};
+    }
+    Optional<RecordedClient> client = RecordedClient.of(cluster, file.identity(), kind, names);
+    client.ifPresent(own::add);
+    write();
+    return () -> client.ifPresent(this::remove);
+  }
+
+  private synchronized void remove(RecordedClient client) {
+    if (own.remove(client)) {
+      write();
+    }
+  }
+
+  private void write() {
+    if (file == null) {
+      return;
+    }
+    try {
+      file.write(
+          Stream.of(dead, own).flatMap(Collection::stream).map(RecordedClient::line).toList());
+    } catch (IOException e) {
+      LOG.warn("the clients of this process are not recorded: {}", e.toString());
+    }
+  }
+
+  /** Whether a process that was killed left clients that nobody has ended. */
+  public synchronized boolean hasDead() {
+    return !dead.isEmpty();
+  }
+
+  /**
+   * The clients of a process that was killed which belong to the user of a connection. Those whose
+   * line nobody with this user's key wrote are left out. Addresses come first.
+   */
+  synchronized List<RecordedClient> dead(RadosCluster cluster) {
+    if (file == null) {
+      return List.of();
+    }
+    String identity = file.identity();
+    List<RecordedClient> proven = new ArrayList<>(dead);
+    proven.removeIf(client -> !client.isProven(cluster, identity));
+    proven.sort((a, b) -> a.kind().compareTo(b.kind()));
+    return proven;
+  }
+
+  /** Forgets a client of a process that was killed, which has been ended. */
+  synchronized void ended(RecordedClient client) {
+    if (dead.remove(client)) {
+      write();
+    }
+  }
+
+  /**
+   * Removes the file and gives its lock back. While clients of this process are open, as a cluster
+   * does not answer, both stay until the process ends.
+   */
+  @Override
+  public synchronized void close() {
+    if (file == null || !own.isEmpty()) {
+      return;
+    }
+    try (ClientFile closed = file) {
+      if (dead.isEmpty()) {
+        closed.remove();
+      }
+    } catch (IOException e) {
+      LOG.warn("the record of clients cannot be removed: {}", e.toString());
+    }
+    file = null;
+  }
+
+  /** A client that is recorded; to be closed after it. */
+  interface Entry extends AutoCloseable {
+    @Override
+    void close();
+  }
+}
