@@ -14,8 +14,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -31,6 +33,7 @@ public final class ConnectionPool implements AutoCloseable {
   private static final Duration IDLE = Duration.ofMinutes(10);
   private static final Duration FAILURE_HOLDS = Duration.ofSeconds(2);
   private static final int MAX_CONNECTIONS = 100;
+  private static final int ENDING_THREADS = 16;
 
   private final Duration connectTimeout;
   private final Duration operationTimeout;
@@ -335,10 +338,12 @@ public final class ConnectionPool implements AutoCloseable {
       }
     }
 
-    /** Ends the clients of a process that was killed, on a thread of its own. */
+    /**
+     * Ends the clients of a process that was killed, on threads of its own: each takes a second.
+     */
     private void endDead(RadosCluster cluster) {
-      List<RecordedClient> dead = record.dead(cluster);
-      if (!dead.isEmpty()) {
+      Queue<RecordedClient> dead = new ConcurrentLinkedQueue<>(record.dead(cluster));
+      for (int threads = Math.min(dead.size(), ENDING_THREADS); threads > 0; threads--) {
         share();
         DaemonThreads.of(
                 "end-dead-clients",

@@ -3,7 +3,7 @@ package io.cephcsi.driver.cluster;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.time.Duration;
-import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Ends the clients of a process that was killed, as soon as this one has a connection of the same
- * user. Used by one thread.
+ * user. Safe for several threads.
  *
  * @param record tells of them
  * @param cluster the connection
@@ -25,10 +25,13 @@ record DeadClients(ClientRecord record, RadosCluster cluster, BooleanSupplier st
   /** By then the cluster has given them up itself. */
   private static final Duration LONGEST = Duration.ofMinutes(2);
 
-  /** Ends them; blocks until that is done, on metadata servers without a timeout. */
-  void end(List<RecordedClient> clients) {
+  /**
+   * Ends those that no other thread has taken; blocks until that is done, on metadata servers
+   * without a timeout.
+   */
+  void end(Queue<RecordedClient> clients) {
     long end = System.nanoTime() + LONGEST.toNanos();
-    for (RecordedClient client : clients) {
+    for (RecordedClient client = clients.poll(); client != null; client = clients.poll()) {
       boolean done = end(client);
       while (!done && System.nanoTime() < end && !stop.getAsBoolean()) {
         LockSupport.parkNanos(PAUSE.toNanos());
@@ -44,7 +47,7 @@ record DeadClients(ClientRecord record, RadosCluster cluster, BooleanSupplier st
   private boolean end(RecordedClient client) {
     long began = System.nanoTime();
     try {
-      client.end(cluster);
+      client.end(cluster, record);
       LOG.info(
           "ended {} of the process that was killed before this one, in {} ms",
           client,

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -107,12 +108,21 @@ record RecordedClient(Kind kind, String fsid, List<String> names, String signatu
    * Has the cluster refuse what this client still sent, and forget what it had open. Blocks; on a
    * session without a timeout.
    *
+   * @param record of this process, for the session of its own that ending another takes
    * @throws io.cephcsi.bindings.error.CephException.Denied if the user may not do that
    */
-  void end(RadosCluster cluster) {
+  void end(RadosCluster cluster, ClientRecord record) {
     switch (kind) {
       case ADDRESS -> new ClientFence(cluster).blocklist(names.get(0), SHUT_OUT);
-      case SESSION -> CephFsSession.end(cluster, names.get(0), names.get(1), names.get(2));
+      case SESSION -> endSession(cluster, record, UUID.randomUUID().toString());
+    }
+  }
+
+  private void endSession(RadosCluster cluster, ClientRecord record, String own) {
+    String fileSystem = names.get(0);
+    String root = names.get(1);
+    try (ClientRecord.Entry recorded = record.session(cluster, fileSystem, root, own)) {
+      CephFsSession.end(cluster, fileSystem, root, names.get(2), own);
     }
   }
 

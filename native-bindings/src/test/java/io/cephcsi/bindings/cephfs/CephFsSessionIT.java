@@ -18,7 +18,7 @@ class CephFsSessionIT extends CephFsCase {
         CephFsMount other =
             CephFsMount.mount(user, CEPH.fileSystem(), ROOT, UUID.randomUUID().toString())) {
       assertThat(victim.status(directory).isDirectory()).isTrue();
-      assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session)).isTrue();
+      assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session, own())).isTrue();
       assertThatThrownBy(() -> victim.makeDirectory(directory + "/late", 0755))
           .isInstanceOf(CephException.class);
       other.makeDirectory(directory + "/other", 0755);
@@ -29,9 +29,13 @@ class CephFsSessionIT extends CephFsCase {
 
   @Test
   void aSessionThatIsNotThereIsNone() {
-    assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session)).isFalse();
+    assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session, own())).isFalse();
     CephFsMount.mount(cluster, CEPH.fileSystem(), ROOT, session).close();
-    assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session)).isFalse();
-    assertThat(CephFsSession.end(cluster, "no-such", ROOT, session)).isFalse();
+    assertThat(CephFsSession.end(cluster, CEPH.fileSystem(), ROOT, session, own())).isFalse();
+    assertThat(CephFsSession.end(cluster, "no-such", ROOT, session, own())).isFalse();
+  }
+
+  private static String own() {
+    return UUID.randomUUID().toString();
   }
 }
