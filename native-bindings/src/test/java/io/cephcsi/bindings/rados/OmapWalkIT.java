@@ -77,7 +77,7 @@ class OmapWalkIT {
   }
 
   @Test
-  void keysThatLookLikeDamagedTextEndTheWalkOnlyWhereNothingElseFollows() {
+  void keysThatAreDamagedTextAreVisitedLikeOthers() {
     Map<String, byte[]> keys = new LinkedHashMap<>();
     for (int i = 0; i < 1500; i++) {
       String key = String.format("\uFFFD%05d", i);
@@ -86,6 +86,31 @@ class OmapWalkIT {
     keys.put("a", "of a".getBytes(UTF_8));
     put(keys);
     assertThat(walk("")).hasSize(1501).startsWith("a").doesNotHaveDuplicates();
+  }
+
+  /** Such keys only C can write. */
+  @Test
+  void keysThatAreNoTextAreVisitedToo() throws Exception {
+    Map<String, byte[]> keys = new LinkedHashMap<>();
+    for (int i = 0; i < 999; i++) {
+      keys.put(String.format("a%05d", i), new byte[0]);
+    }
+    for (int i = 0; i < 1200; i++) { // their bytes are behind 0x81 and before 0xff
+      keys.put(String.format("\u00e9%05d", i), new byte[0]);
+    }
+    put(keys);
+    String set =
+        "for key in $'\\x81' $'\\xff'; do rados -c \"$0\" -p \"$1\" -N \"$2\" setomapval \"$3\" \"$key\" x"
+            + " || exit; done";
+    Process process =
+        new ProcessBuilder(
+                "bash", "-c", set, CEPH.conf().toString(), io.pool(), io.namespace(), OBJECT)
+            .inheritIO()
+            .start();
+    assertThat(process.waitFor()).isZero();
+    List<String> visited = new ArrayList<>();
+    assertThat(OmapWalk.keys(io, OBJECT, "", (key, value) -> visited.add(key))).isTrue();
+    assertThat(visited).hasSize(2201).contains("\uFFFD", "\u00e901199");
   }
 
   @Test
