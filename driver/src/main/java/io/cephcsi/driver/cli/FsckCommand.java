@@ -12,15 +12,18 @@ import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Workers;
 import io.cephcsi.driver.fsck.check.FileSystemCheck;
 import io.cephcsi.driver.fsck.check.RbdCheck;
+import io.cephcsi.driver.volume.VolumeException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -56,6 +59,11 @@ final class FsckCommand implements Callable<Integer> {
   @Mixin private final ClusterOptions connection = new ClusterOptions();
 
   @Mixin private final FsckRepair repair = new FsckRepair();
+
+  @Option(
+      names = "--all-clusters",
+      description = "check each cluster of --clusters-file, one after the other")
+  private boolean allClusters;
 
   @Option(
       names = "--pool",
@@ -125,6 +133,7 @@ final class FsckCommand implements Callable<Integer> {
 
   private final CheckProgress progress = new CheckProgress();
   private final FsckReport report = new FsckReport();
+  private boolean failed;
 
   @Override
   public Integer call() {
@@ -140,20 +149,59 @@ final class FsckCommand implements Callable<Integer> {
             GoDuration.parse("--min-age", minAge),
             repair.age(),
             deep);
-    Optional<FsckExpectation> expected = Optional.ofNullable(expect).map(FsckExpectation::read);
     try (ProgressLine line = ProgressLine.start(this::shown, spec.commandLine().getErr());
-        RadosCluster cluster = connection.connect(Map.of());
         Workers workers = new Workers(settings)) {
-      check(cluster, settings, workers, expected, line);
+      if (allClusters) {
+        for (List<ClusterOptions> ids : connection.ofEachCluster().values()) {
+          checkOneOfAll(ids, settings, workers, line);
+        }
+      } else {
+        check(List.of(connection), settings, workers, line);
+      }
     }
     output.print(spec.commandLine().getOut(), report::table, report::json);
     if (metricsFile != null) {
       report.writeMetrics(metricsFile);
     }
-    return report.isClean() ? 0 : ImageCommand.EXIT_INCOMPLETE;
+    return failed ? 1 : report.isClean() ? 0 : ImageCommand.EXIT_INCOMPLETE;
   }
 
+  /** Checks a cluster of several: one that cannot be checked keeps the others from nothing. */
+  private void checkOneOfAll(
+      List<ClusterOptions> ids, CheckSettings settings, Workers workers, ProgressLine line) {
+    String name = ids.stream().map(ClusterOptions::clusterId).collect(Collectors.joining(", "));
+    report.begin(name);
+    try {
+      check(ids, settings, workers, line);
+    } catch (CephException | ConfigException | VolumeException e) {
+      failed = true;
+      report.leaveOut("the cluster", String.valueOf(e.getMessage()));
+    }
+  }
+
+  /**
+   * Checks a cluster.
+   *
+   * @param ids how it is reached: by one or several clusterIDs
+   */
   private void check(
+      List<ClusterOptions> ids, CheckSettings settings, Workers workers, ProgressLine line) {
+    Optional<FsckExpectation> expected =
+        Optional.ofNullable(expect)
+            .map(file -> FsckExpectation.read(file, ids.get(0).clusterIds(), settings));
+    try (RadosCluster cluster = ids.get(0).connect(Map.of())) {
+      checkRbd(cluster, settings, workers, expected, line);
+      Set<List<String>> checked = new HashSet<>();
+      for (ClusterOptions id : ids) {
+        if (checked.add(List.of(id.cephFsNamespace(), id.subvolumeGroup()))) {
+          checkCephFs(cluster, id, settings, workers, expected, line);
+        }
+      }
+    }
+    expected.ifPresent(e -> e.end(report));
+  }
+
+  private void checkRbd(
       RadosCluster cluster,
       CheckSettings settings,
       Workers workers,
@@ -175,13 +223,27 @@ final class FsckCommand implements Callable<Integer> {
         }
       }
     }
+  }
+
+  private void checkCephFs(
+      RadosCluster cluster,
+      ClusterOptions id,
+      CheckSettings settings,
+      Workers workers,
+      Optional<FsckExpectation> expected,
+      ProgressLine line) {
     if (!fileSystems.isEmpty() || pools.isEmpty()) {
       for (FileSystemInfo info : chosen(cluster)) {
-        String namespace = connection.cephFsNamespace();
+        String namespace = id.cephFsNamespace();
         try (IoContext io = cluster.openPool(info.metadataPoolId(), namespace)) {
           FileSystemCheck check =
               new FileSystemCheck(
-                  settings, workers, progress, Set.copyOf(instances), connection.subvolumeGroup());
+                  settings,
+                  workers,
+                  progress,
+                  Set.copyOf(instances),
+                  id.subvolumeGroup(),
+                  expected.map(FsckExpectation::sizes).orElse(Map.of()));
           check.check(
               cluster,
               info,

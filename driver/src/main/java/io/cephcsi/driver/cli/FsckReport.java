@@ -16,6 +16,7 @@ import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -24,15 +25,34 @@ import java.util.Optional;
 
 /** What a check found, and what was mended. */
 final class FsckReport {
-  private final List<Finding> findings = new ArrayList<>();
-  private final Map<Finding, String> mended = new LinkedHashMap<>();
+  private final List<Found> findings = new ArrayList<>();
+  private final IdentityHashMap<Finding, String> mended = new IdentityHashMap<>();
   private final Map<String, String> checked = new LinkedHashMap<>();
   private final Map<String, String> leftOut = new LinkedHashMap<>();
 
+  private String cluster = "";
+
+  /**
+   * A finding.
+   *
+   * @param cluster the clusterIDs; empty when only one cluster is checked
+   */
+  private record Found(String cluster, Finding finding) {}
+
+  /** Begins with a cluster of several. */
+  void begin(String clusterIds) {
+    cluster = clusterIds;
+  }
+
+  /** A place, with its cluster if there are several. */
+  private String place(String of, String name) {
+    return of.isEmpty() ? name : of + ": " + name;
+  }
+
   void add(String pool, String namespace, RbdCheck.Result result) {
-    findings.addAll(result.findings());
+    result.findings().forEach(this::add);
     checked.put(
-        namespace.isEmpty() ? pool : pool + "/" + namespace,
+        place(cluster, namespace.isEmpty() ? pool : pool + "/" + namespace),
         result.volumes()
             + " volumes, "
             + result.images()
@@ -42,19 +62,19 @@ final class FsckReport {
   }
 
   void add(String fileSystem, FileSystemCheck.Result result) {
-    findings.addAll(result.findings());
+    result.findings().forEach(this::add);
     checked.put(
-        "file system " + fileSystem,
+        place(cluster, "file system " + fileSystem),
         result.volumes() + " volumes, " + result.subvolumes() + " subvolumes");
   }
 
   void add(Finding finding) {
-    findings.add(finding);
+    findings.add(new Found(cluster, finding));
   }
 
   /** Notes a pool that the user may not read. */
   void leaveOut(String place, String why) {
-    leftOut.put(place, why);
+    leftOut.put(place(cluster, place), why);
   }
 
   /** Notes that a finding was mended. */
@@ -64,7 +84,7 @@ final class FsckReport {
 
   /** Whether nothing is wrong any more. */
   boolean isClean() {
-    return findings.stream().allMatch(mended::containsKey);
+    return findings.stream().allMatch(found -> mended.containsKey(found.finding));
   }
 
   void table(PrintWriter out) {
@@ -73,11 +93,11 @@ final class FsckReport {
         (place, why) ->
             out.printf("%s: LEFT OUT: %s%n", PlainText.escape(place), PlainText.escape(why)));
     for (FindingKind kind : FindingKind.values()) {
-      List<Finding> ofKind = findings.stream().filter(f -> f.kind() == kind).toList();
+      List<Found> ofKind = findings.stream().filter(f -> f.finding.kind() == kind).toList();
       if (!ofKind.isEmpty()) {
         out.printf("%n%s (%d): %s%n", kind, ofKind.size(), kind.meaning());
         out.printf("  to mend it: %s%n", kind.remedy());
-        ofKind.forEach(finding -> line(out, finding));
+        ofKind.forEach(found -> line(out, found));
       }
     }
     out.printf(
@@ -87,9 +107,11 @@ final class FsckReport {
         mended.isEmpty() ? "" : ", " + mended.size() + " mended");
   }
 
-  private void line(PrintWriter out, Finding finding) {
+  private void line(PrintWriter out, Found found) {
+    Finding finding = found.finding;
     String bytes = finding.bytes().isEmpty() ? "" : "  " + mebibytes(finding.bytes().getAsLong());
-    out.printf("  %s %s%s%n", finding.place(), finding.object(), bytes);
+    String place = place(found.cluster, finding.place());
+    out.printf("  %s %s%s%n", PlainText.escape(place), finding.object(), bytes);
     if (!finding.detail().isEmpty()) {
       out.printf("      %s%n", finding.detail());
     }
@@ -111,8 +133,12 @@ final class FsckReport {
     ObjectNode left = root.putObject("leftOut");
     leftOut.forEach(left::put);
     ArrayNode list = root.putArray("findings");
-    for (Finding finding : findings) {
+    for (Found found : findings) {
+      Finding finding = found.finding;
       ObjectNode node = list.addObject();
+      if (!found.cluster.isEmpty()) {
+        node.put("cluster", found.cluster);
+      }
       node.put("kind", finding.kind().name());
       node.put("place", finding.place());
       node.put("object", finding.object());
@@ -136,6 +162,7 @@ final class FsckReport {
       counts.put(
           kind,
           findings.stream()
+              .map(Found::finding)
               .filter(finding -> finding.kind() == kind && !mended.containsKey(finding))
               .count());
     }

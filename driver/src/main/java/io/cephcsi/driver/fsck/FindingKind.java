@@ -166,7 +166,9 @@ public enum FindingKind {
   TRASH_ENTRY_DAMAGED(
       BY_HAND,
       "an entry of the trash has no image, or cannot be read",
-      "remove it with rbd trash rm"),
+      "of one without an image: rbd trash rm. One that cannot be read: remove its key from the"
+          + " object rbd_trash with the command rados, and do not list the trash before: that ends"
+          + " OSDs of Ceph 16"),
   /** A deleted image that nothing keeps. */
   TRASH_REMOVABLE(
       BY_FSCK,
@@ -193,6 +195,12 @@ public enum FindingKind {
       BY_HAND,
       "the members of a volume group are not the images of its RBD group",
       "call ModifyVolumeGroupMembership with the members that it is to have"),
+  /** A snapshot of an RBD group that was not completed. */
+  GROUP_SNAPSHOT_UNFINISHED(
+      BY_HAND,
+      "a snapshot of the RBD group of a volume group was begun and not completed: it keeps space"
+          + " and shows no state of all members",
+      "remove it with rbd group snap rm"),
   /** An RBD group with a name of ours that no entry has. */
   GROUP_WITHOUT_ENTRY(
       BY_HAND,
@@ -225,6 +233,11 @@ public enum FindingKind {
   QUOTA_MISSING(
       BY_HAND,
       "the subvolume of a volume has no quota: it may fill the file system",
+      "set the quota to the size of the volume"),
+  /** A quota below the size that Kubernetes knows. */
+  QUOTA_SMALLER(
+      BY_HAND,
+      "the quota of a subvolume is smaller than the size that Kubernetes has for the volume",
       "set the quota to the size of the volume"),
   /** A reference tracker that is wrong. */
   TRACKER_WRONG(

@@ -184,10 +184,80 @@ class FsckCommandIT {
               {"kind": "PersistentVolume", "spec": {"hostPath": {"path": "/"}}}]}
             """
                 .formatted(known, lost));
-    assertThat(kinds(fsck("-o", "json", "--expect", file.toString())))
+    assertThat(kinds(fsck("--min-age", "0", "-o", "json", "--expect", file.toString())))
         .containsExactly("ENTRY_WITHOUT_PV csi.volume." + other.uuid(), "PV_WITHOUT_ENTRY " + lost);
+    assertThat(kinds(fsck("-o", "json", "--expect", file.toString())))
+        .containsExactly("PV_WITHOUT_ENTRY " + lost);
     Files.writeString(file, "{}");
     assertThat(fsck("--expect", file.toString()).exitCode()).isEqualTo(2);
+  }
+
+  /** A pool and a file system may have the same id, and a pool has several namespaces. */
+  @Test
+  void whatKubernetesKnowsIsFoundWhereverItIs() throws Exception {
+    String handle = new VolumeId("x", io.poolId(), volume.uuid()).toString();
+    String shared = new VolumeId("x", io.poolId(), UUID.randomUUID()).toString();
+    Path file =
+        Files.writeString(
+            folder.resolve("pv.json"),
+            """
+            {"items": [
+              {"kind": "PersistentVolume", "spec": {"csi": {"volumeHandle": "%s"}}},
+              {"kind": "PersistentVolume", "spec": {"csi": {"volumeHandle": "%s",
+                "driver": "cephfs.csi.ceph.com", "volumeAttributes": {"fsName": "other"}}}}]}
+            """
+                .formatted(handle, shared));
+    String empty = "empty-" + UUID.randomUUID();
+    CEPH.rbd("namespace", "create", CEPH.pool() + "/" + empty);
+    try {
+      Program checked =
+          fsck("--pool", CEPH.pool() + "/" + empty, "-o", "json", "--expect", file.toString());
+      assertThat(kinds(checked)).isEmpty();
+    } finally {
+      CEPH.rbd("namespace", "remove", CEPH.pool() + "/" + empty);
+    }
+  }
+
+  @Test
+  void allClustersAreCheckedAndOneThatCannotBeIsNamed() throws Exception {
+    io.remove("csi.volume." + volume.uuid());
+    Path clusters =
+        Files.writeString(
+            folder.resolve("config.json"),
+            """
+            [{"clusterID": "a", "monitors": ["%1$s"]},
+             {"clusterID": "b", "monitors": ["%1$s"]},
+             {"clusterID": "c", "monitors": ["127.0.0.1:1"]}]
+            """
+                .formatted(CEPH.monitors()));
+    for (String id : List.of("a", "b")) {
+      Path credentials = Files.createDirectories(folder.resolve("credentials/" + id));
+      Files.writeString(credentials.resolve("userID"), CEPH.rbdUser());
+      Files.writeString(credentials.resolve("userKey"), CEPH.key(CEPH.rbdUser()));
+    }
+    String[] command = {
+      "fsck",
+      "--all-clusters",
+      "--clusters-file",
+      clusters.toString(),
+      "--credentials-file",
+      folder.resolve("credentials").toString(),
+      "--pool",
+      CEPH.pool() + "/" + namespace,
+      "--settle",
+      "10ms",
+      "-o",
+      "json"
+    };
+    Program checked = Program.run(command);
+    assertThat(checked.exitCode()).as(checked.err() + checked.out()).isEqualTo(1);
+    assertThat(kinds(checked))
+        .containsExactly("IMAGE_WITHOUT_ENTRY " + volume.name(), "NAME_WITHOUT_ENTRY volume pvc-1");
+    JsonNode answer = JSON.readTree(checked.out());
+    assertThat(answer.get("findings").get(0).get("cluster").asText()).isEqualTo("a, b");
+    assertThat(answer.get("leftOut").get("c: the cluster").asText())
+        .contains("has no folder for the cluster c");
+    assertThat(Program.run("fsck", "--all-clusters", "--cluster", "a").exitCode()).isEqualTo(2);
   }
 
   @Test

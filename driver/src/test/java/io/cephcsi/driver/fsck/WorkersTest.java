@@ -14,8 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class WorkersTest {
   private static CheckSettings settings(int concurrency, int rate) {
-    return new CheckSettings(
-        concurrency, rate, Duration.ZERO, Duration.ZERO, Duration.ZERO, false);
+    return new CheckSettings(concurrency, rate, Duration.ZERO, Duration.ZERO, Duration.ZERO, false);
   }
 
   @Test

@@ -28,8 +28,10 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
@@ -43,6 +45,7 @@ public final class FileSystemCheck {
   private final CheckProgress progress;
   private final Set<String> instances;
   private final String group;
+  private final Map<UUID, Long> sizes;
 
   /**
    * @param settings how it is carried out
@@ -50,18 +53,21 @@ public final class FileSystemCheck {
    * @param progress tells how far it is
    * @param instances of drivers; those with a directory are found
    * @param group the group of the subvolumes
+   * @param sizes that volumes should have at least, in bytes, as far as they are known
    */
   public FileSystemCheck(
       CheckSettings settings,
       Workers workers,
       CheckProgress progress,
       Set<String> instances,
-      String group) {
+      String group,
+      Map<UUID, Long> sizes) {
     this.settings = settings;
     this.workers = workers;
     this.progress = progress;
     this.instances = Set.copyOf(instances);
     this.group = group;
+    this.sizes = Map.copyOf(sizes);
   }
 
   /** What a check found. */
@@ -86,7 +92,9 @@ public final class FileSystemCheck {
       PoolCheckContext context =
           new RbdCheck(settings, workers, progress, instances)
               .context(
-                  metadata, lists, of -> new SubvolumeContent(of, subvolumes, info.id(), shallow));
+                  metadata,
+                  lists,
+                  of -> new SubvolumeContent(of, subvolumes, info, group, sizes, shallow));
       new NameCheck(context).all();
       new EntryCheck(context).all();
       List<String> names = subvolumes.names();
@@ -177,9 +185,7 @@ public final class FileSystemCheck {
                   () -> tracker(context, check, id, shallow),
                   () ->
                       tracker(context, check, id, still(context, id, shallow)).stream()
-                          .map(
-                              found ->
-                                  found.with(addReferences(context, subvolumes, id, shallow)))
+                          .map(found -> found.with(addReferences(context, subvolumes, id, shallow)))
                           .toList());
           progress.step();
         });

@@ -3,6 +3,7 @@ package io.cephcsi.driver.fsck.check;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_DIFFERS;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_MEMBER_GONE;
+import static io.cephcsi.driver.fsck.FindingKind.GROUP_SNAPSHOT_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_WITHOUT_ENTRY;
 
 import io.cephcsi.bindings.cls.GroupHeader;
@@ -100,6 +101,22 @@ final class GroupCheck {
     }
   }
 
+  /** A snapshot is taken in seconds: of a header that nobody has changed since, it is left. */
+  private void addUnfinished(String name, String id, List<Finding> findings) {
+    context.workers().turn();
+    List<String> unfinished = GroupHeader.unfinishedSnapshots(io, id);
+    if (unfinished.isEmpty()
+        || !context.settings().isOld(io.stat("rbd_group_header." + id).modified())) {
+      return;
+    }
+    for (String snapshot : unfinished) {
+      String path = name + "@" + snapshot;
+      findings.add(
+          Finding.of(GROUP_SNAPSHOT_UNFINISHED, context.place(), path, "")
+              .with("rbd", "group", "snap", "rm", context.path(path)));
+    }
+  }
+
   private void addGroup(
       JournalEntry journal,
       String object,
@@ -117,6 +134,7 @@ final class GroupCheck {
               "name " + journal.requestName() + ", RBD group " + journal.name()));
       return;
     }
+    addUnfinished(journal.name(), group.get(), findings);
     context.workers().turn();
     Set<String> there = new TreeSet<>();
     for (GroupMember member : GroupHeader.images(io, group.get())) {

@@ -79,7 +79,7 @@ record PoolCheckContext(
               FindingKind.UNREADABLE,
               place(),
               what,
-              "keys that are no text keep what follows from being read"));
+              "a key with a zero byte keeps what follows from being read"));
     }
     if (suspicions.leftOut() > 0) {
       findings.add(

@@ -2,9 +2,11 @@ package io.cephcsi.driver.fsck.check;
 
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_MEMBER_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.QUOTA_MISSING;
+import static io.cephcsi.driver.fsck.FindingKind.QUOTA_SMALLER;
 import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_SNAPSHOT_GONE;
 
+import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.Finding.Repair;
 import io.cephcsi.driver.fsck.ShallowVolume;
@@ -16,28 +18,37 @@ import io.cephcsi.driver.journal.StoredName;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.UUID;
 
 /** What an entry stands for in a file system. Safe for several threads. */
 final class SubvolumeContent implements EntryContent {
   private final PoolCheckContext context;
   private final Subvolumes subvolumes;
-  private final long fileSystemId;
+  private final FileSystemInfo fileSystem;
+  private final String group;
+  private final Map<UUID, Long> sizes;
   private final Collection<ShallowVolume> shallow;
 
   /**
+   * @param sizes that volumes should have, in bytes, as far as they are known
    * @param shallow gets the shallow volumes that are met; safe for several threads
    */
   SubvolumeContent(
       PoolCheckContext context,
       Subvolumes subvolumes,
-      long fileSystemId,
+      FileSystemInfo fileSystem,
+      String group,
+      Map<UUID, Long> sizes,
       Collection<ShallowVolume> shallow) {
     this.context = context;
     this.subvolumes = subvolumes;
-    this.fileSystemId = fileSystemId;
+    this.fileSystem = fileSystem;
+    this.group = group;
+    this.sizes = sizes;
     this.shallow = shallow;
   }
 
@@ -84,17 +95,44 @@ final class SubvolumeContent implements EntryContent {
     if (isOld
         && found.get().state().equals("complete")
         && path.isPresent()
-        && subvolumes.exists(entry.name())
-        && subvolumes.quota(path.get()).orElse(0) == 0) {
-      findings.add(Finding.of(QUOTA_MISSING, context.place(), object, EntryCheck.describe(entry)));
+        && subvolumes.exists(entry.name())) {
+      addQuota(entry, object, subvolumes.quota(path.get()).orElse(0), findings);
     }
+  }
+
+  private void addQuota(JournalEntry entry, String object, long quota, List<Finding> findings) {
+    long size = sizes.getOrDefault(entry.uuid(), 0L);
+    if (quota != 0 && quota >= size) {
+      return;
+    }
+    Finding finding =
+        quota == 0
+            ? Finding.of(QUOTA_MISSING, context.place(), object, EntryCheck.describe(entry))
+            : Finding.of(
+                QUOTA_SMALLER,
+                context.place(),
+                object,
+                EntryCheck.describe(entry) + ", " + quota + " bytes instead of " + size);
+    findings.add(
+        size == 0
+            ? finding
+            : finding.with(
+                "ceph",
+                "fs",
+                "subvolume",
+                "resize",
+                fileSystem.name(),
+                entry.name(),
+                Long.toString(size),
+                "--group_name",
+                group));
   }
 
   private void addGroup(
       JournalEntry journal, String object, boolean isOld, List<Finding> findings) {
     Set<String> gone = new TreeSet<>();
     for (VolumeId snapshot : new GroupEntry(journal).snapshots()) {
-      if (snapshot.location() == fileSystemId
+      if (snapshot.location() == fileSystem.id()
           && !context.live().hasEntry(JournalKind.SNAPSHOT, snapshot.uuid())) {
         gone.add(snapshot.toString());
       }

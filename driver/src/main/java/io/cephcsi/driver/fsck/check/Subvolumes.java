@@ -7,6 +7,7 @@ import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.RecordedMount;
 import io.cephcsi.driver.fsck.BackingSnapshots;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.CheckedName;
@@ -22,16 +23,18 @@ import org.jspecify.annotations.Nullable;
 final class Subvolumes implements BackingSnapshots, AutoCloseable {
   private static final int META_BYTES = 16_384;
 
+  private final @Nullable RecordedMount recorded;
   private final @Nullable CephFsMount mount;
 
-  private Subvolumes(@Nullable CephFsMount mount) {
-    this.mount = mount;
+  private Subvolumes(@Nullable RecordedMount recorded) {
+    this.recorded = recorded;
+    this.mount = recorded == null ? null : recorded.mount();
   }
 
   /** Mounts the group's directory; one that is not there has no subvolumes. */
   static Subvolumes mount(RadosCluster cluster, String fileSystem, String group) {
     try {
-      return new Subvolumes(CephFsMount.mount(cluster, fileSystem, "/volumes/" + group));
+      return new Subvolumes(RecordedMount.ofCommand(cluster, fileSystem, "/volumes/" + group));
     } catch (CephException.NotFound e) {
       return new Subvolumes(null);
     }
@@ -70,15 +73,21 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
     }
     try (CephFsFile file = mount.openFile("/" + name + "/.meta")) {
       String text = new String(file.read(0, META_BYTES), UTF_8);
-      String path = value(text, "path").orElse("");
-      int at = path.indexOf("/" + name + "/");
       return Optional.of(
           new Recorded(
               value(text, "state").orElse("complete"),
-              at < 0 ? Optional.empty() : Optional.of(path.substring(at))));
+              value(text, "path").flatMap(path -> below(name, path))));
     } catch (CephException.NotFound e) {
       return Optional.of(new Recorded("complete", Optional.empty())); // of the first version
     }
+  }
+
+  /** The directory in that of the subvolume: what others may have written leads nowhere else. */
+  private static Optional<String> below(String name, String path) {
+    String directory = path.substring(path.lastIndexOf('/') + 1);
+    return path.endsWith("/" + name + "/" + directory) && isName(directory)
+        ? Optional.of("/" + name + "/" + directory)
+        : Optional.empty();
   }
 
   private static Optional<String> value(String text, String key) {
@@ -141,8 +150,8 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   @Override
   public void close() {
-    if (mount != null) {
-      mount.close();
+    if (recorded != null) {
+      recorded.close();
     }
   }
 }

@@ -60,7 +60,8 @@ final class TrashCheck {
       return TrashMark.isInTrash(io, id)
           ? List.of(
               Finding.of(
-                  TRASH_ENTRY_DAMAGED, context.place(), "image id " + id, "it cannot be read"))
+                      TRASH_ENTRY_DAMAGED, context.place(), "image id " + id, "it cannot be read")
+                  .with(context.rados("rmomapkey", "rbd_trash", "id_" + id)))
           : List.of();
     }
     TrashEntry entry = found.get();

@@ -2,9 +2,13 @@ package io.cephcsi.driver.fsck.check;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -436,8 +440,9 @@ final class Damages {
         c -> {
           String image = "csi-vol-" + random();
           cluster.ceph().rbd("create", "--size=8M", "rbd/" + image);
+          String id = ImageId.find(new RbdPool(io), image).orElseThrow();
           cluster.ceph().rbd("trash", "mv", "rbd/" + image);
-          c.undo.add(() -> removeFromTrash(image));
+          c.undo.add(() -> cluster.ceph().rbd("trash", "rm", "--no-progress", "rbd/" + id));
           c.expect("TRASH_UNPROVEN", image);
         });
     all.put(
@@ -454,6 +459,21 @@ final class Damages {
           String snapshot = "rbd/" + c.volume.image() + "@before-upgrade";
           cluster.ceph().rbd("snap", "create", "--no-progress", snapshot);
           c.undo.add(() -> cluster.ceph().rbd("snap", "rm", "--no-progress", snapshot));
+        });
+    all.put(
+        "unfinished snapshot of a group",
+        c -> {
+          groups()
+              .forEach(
+                  (name, id) -> {
+                    String snapshot = "fff" + c.values.between(1_000_000, 9_999_999);
+                    ClassCall begun = ClassCall.content().string(snapshot).string("broken");
+                    c.set(
+                        "rbd_group_header." + id,
+                        "snapshot_" + snapshot,
+                        ClassCall.content().structure(1, 1, begun.u8(0).u32(0)).input());
+                    c.expect("GROUP_SNAPSHOT_UNFINISHED", name + "@broken");
+                  });
         });
     all.put(
         "data without a header",
@@ -494,17 +514,17 @@ final class Damages {
         });
   }
 
-  private void removeFromTrash(String image) {
-    String id =
-        cluster
-            .ceph()
-            .rbd("trash", "ls", "rbd")
-            .lines()
-            .filter(line -> line.endsWith(" " + image))
-            .map(line -> line.substring(0, line.indexOf(' ')))
-            .findFirst()
-            .orElseThrow();
-    cluster.ceph().rbd("trash", "rm", "--no-progress", "rbd/" + id);
+  /** The RBD groups of volume groups: their ids by their names. */
+  private Map<String, String> groups() {
+    Map<String, String> groups = new LinkedHashMap<>();
+    OmapWalk.keys(
+        io,
+        "rbd_group_directory",
+        "name_csi-vol-group-",
+        (key, id) ->
+            groups.put(
+                key.substring("name_".length()), ClassOutput.decode(key, id, ClassOutput::string)));
+    return groups;
   }
 
   private static String uuid(Snapshot snapshot) {

@@ -23,6 +23,7 @@ import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -84,11 +85,13 @@ class FileSystemDamageIT {
     ceph.close();
   }
 
+  private static Map<UUID, Long> sizes = Map.of();
+
   private static List<Finding> check(Duration settle, Duration minAge) {
     CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
     List<Finding> findings = new ArrayList<>();
     try (Workers workers = new Workers(settings)) {
-      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi")
+      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
           .check(connection, fileSystem, io, result -> findings.addAll(result.findings()));
     }
     return findings;
@@ -203,7 +206,7 @@ class FileSystemDamageIT {
         new CheckSettings(16, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, true);
     List<String> done = new ArrayList<>();
     try (Workers workers = new Workers(settings)) {
-      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi")
+      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
           .check(
               connection,
               fileSystem,
@@ -213,10 +216,7 @@ class FileSystemDamageIT {
                       .findings()
                       .forEach(
                           finding ->
-                              finding
-                                  .repair()
-                                  .flatMap(Finding.Repair::mend)
-                                  .ifPresent(done::add)));
+                              finding.repair().flatMap(Finding.Repair::mend).ifPresent(done::add)));
     }
     return done;
   }
@@ -247,6 +247,14 @@ class FileSystemDamageIT {
       mount.setQuotaBytes(path, 8 * MIB);
     }
     assertFound();
+    sizes = Map.of(uuid(volume.getVolumeId()), 8 * MIB);
+    assertFound();
+    sizes = Map.of(uuid(volume.getVolumeId()), 9 * MIB);
+    try {
+      assertFound("QUOTA_SMALLER " + entry());
+    } finally {
+      sizes = Map.of();
+    }
   }
 
   @Test

@@ -25,6 +25,7 @@ import io.cephcsi.testing.Tries;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -44,8 +45,16 @@ class HostilePoolIT {
   private static final List<String> IDS = List.of("aa01", "aa02", "aa03", "..", "a/b");
   private static final List<String> TEXTS =
       List.of(
-          "", "x", "\u001b]0;owned\u0007", "a\nb", "\u202egnp", "$(reboot)", "x".repeat(3000),
-          "../../etc", "%s%n", "\uFFFD");
+          "",
+          "x",
+          "\u001b]0;owned\u0007",
+          "a\nb",
+          "\u202egnp",
+          "$(reboot)",
+          "x".repeat(3000),
+          "../../etc",
+          "%s%n",
+          "\uFFFD");
 
   private final String namespace = "hostile-" + UUID.randomUUID();
   private RadosCluster cluster;
@@ -90,7 +99,8 @@ class HostilePoolIT {
               assertThat(text).hasSizeLessThan(1000);
             }
             try {
-              finding.repair().flatMap(Finding.Repair::mend);
+              Optional<String> done = finding.repair().flatMap(Finding.Repair::mend);
+              done.ifPresent(text -> assertThat(PlainText.isPlain(text)).as(text).isTrue());
             } catch (CephException | VolumeException e) {
               assertThat(e.getMessage()).isNotEmpty(); // said for a person
             }
@@ -134,11 +144,13 @@ class HostilePoolIT {
       case 5 -> entry("csi.volume.group." + uuid, "csi.volname", values);
       case 6 -> put("rbd_directory", (values.either() ? "name_" : "id_") + image, value(values));
       case 7 -> put("rbd_directory", "id_" + id, value(values));
-      case 8 -> put("rbd_trash", (values.either() ? "id_" : "csi.java.deleted_") + id, value(values));
+      case 8 ->
+          put("rbd_trash", (values.either() ? "id_" : "csi.java.deleted_") + id, value(values));
       case 9 -> io.writeFull("rbd_id." + image, value(values));
       case 10 -> header("rbd_header." + (id.contains("/") ? "aa01" : id), values);
       case 11 -> io.writeFull("rbd_object_map." + id, value(values));
-      case 12 -> io.writeFull("rbd_data." + id + ".000000000000000" + values.between(0, 9), value(values));
+      case 12 ->
+          io.writeFull("rbd_data." + id + ".000000000000000" + values.between(0, 9), value(values));
       default -> put("rbd_group_directory", "name_csi-vol-group-" + uuid, value(values));
     }
   }
@@ -189,7 +201,8 @@ class HostilePoolIT {
       case 0 -> values.bytes(40);
       case 1 -> values.oneOf(UUIDS).getBytes(UTF_8);
       case 2 -> ClassCall.content().string(values.oneOf(IDS)).input();
-      case 3 -> ("00000000000000" + values.between(10, 99) + "/" + values.oneOf(UUIDS)).getBytes(UTF_8);
+      case 3 ->
+          ("00000000000000" + values.between(10, 99) + "/" + values.oneOf(UUIDS)).getBytes(UTF_8);
       default -> values.oneOf(TEXTS).getBytes(UTF_8);
     };
   }
