@@ -1,5 +1,6 @@
 package io.cephcsi.benchmarks;
 
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -191,7 +192,7 @@ final class TrimQuestion implements Question {
 
     @Override
     public Optional<TrashEntry> inTrash() {
-      return images.pool.inTrash(IMAGE);
+      return TrashDirectory.named(images.pool.io(), IMAGE);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -30,7 +31,7 @@ record CliTarget(ClusterOptions connection, RadosCluster cluster, IoContext io, 
 
   @Override
   public Optional<TrashEntry> inTrash() {
-    return new RbdPool(io).inTrash(image.image());
+    return TrashDirectory.named(io, image.image());
   }
 
   @Override

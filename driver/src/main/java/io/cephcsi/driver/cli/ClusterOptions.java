@@ -6,14 +6,20 @@ import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.CredentialsDirectory;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -54,7 +60,9 @@ final class ClusterOptions {
   @Option(
       names = "--credentials-file",
       paramLabel = "FILE",
-      description = "lines userID=... and userKey=..., for --cluster")
+      description =
+          "lines userID=... and userKey=..., for --cluster; or the folder of the driver's"
+              + " --credentials")
   private @Nullable Path credentialsFile;
 
   @Option(
@@ -62,6 +70,56 @@ final class ClusterOptions {
       paramLabel = "SECONDS",
       description = "how long one operation of the cluster may take (default: 30)")
   private int operationSeconds = ProcessSettings.OPERATION_SECONDS;
+
+  /** These options for another cluster of the file. */
+  private ClusterOptions with(String clusterId) {
+    ClusterOptions options = new ClusterOptions();
+    options.cluster = clusterId;
+    options.clustersFile = clustersFile;
+    options.credentialsFile = credentialsFile;
+    options.operationSeconds = operationSeconds;
+    return options;
+  }
+
+  /** The options for each clusterID of the file, by cluster: several may be one cluster. */
+  Map<List<String>, List<ClusterOptions>> ofEachCluster() {
+    ConfigException.require(cluster == null, "--all-clusters and --cluster exclude each other");
+    Map<List<String>, List<ClusterOptions>> all = new LinkedHashMap<>();
+    new ClusterDirectory(clustersFile)
+        .clusters()
+        .forEach(
+            (id, config) ->
+                all.computeIfAbsent(monitors(config), monitors -> new ArrayList<>()).add(with(id)));
+    ConfigException.require(!all.isEmpty(), clustersFile + " has no clusters");
+    return all;
+  }
+
+  private static List<String> monitors(ClusterConfig config) {
+    return config.monitors().stream().sorted().toList();
+  }
+
+  /** The clusterIDs that are this cluster; none if it is not said by its clusterID. */
+  Set<String> clusterIds() {
+    if (cluster == null) {
+      return Set.of();
+    }
+    List<String> mine = monitors(config(cluster));
+    Set<String> ids = new TreeSet<>();
+    new ClusterDirectory(clustersFile)
+        .clusters()
+        .forEach(
+            (id, config) -> {
+              if (monitors(config).equals(mine)) {
+                ids.add(id);
+              }
+            });
+    return ids;
+  }
+
+  /** The clusterID; empty if the cluster is said by its ceph.conf. */
+  String clusterId() {
+    return cluster == null ? "" : cluster;
+  }
 
   /** The RADOS namespace that images are in when their name does not say one. */
   String defaultNamespace() {
@@ -110,7 +168,15 @@ final class ClusterOptions {
     if (credentialsFile == null) {
       throw new ConfigException("--cluster needs --credentials-file");
     }
-    Credentials credentials = Credentials.fromSecrets(secrets(credentialsFile));
+    Credentials credentials =
+        Files.isDirectory(credentialsFile)
+            ? new CredentialsDirectory(credentialsFile)
+                .find(id)
+                .orElseThrow(
+                    () ->
+                        new ConfigException(
+                            credentialsFile + " has no folder for the cluster " + id))
+            : Credentials.fromSecrets(secrets(credentialsFile));
     return ConnectionSettings.user(credentials.userId())
         .monitors(String.join(",", config(id).monitors()))
         .key(credentials.key());

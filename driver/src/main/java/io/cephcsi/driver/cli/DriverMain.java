@@ -26,6 +26,7 @@ import picocli.CommandLine.Spec;
       CallCommand.class,
       UsageCommand.class,
       ReclaimCommand.class,
+      FsckCommand.class,
       TrackerCommand.class,
       BenchCommand.class,
       CommandLine.HelpCommand.class

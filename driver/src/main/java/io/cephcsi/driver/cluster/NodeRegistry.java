@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.volume.VolumeException;
@@ -12,7 +13,9 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +39,7 @@ import org.slf4j.LoggerFactory;
 public final class NodeRegistry {
   private static final Logger LOG = LoggerFactory.getLogger(NodeRegistry.class);
   private static final Duration FORGOTTEN = Duration.ofDays(1);
+  private static final String OBJECT = "csi.java.nodes.";
   private static final String MAX = "csi.java.max.";
   private static final String VOLUMES = "csi.java.volumes.";
   private static final byte[] ABSENT = {};
@@ -58,7 +62,7 @@ public final class NodeRegistry {
   NodeRegistry(
       DriverConnections access, String instanceId, Optional<OwnNode> ownNode, Clock clock) {
     this.access = access;
-    this.object = "csi.java.nodes." + instanceId;
+    this.object = OBJECT + instanceId;
     this.ownNode = ownNode;
     this.clock = clock;
   }
@@ -257,6 +261,32 @@ public final class NodeRegistry {
       } else {
         throw e;
       }
+    }
+  }
+
+  /**
+   * When each node of an instance was last there, as a pool records it; one round trip for every
+   * 1,000. A time that cannot be read is the beginning of time.
+   */
+  public static Map<String, Instant> lastSeen(IoContext pool, String instanceId) {
+    Map<String, Instant> seen = new LinkedHashMap<>();
+    OmapWalk.keys(
+        pool,
+        OBJECT + instanceId,
+        "",
+        (key, value) -> {
+          if (!key.startsWith(MAX) && !key.startsWith(VOLUMES)) {
+            seen.put(key, time(new String(value, UTF_8)));
+          }
+        });
+    return seen;
+  }
+
+  private static Instant time(String text) {
+    try {
+      return Instant.parse(text);
+    } catch (DateTimeParseException e) {
+      return Instant.MIN;
     }
   }
 

@@ -13,6 +13,11 @@ import java.util.UUID;
  */
 public record RecordedMount(CephFsMount mount, ClientRecord.Entry recorded)
     implements AutoCloseable {
+  /** Mounts for a command: if it is killed, its session ends when the cluster gives it up. */
+  public static RecordedMount ofCommand(RadosCluster cluster, String fileSystem, String root) {
+    return open(cluster, ClientRecord.none(), fileSystem, root);
+  }
+
   static RecordedMount open(
       RadosCluster cluster, ClientRecord record, String fileSystem, String root) {
     String session = UUID.randomUUID().toString();

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.csiaddons;
 
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -28,7 +29,8 @@ record VolumeTarget(OpenImage image, List<String> nodes, Supplier<Optional<Trash
 
   /** Of a volume that no journal knows. */
   static VolumeTarget of(OpenImage image) {
-    return new VolumeTarget(image, List.of(), () -> image.pool().inTrash(image.name()));
+    return new VolumeTarget(
+        image, List.of(), () -> TrashDirectory.named(image.pool().io(), image.name()));
   }
 
   @Override

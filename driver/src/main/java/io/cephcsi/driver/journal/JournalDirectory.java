@@ -57,7 +57,7 @@ public final class JournalDirectory {
   }
 
   private OmapPage read(String after, int max) {
-    OmapPage none = new OmapPage(Map.of(), false);
+    OmapPage none = OmapPage.empty();
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetVals(keyPrefix + after, keyPrefix, max);
       pool.operate(object, read);

@@ -1,6 +1,8 @@
 package io.cephcsi.driver.journal;
 
+import java.util.Optional;
 import java.util.UUID;
+import java.util.regex.Pattern;
 
 /** What a journal records, and the names of its objects and keys. */
 public enum JournalKind {
@@ -10,6 +12,9 @@ public enum JournalKind {
   SNAPSHOT("csi.snaps.", "csi.snap.", "csi.snap.", "csi.snapname", "csi.imagename"),
   /** Volume groups. */
   GROUP("csi.groups.", "csi.volume.group.", "csi.volume.group.", "csi.volname", "csi.groupname");
+
+  private static final Pattern UUID_TEXT =
+      Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
 
   private final String directoryPrefix;
   private final String directoryKeyPrefix;
@@ -28,6 +33,22 @@ public enum JournalKind {
     this.objectPrefix = objectPrefix;
     this.requestNameKey = requestNameKey;
     this.nameKey = nameKey;
+  }
+
+  /** The instance whose directory an object is, by its name; empty for other objects. */
+  public Optional<String> instanceOf(String object) {
+    return Optional.of(object)
+        .filter(name -> name.startsWith(directoryPrefix))
+        .map(name -> name.substring(directoryPrefix.length()));
+  }
+
+  /** The uuid of the entry that an object is, by its name; empty for other objects. */
+  public Optional<UUID> uuidOf(String object) {
+    return Optional.of(object)
+        .filter(name -> name.startsWith(objectPrefix))
+        .map(name -> name.substring(objectPrefix.length()))
+        .filter(text -> UUID_TEXT.matcher(text).matches())
+        .map(UUID::fromString);
   }
 
   /** The object whose omap is the directory of an instance. */

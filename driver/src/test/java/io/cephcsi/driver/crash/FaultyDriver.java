@@ -23,7 +23,7 @@ import net.bytebuddy.ByteBuddy;
 import org.awaitility.Awaitility;
 
 /** A real driver process that dies at one of its writes. */
-final class FaultyDriver implements AutoCloseable {
+public final class FaultyDriver implements AutoCloseable {
   private static final Path PROGRAM =
       LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi");
 
@@ -85,7 +85,7 @@ final class FaultyDriver implements AutoCloseable {
   }
 
   /** Packs the agent; Byte Buddy is referred to where it lies. */
-  static Path packAgent() throws IOException {
+  public static Path packAgent() throws IOException {
     Manifest manifest = new Manifest();
     Attributes attributes = manifest.getMainAttributes();
     attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");

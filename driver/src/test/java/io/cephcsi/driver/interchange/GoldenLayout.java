@@ -18,9 +18,9 @@ import java.util.TreeMap;
  * with their parents and snapshots, the trash, and the journal's objects with their bytes; only the
  * ids of images are those of the images that are made here.
  */
-final class GoldenLayout {
+public final class GoldenLayout {
   /** The call after which all images that are recorded live. */
-  static final String ALL_LIVE = "RBD CreateVolume pvc-3 from pvc-1";
+  public static final String ALL_LIVE = "RBD CreateVolume pvc-3 from pvc-1";
 
   private static final String POOL = "rbd";
 
@@ -38,7 +38,7 @@ final class GoldenLayout {
    *
    * @return the ids of the images in the trash, clones before their parents
    */
-  static List<String> layOut(TestCluster cluster, String call) {
+  public static List<String> layOut(TestCluster cluster, String call) {
     GoldenLayout layout = new GoldenLayout(cluster);
     JsonNode rbd = Golden.after(call).get("rbd");
     describe(layout.described, ALL_LIVE);

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -38,7 +39,7 @@ record TestTarget(TestCluster ceph, RbdPool pool, String name, String user)
 
   @Override
   public Optional<TrashEntry> inTrash() {
-    return pool.inTrash(name);
+    return TrashDirectory.named(pool.io(), name);
   }
 
   @Override

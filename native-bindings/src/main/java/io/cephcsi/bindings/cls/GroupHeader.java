@@ -5,6 +5,7 @@ import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import java.util.ArrayList;
@@ -26,6 +27,7 @@ import java.util.TreeSet;
  *   rbd_group_header.ID   group_image_list   in   v1,1 (string image · i64 pool) · u64 max
  *                                            out  u32 n · n × v1,1 (v1,1 (string image · i64 pool)
  *                                                 · u8 state)
+ *                         omap  snapshot_ID → v1,1 (string id · string name · u8 state · ...)
  * </pre>
  */
 public final class GroupHeader {
@@ -34,6 +36,7 @@ public final class GroupHeader {
   private static final String BY_ID = "id_";
   private static final int PAGE = 1000;
   private static final int ATTACHED = 0;
+  private static final int INCOMPLETE = 0;
 
   private GroupHeader() {}
 
@@ -56,6 +59,34 @@ public final class GroupHeader {
     } catch (CephException.NotFound e) {
       return false;
     }
+  }
+
+  /**
+   * The names of the snapshots of a group that were begun and not completed; one round trip for
+   * every 1,000. What is damaged is left out.
+   */
+  public static List<String> unfinishedSnapshots(IoContext io, String groupId) {
+    List<String> names = new ArrayList<>();
+    String header = "rbd_group_header." + groupId;
+    OmapWalk.keys(
+        io,
+        header,
+        "snapshot_",
+        (key, value) -> {
+          try {
+            ClassOutput.decode(header, value, in -> in.structure(GroupHeader::unfinished))
+                .ifPresent(names::add);
+          } catch (CephException e) {
+            return; // of damaged bytes nobody can say
+          }
+        });
+    return names;
+  }
+
+  private static Optional<String> unfinished(ClassOutput in) {
+    in.string(); // its id
+    String name = in.string();
+    return in.u8() == INCOMPLETE ? Optional.of(name) : Optional.empty();
   }
 
   /**

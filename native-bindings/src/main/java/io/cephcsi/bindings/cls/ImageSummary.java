@@ -29,7 +29,6 @@ import java.util.TreeSet;
  * @param flags what is wrong with its indexes
  */
 public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag> flags) {
-  private static final String TRASH = "rbd_trash";
   private static final String TRASH_KEY = "id_";
 
   /**
@@ -63,7 +62,7 @@ public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag>
     }
     try (ReadOperation read = new ReadOperation()) {
       var entries = read.omapGetByKeys(ids.keySet());
-      io.operate(TRASH, read);
+      io.operate(TrashDirectory.OBJECT, read);
       ids.forEach(
           (key, id) -> {
             if (entries.get().containsKey(key)) {

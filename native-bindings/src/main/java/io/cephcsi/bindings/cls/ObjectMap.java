@@ -142,7 +142,9 @@ public final class ObjectMap {
   private static boolean crcsFit(ByteBuffer from, byte[] stored, int bits) {
     int footer = HEADER_BYTES + bits;
     int blocks = (bits + CRC_BLOCK - 1) / CRC_BLOCK;
-    if (from.getInt(footer) != 8 + 4 * blocks || from.getInt(footer + 8) != blocks) {
+    if (from.getInt(footer) != 8 + 4 * blocks
+        || from.getInt(footer + 8) != blocks
+        || from.getInt(footer + 4) != crc(stored, 4, HEADER_BYTES - 4)) {
       return false;
     }
     for (int i = 0; i < blocks; i++) {

@@ -3,13 +3,12 @@ package io.cephcsi.bindings.cls;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.OmapPage;
+import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.bindings.rbd.TrashSource;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
@@ -26,9 +25,7 @@ import java.util.TreeSet;
  * does not fit. librbd and the manager neither read nor write such keys.
  *
  * <pre>
- *   rbd_trash    omap   id_ID                →  v2,1 (u8 source · string name · time deleted ·
- *                                               time deferred until · u8 state)
- *                       csi.java.deleted_ID  →  u8 1 · time from · time until
+ *   rbd_trash    omap   csi.java.deleted_ID  →  u8 1 · time from · time until
  *   time: u32 seconds · u32 nanoseconds
  * </pre>
  *
@@ -37,15 +34,12 @@ import java.util.TreeSet;
  * say otherwise, and are safe for several threads.
  */
 public final class TrashMark {
-  static final String TRASH = "rbd_trash";
+  static final String TRASH = TrashDirectory.OBJECT;
 
-  private static final String ENTRY = "id_";
+  private static final String ENTRY = TrashDirectory.KEY;
   private static final String MARK = "csi.java.deleted_";
   private static final int VERSION = 1;
   private static final int BYTES = 17;
-  private static final int PAGE = 256;
-  private static final int HEAD = 11; // versions, length, source, and the length of the name
-  private static final int TIME = 8;
   private static final Duration LONGEST_MOVE = Duration.ofMinutes(1);
 
   private TrashMark() {}
@@ -114,7 +108,7 @@ public final class TrashMark {
     byte[] mark = found.get(MARK + id);
     return entry == null || mark == null
         ? Optional.empty()
-        : decode(id, entry).filter(e -> matches(mark, e));
+        : TrashDirectory.decode(id, entry).filter(e -> matches(mark, e));
   }
 
   /** Whether there is a mark of an image, be it of an entry that is no more. */
@@ -122,7 +116,7 @@ public final class TrashMark {
     return !read(io, List.of(MARK + id)).isEmpty();
   }
 
-  /** The ids of all images with a mark; one round trip for every 256. */
+  /** The ids of all images with a mark; one round trip for every 1,000. */
   public static Set<String> all(IoContext io) {
     return ids(io, MARK);
   }
@@ -136,24 +130,20 @@ public final class TrashMark {
     return ids;
   }
 
+  /** An entry of the trash, by whomever; one round trip, empty also for one that is damaged. */
+  public static Optional<TrashEntry> entry(IoContext io, String id) {
+    return Optional.ofNullable(read(io, List.of(ENTRY + id)).get(ENTRY + id))
+        .flatMap(stored -> TrashDirectory.decode(id, stored));
+  }
+
+  /** Whether an image is in the trash, even if the entry is damaged; one round trip. */
+  public static boolean isInTrash(IoContext io, String id) {
+    return !read(io, List.of(ENTRY + id)).isEmpty();
+  }
+
   private static Set<String> ids(IoContext io, String prefix) {
     Set<String> ids = new TreeSet<>();
-    String last = "";
-    boolean more = true;
-    while (more) {
-      try (ReadOperation read = new ReadOperation()) {
-        var result = read.omapGetVals(last, prefix, PAGE);
-        io.operate(TRASH, read);
-        OmapPage page = result.get();
-        for (String key : page.values().keySet()) {
-          ids.add(key.substring(prefix.length()));
-          last = key;
-        }
-        more = page.more() && !page.values().isEmpty();
-      } catch (CephException.NotFound e) {
-        more = false; // nothing was ever in the trash
-      }
-    }
+    OmapWalk.keys(io, TRASH, prefix, (key, value) -> ids.add(key.substring(prefix.length())));
     return ids;
   }
 
@@ -182,36 +172,10 @@ public final class TrashMark {
       return false;
     }
     ByteBuffer in = ClassCall.output(mark).position(1);
-    Instant from = time(in);
-    Instant until = time(in);
+    Instant from = ClassCall.time(in);
+    Instant until = ClassCall.time(in);
     return entry.source() == TrashSource.USER
         && !entry.deletedAt().isBefore(from)
         && !entry.deletedAt().isAfter(until);
-  }
-
-  /** Empty if it is not an entry: whoever may write to the pool can write anything there. */
-  private static Optional<TrashEntry> decode(String id, byte[] encoded) {
-    ByteBuffer in = ClassCall.output(encoded);
-    if (in.remaining() < HEAD || in.getInt(HEAD - 4) < 0) {
-      return Optional.empty();
-    }
-    int length = in.getInt(HEAD - 4);
-    if (in.remaining() - HEAD < length + 2L * TIME) {
-      return Optional.empty();
-    }
-    byte[] name = new byte[length];
-    in.position(HEAD).get(name);
-    return Optional.of(
-        new TrashEntry(
-            id,
-            new String(name, StandardCharsets.UTF_8),
-            TrashSource.of(encoded[HEAD - 5]),
-            time(in),
-            time(in)));
-  }
-
-  private static Instant time(ByteBuffer in) {
-    long seconds = Integer.toUnsignedLong(in.getInt());
-    return Instant.ofEpochSecond(seconds, in.getInt());
   }
 }

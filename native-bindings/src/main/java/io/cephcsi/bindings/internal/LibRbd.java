@@ -63,10 +63,6 @@ public final class LibRbd {
 
   public static native void rbd_trash_get_cleanup(long info);
 
-  public static native int rbd_trash_list(long io, long trashEntries, long numEntries);
-
-  public static native void rbd_trash_list_cleanup(long trashEntries, long numEntries);
-
   public static native int rbd_trash_remove_with_progress(
       long io, long id, byte force, @Nullable ProgressCallback cb, long cbdata);
 

@@ -91,6 +91,11 @@ public final class ClassCall {
     return ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN);
   }
 
+  /** Reads what {@link #time(Instant)} writes. */
+  public static Instant time(ByteBuffer in) {
+    return Instant.ofEpochSecond(Integer.toUnsignedLong(in.getInt()), in.getInt());
+  }
+
   /** Makes this call a step of a compound write. */
   public void addTo(WriteOperation write) {
     write.exec(objectClass, method, input());

@@ -12,6 +12,7 @@ import io.cephcsi.bindings.internal.NativeMemory;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * A pool and a namespace in it ({@code rados_ioctx_t}).
@@ -255,21 +256,34 @@ public final class IoContext extends NativeHandle {
 
   /** The names of all objects in this namespace ({@code rados_nobjects_list_open}); long. */
   public List<String> objects() {
-    return use(
+    List<String> names = new ArrayList<>();
+    objects(names::add);
+    return names;
+  }
+
+  /**
+   * Visits the names of all objects in this namespace, without keeping them ({@code
+   * rados_nobjects_list_open}); long. Objects that come or go meanwhile may be visited or not.
+   * Bytes that are no UTF-8 come as U+FFFD.
+   *
+   * @param visitor must not close this context; what it throws ends the list
+   */
+  public void objects(Consumer<String> visitor) {
+    use(
         (io, arena) -> {
           long out = arena.cell(0);
           check(LibRados.rados_nobjects_list_open(io, out), "rados_nobjects_list_open", toString());
           long list = arena.getLong(out);
           try {
-            return objects(arena, list);
+            objects(arena, list, visitor);
+            return true;
           } finally {
             LibRados.rados_nobjects_list_close(list);
           }
         });
   }
 
-  private List<String> objects(NativeArena arena, long list) {
-    List<String> names = new ArrayList<>();
+  private void objects(NativeArena arena, long list, Consumer<String> visitor) {
     long entry = arena.cell(0);
     long key = arena.cell(0);
     long space = arena.cell(0);
@@ -281,10 +295,10 @@ public final class IoContext extends NativeHandle {
           LibRados.rados_nobjects_list_next2(
               list, entry, key, space, entryLength, keyLength, spaceLength);
       if (code == -Errno.ENOENT.number()) {
-        return names;
+        return;
       }
       check(code, "rados_nobjects_list_next2", toString());
-      names.add(NativeMemory.string(arena.getLong(entry), arena.getLong(entryLength)));
+      visitor.accept(NativeMemory.string(arena.getLong(entry), arena.getLong(entryLength)));
     }
   }
 

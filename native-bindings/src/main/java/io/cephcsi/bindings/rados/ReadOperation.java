@@ -1,5 +1,8 @@
 package io.cephcsi.bindings.rados;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
@@ -7,6 +10,7 @@ import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,6 +18,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -128,17 +133,37 @@ public final class ReadOperation extends CompoundOperation {
    * @param max how many at most; the cluster may give fewer
    */
   public Result<OmapPage> omapGetVals(String startAfter, String prefix, long max) {
+    return omapGetVals(arena -> arena.cString(startAfter), prefix, max);
+  }
+
+  /**
+   * As {@link #omapGetVals}, behind a key that may be no text.
+   *
+   * @param last {@link OmapPage#last()} of the page before; empty to begin at the first
+   */
+  public Result<OmapPage> omapGetValsBehind(String last, String prefix, long max) {
+    byte[] key = last.getBytes(ISO_8859_1);
+    byte[] ended = Arrays.copyOf(key, key.length + 1); // by a zero
+    return omapGetVals(arena -> arena.bytes(ended), prefix, max);
+  }
+
+  private Result<OmapPage> omapGetVals(
+      ToLongFunction<NativeArena> startAfter, String prefix, long max) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long iterator = iterator(LibRados::rados_omap_get_end);
       long more = memory.allocate(1);
       long code = memory.allocate(Integer.BYTES);
       LibRados.rados_read_op_omap_get_vals2(
-          op, arena.cString(startAfter), arena.cString(prefix), max, iterator, more, code);
+          op, startAfter.applyAsLong(arena), arena.cString(prefix), max, iterator, more, code);
       return result(
           code,
-          () ->
-              new OmapPage(omap(NativeMemory.getLong(iterator)), NativeMemory.getByte(more) != 0));
+          () -> {
+            Map<String, byte[]> values = new LinkedHashMap<>();
+            byte[] last = readOmap(NativeMemory.getLong(iterator), values);
+            return new OmapPage(
+                values, NativeMemory.getByte(more) != 0, new String(last, ISO_8859_1));
+          });
     }
   }
 
@@ -232,6 +257,13 @@ public final class ReadOperation extends CompoundOperation {
   /** In the cluster's order, that of the keys' bytes: Java's strings compare otherwise. */
   private static Map<String, byte[]> omap(long iterator) {
     Map<String, byte[]> values = new LinkedHashMap<>();
+    readOmap(iterator, values);
+    return values;
+  }
+
+  /** Returns the last key. */
+  private static byte[] readOmap(long iterator, Map<String, byte[]> values) {
+    byte[] last = {};
     try (NativeArena arena = NativeArena.open()) {
       long key = arena.cell(0);
       long value = arena.cell(0);
@@ -243,10 +275,11 @@ public final class ReadOperation extends CompoundOperation {
             "rados_omap_get_next2",
             "");
         if (arena.getLong(key) == 0) {
-          return values;
+          return last;
         }
+        last = NativeMemory.bytes(arena.getLong(key), arena.getLong(keyLength));
         values.put(
-            NativeMemory.string(arena.getLong(key), arena.getLong(keyLength)),
+            new String(last, UTF_8),
             NativeMemory.bytes(arena.getLong(value), arena.getLong(valueLength)));
       }
     }

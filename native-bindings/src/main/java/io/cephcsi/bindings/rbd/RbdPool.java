@@ -9,7 +9,6 @@ import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
 import io.cephcsi.bindings.rados.IoContext;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -194,25 +193,6 @@ public final class RbdPool {
         "rbd_trash_move",
         name,
         (p, arena) -> LibRbd.rbd_trash_move(p, arena.cString(name), delay.toSeconds()));
-  }
-
-  /** All images in the trash ({@code rbd_trash_list}). */
-  public List<TrashEntry> trash() {
-    return StructArray.read(
-        io,
-        "rbd_trash_list",
-        io.toString(),
-        TrashEntry.BYTES,
-        LibRbd::rbd_trash_list,
-        LibRbd::rbd_trash_list_cleanup,
-        TrashEntry::decode);
-  }
-
-  /** The image in the trash that had a name last, of those that are there now. */
-  public Optional<TrashEntry> inTrash(String name) {
-    return trash().stream()
-        .filter(entry -> entry.name().equals(name))
-        .max(Comparator.comparing(TrashEntry::deletedAt));
   }
 
   /**

@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.ceph.rbd.Rbd;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.WriteOperation;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -126,7 +128,7 @@ class RbdPoolIT extends RbdCase {
     try (IoContext manyIo = cluster.openPool(ceph.pool(), "many")) {
       RbdPool many = new RbdPool(manyIo);
       assertThat(many.list()).isEmpty();
-      assertThat(many.trash()).isEmpty();
+      assertThat(TrashDirectory.list(manyIo)).isEmpty();
       assertThat(many.listGroups()).isEmpty();
       Map<String, String> ids = new HashMap<>();
       List<String> groups = new ArrayList<>();
@@ -147,7 +149,7 @@ class RbdPoolIT extends RbdCase {
         many.moveToTrash("a-rather-long-name-for-an-image-" + i, Duration.ZERO);
       }
       assertThat(many.list()).hasSize(100);
-      assertThat(many.trash())
+      assertThat(TrashDirectory.list(manyIo))
           .hasSize(100)
           .allSatisfy(entry -> assertThat(ids).containsEntry(entry.name(), entry.id()));
     }
@@ -191,6 +193,34 @@ class RbdPoolIT extends RbdCase {
     assertThat(ceph.rbd("ls", ceph.pool())).doesNotContain(name);
   }
 
+  private static Instant plusSecond(TrashEntry entry) {
+    return entry.deletedAt().plusSeconds(1); // it is in whole seconds
+  }
+
+  /** By {@code rbd_trash_list} it would end the OSD. */
+  @Test
+  void aDamagedEntryOfTheTrashIsLeftOut() {
+    create(PLAIN, 1);
+    String id = ImageId.find(pool, name).orElseThrow();
+    pool.moveToTrash(name, Duration.ZERO);
+    List<String> damaged = List.of("id_00", "id_01", "id_zz");
+    try (WriteOperation write = new WriteOperation()) {
+      write.omapSet(damaged.get(0), new byte[] {1, 2, 3});
+      write.omapSet(damaged.get(1), new byte[0]);
+      write.omapSet(damaged.get(2), new byte[] {2, 1, -1, -1, -1, 127, 0, -1, -1, -1, 127});
+      io.operate("rbd_trash", write);
+    }
+    assertThat(TrashDirectory.list(io))
+        .extracting(TrashEntry::id)
+        .contains(id)
+        .doesNotContain("00", "01");
+    assertThat(TrashDirectory.named(io, name)).map(TrashEntry::id).contains(id);
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate("rbd_trash", write.omapRemove(damaged));
+    }
+    pool.removeFromTrash(id, false, Progress.NONE);
+  }
+
   @Test
   void theTrashKeepsAnImageUntilItIsForcedOut() {
     create(PLAIN, 2);
@@ -202,7 +232,17 @@ class RbdPoolIT extends RbdCase {
     assertThat(entry.source()).isEqualTo(TrashSource.USER);
     assertThat(Duration.between(entry.deletedAt(), entry.deferredUntil()))
         .isEqualTo(Duration.ofHours(1));
-    assertThat(pool.trash()).contains(entry);
+    assertThat(TrashDirectory.list(io))
+        .filteredOn(listed -> listed.id().equals(id))
+        .singleElement()
+        .satisfies(
+            listed -> {
+              assertThat(listed.name()).isEqualTo(name);
+              assertThat(listed.source()).isEqualTo(TrashSource.USER);
+              assertThat(listed.deletedAt()).isBetween(entry.deletedAt(), plusSecond(entry));
+              assertThat(Duration.between(listed.deletedAt(), listed.deferredUntil()))
+                  .isEqualTo(Duration.ofHours(1));
+            });
     assertThat(rbdJson("trash", "ls", ceph.pool()).toString()).contains(id);
     assertThatThrownBy(() -> pool.open(name)).isInstanceOf(CephException.NotFound.class);
     try (RbdImage image = pool.openByIdReadOnly(id)) {

@@ -1,9 +1,9 @@
 package io.cephcsi.driver.rbd.background;
 
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.bindings.rbd.TrashSource;
 import io.cephcsi.driver.journal.Journal;
@@ -88,7 +88,7 @@ public final class DeletedImages {
     Set<String> marked = TrashMark.all(io);
     List<TrashEntry> forgotten = new ArrayList<>();
     List<String> unproven = new ArrayList<>();
-    for (TrashEntry entry : new RbdPool(io).trash()) {
+    for (TrashEntry entry : TrashDirectory.list(io)) {
       Optional<TrashEntry> ours =
           marked.contains(entry.id()) ? find(io, entry.id()) : Optional.empty();
       ours.filter(e -> isUnreferenced(io, e)).ifPresent(forgotten::add);

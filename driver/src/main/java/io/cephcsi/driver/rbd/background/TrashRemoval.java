@@ -155,6 +155,14 @@ public final class TrashRemoval {
         .ifPresent(entry -> removeIfPossible(io, entry, generation, later));
   }
 
+  /**
+   * Removes a deleted image that the journal has forgotten, and those of its ancestors that then
+   * can go, or has the manager do it; one that must stay is left alone. Blocks.
+   */
+  public void removeForgotten(IoContext io, String imageId) {
+    removeIfDeleted(io, imageId, 0, (pool, id) -> LOG.info("image {} stays in the trash", id));
+  }
+
   /** As {@link #removeIfDeleted}; what a call still works on, or failed to forget, may go later. */
   void removeOrRetry(IoContext io, String imageId, Later later) {
     Optional<TrashEntry> forgotten = deleted.findUnreferenced(io, imageId);

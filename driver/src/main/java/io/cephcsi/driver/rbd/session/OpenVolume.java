@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.session;
 
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -81,7 +82,9 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
   /** Its image in the trash; empty when it is not there. */
   public Optional<TrashEntry> inTrash() {
     Optional<String> id = entry.imageId();
-    return id.isPresent() ? pool.trashEntry(id.get()) : pool.inTrash(entry.name());
+    return id.isPresent()
+        ? pool.trashEntry(id.get())
+        : TrashDirectory.named(pool.io(), entry.name());
   }
 
   /**

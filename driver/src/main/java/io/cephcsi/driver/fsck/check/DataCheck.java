@@ -1,0 +1,88 @@
+package io.cephcsi.driver.fsck.check;
+
+import static io.cephcsi.driver.fsck.FindingKind.DATA_WITHOUT_HEADER;
+import static io.cephcsi.driver.fsck.FindingKind.OBJECT_MAP_WITHOUT_HEADER;
+
+import io.cephcsi.bindings.cls.ImageCondition;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.fsck.Finding;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Checks the data objects of a pool: whether their images are there. Safe for several threads. */
+final class DataCheck {
+  private final PoolCheckContext context;
+  private final IoContext io;
+
+  DataCheck(PoolCheckContext context) {
+    this.context = context;
+    this.io = context.io();
+  }
+
+  /** Compares data and object maps with the headers of the lists. */
+  void all() {
+    for (DataObjectsFound.Found found : context.lists().data().byPrefix().values()) {
+      boolean isHere = found.poolId().isEmpty() || found.poolId().getAsLong() == io.poolId();
+      if (!isHere || !context.lists().hasHeader(found.imageId())) {
+        context.suspicions().add(context.place(), found.prefix(), () -> look(found, isHere));
+      }
+    }
+    context
+        .lists()
+        .objectMapsWithoutHeader()
+        .forEach(
+            id ->
+                context
+                    .suspicions()
+                    .add(context.place(), "rbd_object_map." + id, () -> objectMap(id)));
+  }
+
+  private List<Finding> look(DataObjectsFound.Found found, boolean isHere) {
+    context.workers().turn();
+    if (isHere ? ImageCondition.exists(io, found.imageId()) : existsElsewhere(found)) {
+      return List.of();
+    }
+    List<Long> sizes = found.sample().stream().flatMap(object -> size(object).stream()).toList();
+    int there = sizes.size();
+    long bytes = sizes.stream().mapToLong(Long::longValue).sum();
+    if (there == 0) {
+      return List.of();
+    }
+    return List.of(
+        Finding.of(
+                DATA_WITHOUT_HEADER,
+                context.place(),
+                found.prefix(),
+                found.count() + " objects; the bytes are estimated from " + there)
+            .with(OptionalLong.of(bytes / there * found.count())));
+  }
+
+  private Optional<Long> size(String object) {
+    context.workers().turn();
+    try {
+      return Optional.of(io.stat(object).size());
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  private boolean existsElsewhere(DataObjectsFound.Found found) {
+    try (IoContext images = io.cluster().openPool(found.poolId().orElseThrow(), io.namespace())) {
+      return ImageCondition.exists(images, found.imageId());
+    } catch (CephException.NotFound e) {
+      return false;
+    } catch (CephException.Denied e) {
+      return true; // nobody can say
+    }
+  }
+
+  private List<Finding> objectMap(String id) {
+    return !context.live().hasHeader(id) && context.live().hasObject("rbd_object_map." + id)
+        ? List.of(
+            Finding.of(OBJECT_MAP_WITHOUT_HEADER, context.place(), "rbd_object_map." + id, "")
+                .with(context.rados("rm", "rbd_object_map." + id)))
+        : List.of();
+  }
+}

@@ -1,0 +1,126 @@
+package io.cephcsi.driver.fsck.check;
+
+import static io.cephcsi.driver.fsck.FindingKind.SNAPSHOT_GONE;
+import static io.cephcsi.driver.fsck.FindingKind.SNAPSHOT_WITHOUT_ENTRY;
+import static io.cephcsi.driver.fsck.FindingKind.TRASH_SNAPSHOT_WITHOUT_CLONE;
+
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageCondition;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.StoredEntry;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Checks the snapshots of an image. Safe for several threads. */
+final class SnapshotCheck {
+  private final PoolCheckContext context;
+
+  SnapshotCheck(PoolCheckContext context) {
+    this.context = context;
+  }
+
+  /** What the first pass noted of an entry: that it has recorded an image. */
+  static StoredEntry noted(PoolLists.Claim claim, String id) {
+    return new StoredEntry(
+        claim.kind(), claim.uuid(), Map.of("csi.imageid", id), Optional.empty(), Instant.MIN, 0);
+  }
+
+  void look(
+      String id,
+      String name,
+      ImageCondition image,
+      Optional<StoredEntry> claim,
+      List<Finding> findings) {
+    boolean isOfSnapshot = claim.filter(entry -> entry.kind() == JournalKind.SNAPSHOT).isPresent();
+    if (image.snapshotIds().isEmpty() && !isOfSnapshot) {
+      return;
+    }
+    List<HeaderSnapshot> snapshots;
+    try {
+      context.workers().turn();
+      snapshots = ImageHeader.snapshots(context.io(), id, image.snapshotIds());
+    } catch (CephException.NotFound e) {
+      return; // one was removed just now: the next look sees what is left
+    }
+    boolean hasOwn = false;
+    for (HeaderSnapshot snapshot : snapshots) {
+      if (snapshot.namespace() == SnapshotNamespace.TRASH) {
+        addTrash(id, name, snapshot, findings);
+      } else if (snapshot.namespace() == SnapshotNamespace.USER) {
+        hasOwn |= snapshot.name().equals(name);
+        addUser(id, name, snapshot, findings);
+      }
+    }
+    if (isOfSnapshot && !hasOwn) {
+      StoredEntry entry = claim.orElseThrow();
+      findings.add(
+          Finding.of(
+              SNAPSHOT_GONE,
+              context.place(),
+              entry.kind().object(entry.uuid()),
+              "image " + name + " has no snapshot of its own name"));
+    }
+  }
+
+  private void addTrash(String id, String name, HeaderSnapshot snapshot, List<Finding> findings) {
+    context.workers().turn();
+    if (ImageHeader.children(context.io(), id, snapshot.id()).isEmpty()) {
+      findings.add(
+          Finding.of(
+                  TRASH_SNAPSHOT_WITHOUT_CLONE,
+                  context.place(),
+                  name + "@" + snapshot.id(),
+                  "image id " + id)
+              .with(
+                  "rbd",
+                  "snap",
+                  "rm",
+                  "--snap-id",
+                  Long.toString(snapshot.id()),
+                  context.path(name))
+              .with(new ImageRepairs(context).removeTrashSnapshot(id, snapshot.id())));
+    }
+  }
+
+  private void addUser(String id, String name, HeaderSnapshot snapshot, List<Finding> findings) {
+    if (!ImageCheck.isOurs(snapshot.name())
+        || snapshot.name().equals(name)
+        || name.equals(ImageNames.temporary(snapshot.name()))) {
+      return;
+    }
+    List<StoredEntry> claims = context.live().claims(snapshot.name());
+    if (claims.stream().anyMatch(claim -> needs(claim, id, snapshot))) {
+      return;
+    }
+    findings.add(
+        Finding.of(
+                SNAPSHOT_WITHOUT_ENTRY,
+                context.place(),
+                name + "@" + snapshot.name(),
+                claims.isEmpty()
+                    ? "no entry has its name"
+                    : "what it was taken for is complete without it")
+            .with("rbd", "snap", "rm", context.path(name + "@" + snapshot.name())));
+  }
+
+  /**
+   * Whether an entry needs a snapshot: it is the snapshot, or what it is taken for is unfinished.
+   */
+  private static boolean needs(StoredEntry claim, String id, HeaderSnapshot snapshot) {
+    Optional<JournalEntry> entry = claim.entry();
+    if (entry.isEmpty() || !entry.get().isMade() || claim.isBeingDeleted()) {
+      return true;
+    }
+    return entry.get().nativeImage().equals(Optional.of(id))
+        && entry.get().nativeSnapshot().equals(OptionalLong.of(snapshot.id()));
+  }
+}

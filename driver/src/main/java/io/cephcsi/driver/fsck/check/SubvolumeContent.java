@@ -1,0 +1,207 @@
+package io.cephcsi.driver.fsck.check;
+
+import static io.cephcsi.driver.fsck.FindingKind.GROUP_MEMBER_GONE;
+import static io.cephcsi.driver.fsck.FindingKind.QUOTA_MISSING;
+import static io.cephcsi.driver.fsck.FindingKind.QUOTA_SMALLER;
+import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_GONE;
+import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_SNAPSHOT_GONE;
+
+import io.cephcsi.driver.cluster.FileSystemInfo;
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.Finding.Repair;
+import io.cephcsi.driver.fsck.ShallowVolume;
+import io.cephcsi.driver.journal.GroupEntry;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.StoredEntry;
+import io.cephcsi.driver.journal.StoredName;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+
+/** What an entry stands for in a file system. Safe for several threads. */
+final class SubvolumeContent implements EntryContent {
+  private final PoolCheckContext context;
+  private final Subvolumes subvolumes;
+  private final FileSystemInfo fileSystem;
+  private final String group;
+  private final Map<UUID, Long> sizes;
+  private final Collection<ShallowVolume> shallow;
+
+  /**
+   * @param sizes that volumes should have, in bytes, as far as they are known
+   * @param shallow gets the shallow volumes that are met; safe for several threads
+   */
+  SubvolumeContent(
+      PoolCheckContext context,
+      Subvolumes subvolumes,
+      FileSystemInfo fileSystem,
+      String group,
+      Map<UUID, Long> sizes,
+      Collection<ShallowVolume> shallow) {
+    this.context = context;
+    this.subvolumes = subvolumes;
+    this.fileSystem = fileSystem;
+    this.group = group;
+    this.sizes = sizes;
+    this.shallow = shallow;
+  }
+
+  /** The journal does not record when a subvolume is made. */
+  @Override
+  public boolean isFinished(StoredEntry stored, JournalEntry entry) {
+    return true;
+  }
+
+  @Override
+  public void look(Facts facts, StoredEntry stored, JournalEntry entry, List<Finding> findings) {
+    boolean isOld = context.settings().isOld(stored.changedAt());
+    String object = stored.kind().object(stored.uuid());
+    if (stored.kind() == JournalKind.GROUP) {
+      addGroup(entry, object, isOld, findings);
+    } else if (entry.backingSnapshot().isPresent()) {
+      shallow.add(new ShallowVolume(entry.name(), entry.backingSnapshot().get()));
+    } else if (stored.kind() == JournalKind.SNAPSHOT) {
+      context.workers().turn();
+      if (isOld && !subvolumes.exists(entry)) {
+        findings.add(
+            Finding.of(
+                SUBVOLUME_SNAPSHOT_GONE,
+                context.place(),
+                object,
+                EntryCheck.describe(entry) + ", of subvolume " + entry.source().orElse("")));
+      }
+    } else {
+      addVolume(entry, object, isOld, findings);
+    }
+  }
+
+  private void addVolume(JournalEntry entry, String object, boolean isOld, List<Finding> findings) {
+    context.workers().turn();
+    Optional<Subvolumes.Recorded> found = subvolumes.find(entry.name());
+    if (found.isEmpty() || found.get().isRetained()) {
+      if (isOld) {
+        findings.add(
+            Finding.of(SUBVOLUME_GONE, context.place(), object, EntryCheck.describe(entry)));
+      }
+      return;
+    }
+    Optional<String> path = found.get().path();
+    if (isOld
+        && found.get().state().equals("complete")
+        && path.isPresent()
+        && subvolumes.exists(entry.name())) {
+      addQuota(entry, object, subvolumes.quota(path.get()).orElse(0), findings);
+    }
+  }
+
+  private void addQuota(JournalEntry entry, String object, long quota, List<Finding> findings) {
+    long size = sizes.getOrDefault(entry.uuid(), 0L);
+    if (quota != 0 && quota >= size) {
+      return;
+    }
+    Finding finding =
+        quota == 0
+            ? Finding.of(QUOTA_MISSING, context.place(), object, EntryCheck.describe(entry))
+            : Finding.of(
+                QUOTA_SMALLER,
+                context.place(),
+                object,
+                EntryCheck.describe(entry) + ", " + quota + " bytes instead of " + size);
+    findings.add(
+        size == 0
+            ? finding
+            : finding.with(
+                "ceph",
+                "fs",
+                "subvolume",
+                "resize",
+                fileSystem.name(),
+                entry.name(),
+                Long.toString(size),
+                "--group_name",
+                group));
+  }
+
+  private void addGroup(
+      JournalEntry journal, String object, boolean isOld, List<Finding> findings) {
+    Set<String> gone = new TreeSet<>();
+    for (VolumeId snapshot : new GroupEntry(journal).snapshots()) {
+      if (snapshot.location() == fileSystem.id()
+          && !context.live().hasEntry(JournalKind.SNAPSHOT, snapshot.uuid())) {
+        gone.add(snapshot.toString());
+      }
+    }
+    if (isOld && !gone.isEmpty()) {
+      findings.add(
+          Finding.of(
+              GROUP_MEMBER_GONE,
+              context.place(),
+              object,
+              "name " + journal.requestName() + ", members " + gone));
+    }
+  }
+
+  @Override
+  public Optional<Repair> removeName(StoredName name) {
+    return Optional.of(
+        () -> {
+          String end = name.target().map(target -> target.uuid().toString()).orElse("");
+          boolean isLost =
+              end.isEmpty()
+                  || context.live().hasEntry(name.kind(), name.target().orElseThrow().uuid())
+                  || subvolumes.names().stream()
+                      .anyMatch(
+                          subvolume ->
+                              subvolume.endsWith(end)
+                                  || (name.kind() == JournalKind.SNAPSHOT
+                                      && subvolumes.snapshots(subvolume).stream()
+                                          .anyMatch(snapshot -> snapshot.endsWith(end))));
+          return isLost
+              ? Optional.empty()
+              : EntryRepairs.done(name.removeIfUnchanged(context.io()), "removed the name");
+        });
+  }
+
+  @Override
+  public Optional<Repair> setName(StoredEntry stored, JournalEntry entry) {
+    return Optional.of(
+        () -> {
+          Set<String> instances = context.instances(stored.kind());
+          boolean isThere =
+              stored.kind() == JournalKind.SNAPSHOT
+                  ? subvolumes.exists(entry)
+                  : stored.kind() == JournalKind.VOLUME
+                      && subvolumes.find(entry.name()).filter(s -> !s.isRetained()).isPresent();
+          boolean isSame =
+              StoredEntry.read(context.io(), stored.kind(), stored.uuid())
+                  .filter(now -> now.version() == stored.version())
+                  .isPresent();
+          return isThere && isSame && instances.size() == 1
+              ? EntryRepairs.done(
+                  StoredName.set(
+                      context.io(),
+                      stored.kind(),
+                      instances.iterator().next(),
+                      entry.requestName(),
+                      stored.uuid()),
+                  "set the name " + entry.requestName())
+              : Optional.empty();
+        });
+  }
+
+  @Override
+  public Optional<Repair> undoCreation(StoredEntry stored, JournalEntry entry) {
+    return Optional.empty();
+  }
+
+  @Override
+  public Optional<Repair> endDeletion(StoredEntry stored) {
+    return Optional.empty();
+  }
+}

@@ -1,0 +1,157 @@
+package io.cephcsi.driver.fsck.check;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.bindings.cephfs.CephFsFile;
+import io.cephcsi.bindings.cephfs.CephFsMount;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.RecordedMount;
+import io.cephcsi.driver.fsck.BackingSnapshots;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.CheckedName;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The subvolumes of a group, read from the file system itself: the manager would take some
+ * milliseconds for each question, one after the other. Safe for several threads.
+ */
+final class Subvolumes implements BackingSnapshots, AutoCloseable {
+  private static final int META_BYTES = 16_384;
+
+  private final @Nullable RecordedMount recorded;
+  private final @Nullable CephFsMount mount;
+
+  private Subvolumes(@Nullable RecordedMount recorded) {
+    this.recorded = recorded;
+    this.mount = recorded == null ? null : recorded.mount();
+  }
+
+  /** Mounts the group's directory; one that is not there has no subvolumes. */
+  static Subvolumes mount(RadosCluster cluster, String fileSystem, String group) {
+    try {
+      return new Subvolumes(RecordedMount.ofCommand(cluster, fileSystem, "/volumes/" + group));
+    } catch (CephException.NotFound e) {
+      return new Subvolumes(null);
+    }
+  }
+
+  /**
+   * What the manager recorded of a subvolume.
+   *
+   * @param state such as {@code complete}
+   * @param path of the data in the group's directory; empty if it is retained
+   */
+  record Recorded(String state, Optional<String> path) {
+    boolean isRetained() {
+      return state.equals("snapshot-retained");
+    }
+  }
+
+  /** The names of all subvolumes, and of whatever else is in the group's directory. */
+  List<String> names() {
+    return mount == null ? List.of() : mount.names("/");
+  }
+
+  /** Whether there is such a directory. */
+  boolean exists(String name) {
+    return isName(name) && mount != null && mount.find("/" + name).isPresent();
+  }
+
+  private static boolean isName(String name) {
+    return CheckedName.problem(name).isEmpty();
+  }
+
+  /** What is recorded of a subvolume; empty if there is none. */
+  Optional<Recorded> find(String name) {
+    if (!exists(name) || mount == null) {
+      return Optional.empty();
+    }
+    try (CephFsFile file = mount.openFile("/" + name + "/.meta")) {
+      String text = new String(file.read(0, META_BYTES), UTF_8);
+      return Optional.of(
+          new Recorded(
+              value(text, "state").orElse("complete"),
+              value(text, "path").flatMap(path -> below(name, path))));
+    } catch (CephException.NotFound e) {
+      return Optional.of(new Recorded("complete", Optional.empty())); // of the first version
+    }
+  }
+
+  /** The directory in that of the subvolume: what others may have written leads nowhere else. */
+  private static Optional<String> below(String name, String path) {
+    String directory = path.substring(path.lastIndexOf('/') + 1);
+    return path.endsWith("/" + name + "/" + directory) && isName(directory)
+        ? Optional.of("/" + name + "/" + directory)
+        : Optional.empty();
+  }
+
+  private static Optional<String> value(String text, String key) {
+    return text.lines()
+        .map(line -> line.split("=", 2))
+        .filter(parts -> parts.length == 2 && parts[0].strip().equals(key))
+        .map(parts -> parts[1].strip())
+        .findFirst();
+  }
+
+  /** The quota of a directory; empty if it has none, or is not there. */
+  OptionalLong quota(String path) {
+    if (mount == null) {
+      return OptionalLong.empty();
+    }
+    try {
+      return mount.usage(path).quotaBytes();
+    } catch (CephException.NotFound e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  /** What is stored below a subvolume's directory, snapshots left out. */
+  OptionalLong bytes(String name) {
+    if (mount == null) {
+      return OptionalLong.empty();
+    }
+    try {
+      return OptionalLong.of(mount.usage("/" + name).bytes());
+    } catch (CephException.NotFound e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  /** The names of the snapshots of a subvolume. */
+  List<String> snapshots(String name) {
+    if (mount == null) {
+      return List.of();
+    }
+    try {
+      return mount.snapshots("/" + name).names();
+    } catch (CephException.NotFound e) {
+      return List.of();
+    } catch (CephException e) {
+      if (e.errno() == Errno.ENOTDIR) {
+        return List.of(); // a file in the group's directory
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public boolean exists(JournalEntry snapshot) {
+    String source = snapshot.source().orElse("");
+    return mount != null
+        && isName(source)
+        && isName(snapshot.name())
+        && mount.snapshots("/" + source).exists(snapshot.name());
+  }
+
+  @Override
+  public void close() {
+    if (recorded != null) {
+      recorded.close();
+    }
+  }
+}

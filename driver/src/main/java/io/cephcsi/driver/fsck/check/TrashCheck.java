@@ -1,0 +1,193 @@
+package io.cephcsi.driver.fsck.check;
+
+import static io.cephcsi.driver.fsck.FindingKind.TRASH_ENTRY_DAMAGED;
+import static io.cephcsi.driver.fsck.FindingKind.TRASH_REMOVABLE;
+import static io.cephcsi.driver.fsck.FindingKind.TRASH_UNPROVEN;
+
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageCondition;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.cls.TrashMark;
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.FindingKind;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.journal.StoredEntry;
+import io.cephcsi.driver.rbd.image.ImageNames;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Checks the trash of a pool. Safe for several threads. */
+final class TrashCheck {
+  private final PoolCheckContext context;
+  private final IoContext io;
+
+  TrashCheck(PoolCheckContext context) {
+    this.context = context;
+    this.io = context.io();
+  }
+
+  /** Checks all images in the trash; some round trips for each. */
+  void all() {
+    List<String> ids = new ArrayList<>(context.lists().trash());
+    context.progress().begin("checking the trash of " + context.place(), ids.size());
+    context
+        .workers()
+        .each(
+            ids.iterator(),
+            id -> {
+              context
+                  .suspicions()
+                  .suspect(context.place(), "image id " + id, () -> look(id), () -> look(id));
+              context.progress().step();
+            });
+  }
+
+  private List<Finding> look(String id) {
+    context.workers().turn();
+    Optional<TrashEntry> found = TrashMark.entry(io, id);
+    if (found.isEmpty()) {
+      return TrashMark.isInTrash(io, id)
+          ? List.of(
+              Finding.of(
+                      TRASH_ENTRY_DAMAGED, context.place(), "image id " + id, "it cannot be read")
+                  .with(context.rados("rmomapkey", "rbd_trash", "id_" + id)))
+          : List.of();
+    }
+    TrashEntry entry = found.get();
+    if (!context.settings().isOld(entry.deletedAt())
+        || entry.deferredUntil().isAfter(Instant.now())) {
+      return List.of();
+    }
+    context.workers().turn();
+    Optional<ImageHeader> header = ImageHeader.read(io, id);
+    if (header.isEmpty()) {
+      return List.of(
+          finding(TRASH_ENTRY_DAMAGED, entry, "it has no header")
+              .with("rbd", "trash", "rm", context.path(id)));
+    }
+    boolean proven = TrashMark.find(io, id).isPresent();
+    if ((!proven && !ImageCheck.isOurs(entry.name()))
+        || isNeeded(entry)
+        || hasClones(id, header.get())) {
+      return List.of();
+    }
+    List<String> foreign = new ArrayList<>();
+    if (!looksAtSnapshots(entry, header.get(), foreign)) {
+      return List.of(); // CSI snapshots are on it
+    }
+    if (proven && foreign.isEmpty()) {
+      return List.of(
+          finding(TRASH_REMOVABLE, entry, "since " + entry.deletedAt())
+              .with(bytes(id))
+              .with("rbd", "trash", "rm", context.path(id))
+              .with(new ImageRepairs(context).removeFromTrash(id, instance())));
+    }
+    return List.of(
+        finding(
+                TRASH_UNPROVEN,
+                entry,
+                "since "
+                    + entry.deletedAt()
+                    + (foreign.isEmpty()
+                        ? ""
+                        : ", with snapshots that no driver took: " + String.join(", ", foreign)))
+            .with(bytes(id))
+            .with("rbd", "trash", "rm", context.path(id)));
+  }
+
+  private String instance() {
+    return context.instances(JournalKind.VOLUME).stream().sorted().findFirst().orElse("default");
+  }
+
+  private Finding finding(FindingKind kind, TrashEntry entry, String detail) {
+    return Finding.of(
+        kind, context.place(), entry.name(), "image id " + entry.id() + ", " + detail);
+  }
+
+  private OptionalLong bytes(String id) {
+    try {
+      return new UsageMeter(new RbdPool(io))
+          .byObjectMap(id)
+          .map(usage -> OptionalLong.of(usage.totalBytes()))
+          .orElse(OptionalLong.empty());
+    } catch (CephException e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  /** Whether an entry still has the image: the check of the entry says so. */
+  private boolean isNeeded(TrashEntry image) {
+    return !image.name().endsWith(ImageNames.temporary(""))
+        && context.live().claims(image.name()).stream()
+            .anyMatch(
+                claim ->
+                    claim
+                        .entry()
+                        .map(
+                            entry ->
+                                entry.imageId().isEmpty()
+                                    || entry.imageId().equals(Optional.of(image.id())))
+                        .orElse(true));
+  }
+
+  private boolean hasClones(String id, ImageHeader header) {
+    for (long snapshot : header.snapshotIds()) {
+      context.workers().turn();
+      for (ImageLink clone : ImageHeader.children(io, id, snapshot)) {
+        if (exists(clone)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private boolean exists(ImageLink clone) {
+    context.workers().turn();
+    if (clone.poolId() == io.poolId() && clone.namespace().equals(io.namespace())) {
+      return ImageCondition.exists(io, clone.imageId());
+    }
+    try (IoContext other = io.cluster().openPool(clone.poolId(), clone.namespace())) {
+      return ImageCondition.exists(other, clone.imageId());
+    } catch (CephException.NotFound e) {
+      return false;
+    } catch (CephException.Denied e) {
+      return true; // nobody can say
+    }
+  }
+
+  /** Whether no CSI snapshot is on it; notes the names of snapshots that are not a driver's. */
+  private boolean looksAtSnapshots(TrashEntry image, ImageHeader header, List<String> foreign) {
+    if (header.snapshotIds().isEmpty()) {
+      return true;
+    }
+    context.workers().turn();
+    for (HeaderSnapshot snapshot : ImageHeader.snapshots(io, image.id(), header.snapshotIds())) {
+      if (snapshot.namespace() == SnapshotNamespace.TRASH
+          || image.name().equals(snapshot.name())
+          || image.name().equals(ImageNames.temporary(snapshot.name()))) {
+        continue;
+      }
+      List<StoredEntry> claims = context.live().claims(snapshot.name());
+      if (claims.isEmpty()) {
+        foreign.add(snapshot.name());
+      } else if (claims.stream()
+          .map(StoredEntry::entry)
+          .anyMatch(entry -> entry.flatMap(JournalEntry::nativeImage).isPresent())) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

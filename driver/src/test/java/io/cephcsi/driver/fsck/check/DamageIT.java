@@ -1,0 +1,172 @@
+package io.cephcsi.driver.fsck.check;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
+import io.cephcsi.testing.Tries;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A check of a pool names each damage, and nothing else. */
+class DamageIT {
+  private static final Logger LOG = LoggerFactory.getLogger(DamageIT.class);
+  private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
+  private static final int TRIES = FULL ? 4000 : 40;
+  private static final int MOST_AT_ONCE = 5;
+
+  private static CheckedCluster cluster;
+  private static Damages damages;
+
+  @BeforeAll
+  static void fill() {
+    cluster = new CheckedCluster("fsck");
+    cluster.fill();
+    damages = new Damages(cluster);
+    awaitClean();
+  }
+
+  @AfterAll
+  static void end() {
+    cluster.close();
+  }
+
+  /** The manager removes what is in the trash when it comes to it. */
+  private static void awaitClean() {
+    Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(() -> assertThat(cluster.check()).as("findings without damage").isEmpty());
+  }
+
+  @Test
+  void eachDamageIsFoundAndNothingElse() {
+    List<String> wrong = new ArrayList<>();
+    damages.all().forEach((name, damage) -> find(name, damage, cluster.plain().get(0), wrong));
+    damages.all().forEach((name, damage) -> find(name, damage, cluster.plain().get(1), wrong));
+    damages
+        .ofSnapshots()
+        .forEach((name, damage) -> find(name, damage, cluster.plain().get(0), wrong));
+    assertThat(wrong).isEmpty();
+    awaitClean();
+  }
+
+  private static void find(
+      String name, Damages.Damage damage, PlainVolume volume, List<String> wrong) {
+    Tries.times(
+        1,
+        values -> {
+          Damages.Change change = damages.new Change(volume, cluster.plain().get(2), values);
+          try {
+            damage.apply(change);
+            List<Finding> found = cluster.check();
+            if (!CheckedCluster.shown(found).equals(change.expected())) {
+              wrong.add(name + ": expected " + change.expected() + " but found " + found);
+            }
+          } finally {
+            change.undo();
+          }
+        });
+  }
+
+  @Test
+  void severalDamagesAtOnceAreFoundAndNothingElse() {
+    AtomicInteger count = new AtomicInteger();
+    Tries.times(
+        TRIES,
+        values -> {
+          List<PlainVolume> victims =
+              values.someOf(
+                  cluster.plain().subList(0, cluster.plain().size() - 1), 2, MOST_AT_ONCE);
+          PlainVolume other = cluster.plain().get(cluster.plain().size() - 1);
+          List<Map.Entry<String, Damages.Damage>> kinds = new ArrayList<>(damages.all().entrySet());
+          List<String> names = new ArrayList<>();
+          List<Damages.Change> changes = new ArrayList<>();
+          Set<String> expected = new TreeSet<>();
+          boolean ofOther = false;
+          try {
+            for (PlainVolume victim : victims) {
+              Map.Entry<String, Damages.Damage> kind = values.oneOf(kinds);
+              if (kind.getKey().equals("image id of another") && ofOther) {
+                continue; // of three entries, only two are named
+              }
+              ofOther |= kind.getKey().equals("image id of another");
+              names.add(kind.getKey() + " of " + victim.requestName());
+              Damages.Change change = damages.new Change(victim, other, values);
+              changes.add(change);
+              kind.getValue().apply(change);
+              expected.addAll(change.expected());
+              count.incrementAndGet();
+            }
+            List<Finding> found = cluster.check();
+            assertThat(CheckedCluster.shown(found)).as(names + ": " + found).isEqualTo(expected);
+          } finally {
+            for (int i = changes.size() - 1; i >= 0; i--) {
+              changes.get(i).undo();
+            }
+          }
+        });
+    LOG.warn("{} damages in {} tries, each found and nothing else", count, TRIES);
+    awaitClean();
+  }
+
+  @Test
+  void nothingIsFoundWhileClientsCreateAndDelete() throws Exception {
+    AtomicBoolean stop = new AtomicBoolean();
+    AtomicInteger made = new AtomicInteger();
+    ExecutorService clients = Executors.newFixedThreadPool(8);
+    try {
+      List<Future<?>> running = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        int client = i;
+        running.add(clients.submit(() -> createAndDelete(client, stop, made)));
+      }
+      List<String> found = new ArrayList<>();
+      int checks = FULL ? 100 : 3;
+      for (int i = 0; i < checks; i++) {
+        cluster
+            .check(Duration.ofSeconds(3), Duration.ofMinutes(10))
+            .forEach(finding -> found.add(finding.toString()));
+      }
+      stop.set(true);
+      for (Future<?> client : running) {
+        client.get();
+      }
+      assertThat(made).as("what the clients made meanwhile").hasValueGreaterThan(8);
+      assertThat(found).isEmpty();
+      LOG.warn("{} checks while {} things were made and deleted", checks, made);
+    } finally {
+      stop.set(true);
+      clients.shutdown();
+    }
+    awaitClean();
+  }
+
+  private static void createAndDelete(int client, AtomicBoolean stop, AtomicInteger made) {
+    for (int i = 0; !stop.get(); i++) {
+      String name = "busy-" + client + "-" + i;
+      String volume = cluster.driver().create(name, 8 * CheckedCluster.MIB).getVolumeId();
+      String snapshot = cluster.driver().snapshot(name + "-s", volume).getSnapshotId();
+      String restored =
+          cluster.driver().restore(name + "-r", 8 * CheckedCluster.MIB, snapshot).getVolumeId();
+      cluster.driver().delete(volume);
+      cluster.driver().deleteSnapshot(snapshot);
+      cluster.driver().delete(restored);
+      made.addAndGet(3);
+    }
+  }
+}

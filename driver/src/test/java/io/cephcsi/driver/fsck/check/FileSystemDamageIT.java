@@ -1,0 +1,299 @@
+package io.cephcsi.driver.fsck.check;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.cephfs.CephFsMount;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.FileSystemInfo;
+import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.fsck.CheckProgress;
+import io.cephcsi.driver.fsck.CheckSettings;
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.Workers;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.LocalCluster;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** A check of a file system names each damage, and nothing else. */
+class FileSystemDamageIT {
+  private static final String VOLUMES = "csi.volumes.default";
+  private static final long MIB = 1L << 20;
+
+  private static LocalCluster ceph;
+  private static TestDriver driver;
+  private static RadosCluster connection;
+  private static FileSystemInfo fileSystem;
+  private static IoContext io;
+  private static Volume volume;
+  private static Snapshot snapshot;
+  private static Volume shallow;
+
+  @BeforeAll
+  static void fill() {
+    ceph = TestCluster.start("fsck-fs");
+    driver = TestDriver.cephFs(ceph).withCredentials().start();
+    connection = ceph.connect();
+    fileSystem = MonitorQueries.fileSystems(connection).get(0);
+    io = connection.openPool(fileSystem.metadataPoolId(), "csi");
+    volume = driver.create("fs-1", 8 * MIB);
+    Volume source = driver.create("fs-2", 8 * MIB);
+    snapshot = driver.snapshot("fs-snap", source.getVolumeId());
+    shallow = driver.show("fs-shallow", snapshot.getSnapshotId());
+    Awaitility.await() // the call is repeated until the copy is complete
+        .atMost(Duration.ofMinutes(1))
+        .ignoreExceptionsInstanceOf(StatusRuntimeException.class)
+        .until(
+            () ->
+                !driver
+                    .restore("fs-restored", 8 * MIB, snapshot.getSnapshotId())
+                    .getVolumeId()
+                    .isEmpty());
+    Volume deleted = driver.create("fs-3", 8 * MIB);
+    driver.snapshot("fs-retaining", deleted.getVolumeId());
+    driver.delete(deleted.getVolumeId());
+    assertFound();
+  }
+
+  @AfterAll
+  static void end() {
+    io.close();
+    connection.close();
+    driver.close();
+    ceph.close();
+  }
+
+  private static Map<UUID, Long> sizes = Map.of();
+
+  private static List<Finding> check(Duration settle, Duration minAge) {
+    CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
+    List<Finding> findings = new ArrayList<>();
+    try (Workers workers = new Workers(settings)) {
+      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
+          .check(connection, fileSystem, io, result -> findings.addAll(result.findings()));
+    }
+    return findings;
+  }
+
+  private static void assertFound(String... expected) {
+    Set<String> wanted = new TreeSet<>(List.of(expected));
+    Awaitility.await() // the manager ends clones and removals
+        .atMost(Duration.ofSeconds(30))
+        .untilAsserted(
+            () ->
+                assertThat(CheckedCluster.shown(check(Duration.ZERO, Duration.ZERO)))
+                    .isEqualTo(wanted));
+  }
+
+  private static UUID uuid(String id) {
+    return VolumeId.parse(id).orElseThrow().uuid();
+  }
+
+  private static String entry() {
+    return "csi.volume." + uuid(volume.getVolumeId());
+  }
+
+  private static String subvolume(Volume of) {
+    return "csi-vol-" + uuid(of.getVolumeId());
+  }
+
+  private static void set(String object, String key, String value) {
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(object, write.omapSet(key, value.getBytes(UTF_8)));
+    }
+  }
+
+  /** Damages, checks, and puts back. */
+  private static void damaged(String object, Runnable damage, String... expected) {
+    SavedObject saved = SavedObject.of(io, object);
+    damage.run();
+    assertFound(expected);
+    saved.restore(io);
+    assertFound();
+  }
+
+  @Test
+  void damagesOfTheJournalAreFound() {
+    String snapshotUuid = uuid(snapshot.getSnapshotId()).toString();
+    damaged(
+        VOLUMES,
+        () -> set(VOLUMES, "csi.volume.fs-1", UUID.randomUUID().toString()),
+        "ENTRY_WITHOUT_NAME " + entry(),
+        "NAME_WITHOUT_ENTRY volume fs-1");
+    damaged(
+        entry(),
+        () -> io.remove(entry()),
+        "NAME_WITHOUT_ENTRY volume fs-1",
+        "SUBVOLUME_WITHOUT_ENTRY " + subvolume(volume));
+    damaged(
+        entry(), () -> set(entry(), "csi.imagename", "../../volumes"), "ENTRY_DAMAGED " + entry());
+    damaged(
+        entry(),
+        () -> set(entry(), "csi.java.deleting", "2026-01-01T00:00:00Z 1"),
+        "DELETION_UNFINISHED " + entry());
+    damaged(
+        "csi.snap." + snapshotUuid,
+        () -> io.remove("csi.snap." + snapshotUuid),
+        "NAME_WITHOUT_ENTRY snapshot fs-snap",
+        "SUBVOLUME_SNAPSHOT_WITHOUT_ENTRY csi-vol-"
+            + uuid(snapshot.getSourceVolumeId())
+            + "@csi-snap-"
+            + snapshotUuid,
+        "TRACKER_WRONG " + snapshot.getSnapshotId());
+  }
+
+  @Test
+  void damagesOfTrackersAreFound() {
+    String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
+    String wrong = "TRACKER_WRONG " + snapshot.getSnapshotId();
+    damaged(tracker, () -> io.remove(tracker), wrong);
+    damaged(tracker, () -> io.writeFull(tracker, new byte[] {0, 0, 0, 9}), wrong);
+    damaged(tracker, () -> set(tracker, "csi-vol-" + UUID.randomUUID(), "\u0001"), wrong);
+    damaged(
+        "csi.volume." + uuid(shallow.getVolumeId()),
+        () -> io.remove("csi.volume." + uuid(shallow.getVolumeId())),
+        wrong,
+        "NAME_WITHOUT_ENTRY volume fs-shallow");
+  }
+
+  @Test
+  void missingReferencesAndNamesAreMended() {
+    String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
+    SavedObject right = SavedObject.of(io, tracker);
+    io.remove(tracker);
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-1")));
+    }
+    set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
+    assertFound(
+        "ENTRY_WITHOUT_NAME " + entry(),
+        "NAME_WITHOUT_ENTRY volume fs-nothing",
+        "TRACKER_WRONG " + snapshot.getSnapshotId());
+    assertThat(repair()).hasSize(3);
+    assertFound();
+    SavedObject mended = SavedObject.of(io, tracker);
+    assertThat(mended.content().orElseThrow().omap().keySet())
+        .isEqualTo(right.content().orElseThrow().omap().keySet());
+    assertThat(mended.content().orElseThrow().data())
+        .isEqualTo(right.content().orElseThrow().data());
+    assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
+  }
+
+  private static List<String> repair() {
+    CheckSettings settings =
+        new CheckSettings(16, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, true);
+    List<String> done = new ArrayList<>();
+    try (Workers workers = new Workers(settings)) {
+      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
+          .check(
+              connection,
+              fileSystem,
+              io,
+              result ->
+                  result
+                      .findings()
+                      .forEach(
+                          finding ->
+                              finding.repair().flatMap(Finding.Repair::mend).ifPresent(done::add)));
+    }
+    return done;
+  }
+
+  @Test
+  void damagesOfSubvolumesAreFound() {
+    String orphan = "csi-vol-" + UUID.randomUUID();
+    ceph.ceph("fs", "subvolume", "create", fileSystem.name(), orphan, "--group_name", "csi");
+    assertFound("SUBVOLUME_WITHOUT_ENTRY " + orphan);
+    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), orphan, "--group_name", "csi");
+    Volume lost = driver.create("fs-lost", 8 * MIB);
+    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), subvolume(lost), "--group_name", "csi");
+    assertFound("SUBVOLUME_GONE csi.volume." + uuid(lost.getVolumeId()));
+    driver.delete(lost.getVolumeId());
+    String path =
+        ceph.ceph(
+                "fs",
+                "subvolume",
+                "getpath",
+                fileSystem.name(),
+                subvolume(volume),
+                "--group_name",
+                "csi")
+            .strip();
+    try (CephFsMount mount = CephFsMount.mount(connection, fileSystem.name(), "/")) {
+      mount.setQuotaBytes(path, 0);
+      assertFound("QUOTA_MISSING " + entry());
+      mount.setQuotaBytes(path, 8 * MIB);
+    }
+    assertFound();
+    sizes = Map.of(uuid(volume.getVolumeId()), 8 * MIB);
+    assertFound();
+    sizes = Map.of(uuid(volume.getVolumeId()), 9 * MIB);
+    try {
+      assertFound("QUOTA_SMALLER " + entry());
+    } finally {
+      sizes = Map.of();
+    }
+  }
+
+  @Test
+  void nothingIsFoundWhileClientsCreateAndDelete() throws Exception {
+    AtomicBoolean stop = new AtomicBoolean();
+    AtomicInteger made = new AtomicInteger();
+    ExecutorService clients = Executors.newFixedThreadPool(4);
+    try {
+      List<Future<?>> running = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        int client = i;
+        running.add(clients.submit(() -> createAndDelete(client, stop, made)));
+      }
+      List<Finding> found = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        found.addAll(check(Duration.ofSeconds(3), Duration.ofMinutes(10)));
+      }
+      stop.set(true);
+      for (Future<?> client : running) {
+        client.get();
+      }
+      assertThat(made).hasValueGreaterThan(4);
+      assertThat(found).isEmpty();
+    } finally {
+      stop.set(true);
+      clients.shutdown();
+    }
+  }
+
+  private static void createAndDelete(int client, AtomicBoolean stop, AtomicInteger made) {
+    for (int i = 0; !stop.get(); i++) {
+      String name = "busy-" + client + "-" + i;
+      String id = driver.create(name, MIB).getVolumeId();
+      String taken = driver.snapshot(name + "-s", id).getSnapshotId();
+      String shown = driver.show(name + "-v", taken).getVolumeId();
+      driver.deleteSnapshot(taken);
+      driver.delete(shown);
+      driver.delete(id);
+      made.addAndGet(3);
+    }
+  }
+}

@@ -1,0 +1,158 @@
+package io.cephcsi.bindings.cls;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClassCall;
+import io.cephcsi.bindings.rados.ClassOutput;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rbd.DataObjects;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageFlag;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What a check of an image needs of its header, read in one round trip without opening the image;
+ * see {@link ImageHeader} and {@link ImageSummary} for the methods of the object class.
+ *
+ * @param size in bytes
+ * @param order the size of an object as a power of two
+ * @param features its features
+ * @param flags what is wrong with its indexes
+ * @param snapshotIds all its snapshots, of all kinds, newest first
+ * @param group the group that it is in
+ * @param data where it says that its data are
+ * @param metadata those of the asked keys that it has
+ * @param attributes the names of the header object's extended attributes, such as {@code
+ *     lock.rbd_lock}
+ */
+public record ImageCondition(
+    long size,
+    int order,
+    Set<ImageFeature> features,
+    Set<ImageFlag> flags,
+    List<Long> snapshotIds,
+    Optional<GroupLink> group,
+    DataObjects data,
+    Set<String> metadata,
+    Set<String> attributes) {
+  private static final String PREFIX = "object_prefix";
+  private static final String DATA_POOL = "data_pool_id";
+  private static final String METADATA = "metadata_";
+
+  /** Copies the collections. */
+  public ImageCondition {
+    features = Set.copyOf(features);
+    flags = Set.copyOf(flags);
+    snapshotIds = List.copyOf(snapshotIds);
+    metadata = Set.copyOf(metadata);
+    attributes = Set.copyOf(attributes);
+  }
+
+  /**
+   * Reads it; one round trip.
+   *
+   * @param key a key of the image's metadata to ask for
+   * @return empty if there is no image of this id
+   * @throws CephException EBADMSG and others when the header is damaged
+   */
+  public static Optional<ImageCondition> read(IoContext io, String imageId, String key) {
+    try (ReadOperation read = new ReadOperation()) {
+      var size = RbdClass.ofHead("get_size").addTo(read);
+      var features = RbdClass.features().addTo(read);
+      var flags = RbdClass.ofHead("get_flags").addTo(read);
+      var snapshots = RbdClass.call("get_snapcontext").addTo(read);
+      var group = RbdClass.call("image_group_get").addTo(read);
+      var values = read.omapGetByKeys(List.of(PREFIX, DATA_POOL, METADATA + key));
+      var attributes = read.getXattrs();
+      io.operate(ImageHeader.object(imageId), read);
+      Map<String, byte[]> omap = values.get();
+      return Optional.of(
+          new ImageCondition(
+              number("size", size.get(), 1),
+              ClassOutput.decode("size", size.get(), ClassOutput::u8),
+              ImageFeature.of(number("features", features.get(), 0)),
+              ImageFlag.of(number("flags", flags.get(), 0)),
+              ImageHeader.snapshotIds(snapshots.get()),
+              ImageHeader.group(group.get()),
+              ImageHeader.data(omap, io.poolId()),
+              omap.containsKey(METADATA + key) ? Set.of(key) : Set.of(),
+              attributes.get().keySet()));
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** How many objects its head has room for. */
+  public long objects() {
+    long objectSize = 1L << Math.min(Math.max(order, 0), 62);
+    return size / objectSize + (size % objectSize == 0 ? 0 : 1);
+  }
+
+  private static long number(String what, byte[] encoded, int at) {
+    return ClassOutput.decode(
+        what,
+        encoded,
+        in -> {
+          for (int i = 0; i < at; i++) {
+            in.u8();
+          }
+          return in.u64();
+        });
+  }
+
+  /** Whether the header is there at all; one round trip. */
+  public static boolean exists(IoContext io, String imageId) {
+    try (ReadOperation read = new ReadOperation()) {
+      read.assertExists();
+      io.operate(ImageHeader.object(imageId), read);
+      return true;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Makes a name lead to an image again, where the name's object or the directory's keys are lost
+   * and nothing else has them; two round trips. Whatever dies in between, a repeated call ends it.
+   *
+   * @return false if another image has the name, or the image has another name
+   */
+  public static boolean restoreName(IoContext io, String name, String imageId) {
+    return restoreIdObject(io, name, imageId) && restoreDirectory(io, name, imageId);
+  }
+
+  private static boolean restoreIdObject(IoContext io, String name, String imageId) {
+    byte[] content = ClassCall.content().string(imageId).input();
+    try (var write = new io.cephcsi.bindings.rados.WriteOperation()) {
+      io.operate("rbd_id." + name, write.createExclusive().writeFull(content));
+      return true;
+    } catch (CephException.AlreadyExists e) {
+      return ImageId.find(new io.cephcsi.bindings.rbd.RbdPool(io), name)
+          .equals(Optional.of(imageId));
+    }
+  }
+
+  private static boolean restoreDirectory(IoContext io, String name, String imageId) {
+    byte[] id = ClassCall.content().string(imageId).input();
+    byte[] text = ClassCall.content().string(name).input();
+    Optional<String> byId = ImageHeader.name(io, imageId);
+    Optional<String> byName = ImageHeader.idInDirectory(io, name);
+    if (!byId.map(name::equals).orElse(true) || !byName.map(imageId::equals).orElse(true)) {
+      return false;
+    }
+    byte[] nothing = {};
+    try (var write = new io.cephcsi.bindings.rados.WriteOperation()) {
+      write.assertExists();
+      write.omapCompare("name_" + name, byName.isPresent() ? id : nothing);
+      write.omapCompare("id_" + imageId, byId.isPresent() ? text : nothing);
+      write.omapSet("name_" + name, id).omapSet("id_" + imageId, text);
+      io.operate("rbd_directory", write);
+      return true;
+    } catch (CephException.Canceled | CephException.NotFound e) {
+      return false;
+    }
+  }
+}
