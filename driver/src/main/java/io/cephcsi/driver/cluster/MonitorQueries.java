@@ -50,6 +50,19 @@ public final class MonitorQueries {
     return pools;
   }
 
+  /** The ids of pools of which OSDs still remove what deleted snapshots kept. */
+  public static Set<Long> poolsThatForgetSnapshots(RadosCluster cluster) {
+    return decodeForgetting(ask(cluster, "osd dump", Map.of()));
+  }
+
+  static Set<Long> decodeForgetting(JsonNode answer) {
+    Set<Long> pools = new HashSet<>();
+    for (String list : List.of("removed_snaps_queue", "new_removed_snaps")) {
+      answer.path(list).forEach(of -> pools.add(of.path("pool").asLong()));
+    }
+    return pools;
+  }
+
   /** All file systems that the user may see, by id. */
   public static List<FileSystemInfo> fileSystems(RadosCluster cluster) {
     return decodeFileSystems(ask(cluster, "fs dump", Map.of()));

@@ -136,6 +136,12 @@ public enum FindingKind {
       BY_HAND,
       "data objects are left of an image whose header is gone",
       "if the image is not to be recovered, remove the objects with the command rados"),
+  /** Data objects of which only snapshots are left, whose header is gone. */
+  SNAPSHOT_DATA_WITHOUT_HEADER(
+      BY_HAND,
+      "what snapshots kept of data objects is left of an image whose header is gone",
+      "no command of Ceph 16 removes it; later ones have ceph osd pool force-remove-snap, for ids of"
+          + " snapshots that no image has"),
   /** A lock whose owner does not watch the image. */
   LOCK_WITHOUT_CLIENT(
       BY_HAND,

@@ -16,6 +16,19 @@ class MonitorQueriesTest {
   }
 
   @Test
+  void poolsForgetSnapshotsAsLongAsTheyAreQueued() throws JsonProcessingException {
+    assertThat(
+            MonitorQueries.decodeForgetting(
+                json(
+                    """
+                    {'removed_snaps_queue': [{'pool': 1, 'snaps': [{'begin': 4, 'length': 1}]}],
+                     'new_removed_snaps': [{'pool': 3, 'snaps': []}], 'new_purged_snaps': []}
+                    """)))
+        .containsExactlyInAnyOrder(1L, 3L);
+    assertThat(MonitorQueries.decodeForgetting(json("{}"))).isEmpty();
+  }
+
+  @Test
   void poolsSayWhatTheyAreForAndWhetherTheyAreFull() throws JsonProcessingException {
     assertThat(
             MonitorQueries.decodePools(

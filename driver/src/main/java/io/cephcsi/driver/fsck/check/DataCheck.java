@@ -2,19 +2,25 @@ package io.cephcsi.driver.fsck.check;
 
 import static io.cephcsi.driver.fsck.FindingKind.DATA_WITHOUT_HEADER;
 import static io.cephcsi.driver.fsck.FindingKind.OBJECT_MAP_WITHOUT_HEADER;
+import static io.cephcsi.driver.fsck.FindingKind.SNAPSHOT_DATA_WITHOUT_HEADER;
 
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.fsck.Finding;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /** Checks the data objects of a pool: whether their images are there. Safe for several threads. */
 final class DataCheck {
   private final PoolCheckContext context;
   private final IoContext io;
+  private @Nullable Map<String, Long> again;
 
   DataCheck(PoolCheckContext context) {
     this.context = context;
@@ -48,7 +54,7 @@ final class DataCheck {
     int there = sizes.size();
     long bytes = sizes.stream().mapToLong(Long::longValue).sum();
     if (there == 0) {
-      return List.of();
+      return isHere ? ofSnapshots(found) : List.of();
     }
     return List.of(
         Finding.of(
@@ -57,6 +63,42 @@ final class DataCheck {
                 found.prefix(),
                 found.count() + " objects; the bytes are estimated from " + there)
             .with(OptionalLong.of(bytes / there * found.count())));
+  }
+
+  /** Objects that are listed and are not there: snapshots of them are. */
+  private List<Finding> ofSnapshots(DataObjectsFound.Found found) {
+    long left = listedAgain().getOrDefault(found.prefix(), 0L);
+    return left == 0
+        ? List.of()
+        : List.of(
+            Finding.of(
+                SNAPSHOT_DATA_WITHOUT_HEADER,
+                context.place(),
+                found.prefix(),
+                "snapshots of " + left + " objects"));
+  }
+
+  /** How many objects of each prefix another list has; none while snapshots are being removed. */
+  private synchronized Map<String, Long> listedAgain() {
+    if (again == null) {
+      DataObjectsFound objects = new DataObjectsFound(false);
+      if (!mayBeRemovingSnapshots()) {
+        io.objects(objects::add);
+      }
+      Map<String, Long> counts = new HashMap<>();
+      objects.byPrefix().forEach((prefix, of) -> counts.put(prefix, of.count()));
+      again = counts;
+    }
+    return again;
+  }
+
+  private boolean mayBeRemovingSnapshots() {
+    context.workers().turn();
+    try {
+      return MonitorQueries.poolsThatForgetSnapshots(io.cluster()).contains(io.poolId());
+    } catch (CephException.Denied e) {
+      return true; // nobody can say
+    }
   }
 
   private Optional<Long> size(String object) {

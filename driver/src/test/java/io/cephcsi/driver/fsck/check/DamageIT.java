@@ -2,8 +2,13 @@ package io.cephcsi.driver.fsck.check;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
+import io.cephcsi.testing.TestCluster;
 import io.cephcsi.testing.Tries;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -121,6 +126,37 @@ class DamageIT {
           }
         });
     LOG.warn("{} damages in {} tries, each found and nothing else", count, TRIES);
+    awaitClean();
+  }
+
+  /** They are listed, and cannot be read: the snapshots keep them. */
+  @Test
+  void dataOfWhichOnlySnapshotsAreLeftAreFoundUnlessTheyAreBeingRemoved() {
+    TestCluster ceph = cluster.ceph();
+    IoContext io = cluster.io();
+    String image = "rbd/snapshotted";
+    ceph.rbd("create", "--size=4M", "--image-feature=layering", image);
+    String id = ImageId.find(new RbdPool(io), "snapshotted").orElseThrow();
+    String data = "rbd_data." + id + ".0000000000000000";
+    ceph.rbd("bench", "--io-type=write", "--io-size=4K", "--io-total=64K", image);
+    ceph.rbd("snap", "create", "--no-progress", image + "@s");
+    ceph.rbd("bench", "--io-type=write", "--io-size=4K", "--io-total=8K", image);
+    List<SavedObject> saved = new ArrayList<>();
+    for (String object : List.of(data, "rbd_header." + id, "rbd_id.snapshotted")) {
+      saved.add(SavedObject.of(io, object));
+      io.remove(object);
+    }
+    SavedObject directory = SavedObject.of(io, "rbd_directory");
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate("rbd_directory", write.omapRemove(List.of("name_snapshotted", "id_" + id)));
+    }
+    assertThat(CheckedCluster.shown(cluster.check()))
+        .containsExactly("SNAPSHOT_DATA_WITHOUT_HEADER rbd_data." + id);
+    saved.forEach(object -> object.restore(io));
+    directory.restore(io);
+    ceph.rbd("snap", "rm", "--no-progress", image + "@s");
+    ceph.rbd("rm", "--no-progress", image);
+    assertThat(cluster.check()).isEmpty();
     awaitClean();
   }
 
