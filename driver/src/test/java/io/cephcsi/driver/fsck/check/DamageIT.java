@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
 class DamageIT {
   private static final Logger LOG = LoggerFactory.getLogger(DamageIT.class);
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
-  private static final int TRIES = FULL ? 4000 : 40;
+  private static final int TRIES = FULL ? 3200 : 40;
   private static final int MOST_AT_ONCE = 5;
 
   private static CheckedCluster cluster;
