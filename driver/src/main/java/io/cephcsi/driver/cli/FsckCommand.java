@@ -35,9 +35,10 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "fsck",
     description = {
-      "Checks whether all that drivers keep in a cluster is consistent: journal, images, trash,",
-      "groups, subvolumes, snapshots. It only reads, unless --repair is given, and works beside",
-      "running drivers: what looks wrong is looked at twice more before it is reported."
+      "Checks whether all that drivers keep in a cluster is consistent: journal,",
+      "images, trash, groups, subvolumes, snapshots. It only reads, unless --repair",
+      "is given, and works beside running drivers: what looks wrong is looked at",
+      "twice more before it is reported."
     },
     mixinStandardHelpOptions = true,
     versionProvider = VersionLine.class,
