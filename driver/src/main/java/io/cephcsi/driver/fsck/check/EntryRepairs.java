@@ -5,6 +5,7 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.Finding.Repair;
 import io.cephcsi.driver.journal.Attempt;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Mends the journal. Each step is one compound write that asserts what the decision was made on; of
@@ -52,12 +54,23 @@ final class EntryRepairs {
     return PREFIXES.stream().anyMatch(prefix -> isTaken(prefix + uuid)) || endsWith(uuid);
   }
 
-  /** Images of classes with a prefix of their own. */
+  /**
+   * Images of classes with a prefix of their own; true if they cannot all be listed. By {@code
+   * rbd_list2}, which calls {@code trash_list}, a damaged entry of the trash would end the OSD.
+   */
   private boolean endsWith(UUID uuid) {
-    String end = uuid.toString();
-    return new RbdPool(io)
-        .list().stream()
-            .anyMatch(image -> image.name().endsWith(end) || image.name().endsWith(end + "-temp"));
+    AtomicBoolean found = new AtomicBoolean();
+    boolean all =
+        OmapWalk.keys(
+            io,
+            "rbd_directory",
+            "name_",
+            (key, value) -> {
+              if (key.endsWith(uuid.toString()) || key.endsWith(uuid + "-temp")) {
+                found.set(true);
+              }
+            });
+    return found.get() || !all;
   }
 
   private boolean isTaken(String name) {
