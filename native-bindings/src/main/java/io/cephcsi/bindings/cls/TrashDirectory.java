@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The images in the trash of a pool and namespace, read from the object that has them. {@code
@@ -38,15 +39,22 @@ public final class TrashDirectory {
 
   /** All images but those that are being removed, as {@code rbd_trash_list} gives them. */
   public static List<TrashEntry> list(IoContext io) {
+    return list(io, entry -> entry.source() != TrashSource.REMOVING);
+  }
+
+  /** The images that are being removed, which {@code rbd_list2} lists beside the others. */
+  public static List<TrashEntry> removing(IoContext io) {
+    return list(io, entry -> entry.source() == TrashSource.REMOVING);
+  }
+
+  private static List<TrashEntry> list(IoContext io, Predicate<TrashEntry> wanted) {
     List<TrashEntry> entries = new ArrayList<>();
     OmapWalk.keys(
         io,
         OBJECT,
         KEY,
         (key, value) ->
-            decode(key.substring(KEY.length()), value)
-                .filter(entry -> entry.source() != TrashSource.REMOVING)
-                .ifPresent(entries::add));
+            decode(key.substring(KEY.length()), value).filter(wanted).ifPresent(entries::add));
     return entries;
   }
 

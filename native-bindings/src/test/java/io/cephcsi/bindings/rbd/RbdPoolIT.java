@@ -295,6 +295,8 @@ class RbdPoolIT extends RbdCase {
         .isInstanceOf(CephException.Canceled.class);
     assertThat(ImageId.find(pool, name)).isEmpty();
     assertThat(pool.trashEntry(id).orElseThrow().source()).isEqualTo(TrashSource.REMOVING);
+    assertThat(TrashDirectory.list(io)).extracting(TrashEntry::id).doesNotContain(id);
+    assertThat(TrashDirectory.removing(io)).extracting(TrashEntry::name).contains(name);
     pool.remove(name, Progress.NONE);
     assertThat(pool.trashEntry(id)).isEmpty();
   }

@@ -3,10 +3,12 @@ package io.cephcsi.driver.fsck.check;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.fsck.Finding.Repair;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
@@ -21,6 +23,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Predicate;
 
 /**
  * Mends the journal. Each step is one compound write that asserts what the decision was made on; of
@@ -59,6 +62,8 @@ final class EntryRepairs {
    * rbd_list2}, which calls {@code trash_list}, a damaged entry of the trash would end the OSD.
    */
   private boolean endsWith(UUID uuid) {
+    Predicate<String> isOf =
+        name -> name.endsWith(uuid.toString()) || name.endsWith(uuid + "-temp");
     AtomicBoolean found = new AtomicBoolean();
     boolean all =
         OmapWalk.keys(
@@ -66,11 +71,13 @@ final class EntryRepairs {
             "rbd_directory",
             "name_",
             (key, value) -> {
-              if (key.endsWith(uuid.toString()) || key.endsWith(uuid + "-temp")) {
+              if (isOf.test(key)) {
                 found.set(true);
               }
             });
-    return found.get() || !all;
+    return found.get()
+        || !all
+        || TrashDirectory.removing(io).stream().map(TrashEntry::name).anyMatch(isOf);
   }
 
   private boolean isTaken(String name) {
