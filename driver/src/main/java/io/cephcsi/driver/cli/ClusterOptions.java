@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -85,8 +86,7 @@ final class ClusterOptions {
   Map<List<String>, List<ClusterOptions>> ofEachCluster() {
     ConfigException.require(cluster == null, "--all-clusters and --cluster exclude each other");
     Map<List<String>, List<ClusterOptions>> all = new LinkedHashMap<>();
-    new ClusterDirectory(clustersFile)
-        .clusters()
+    new TreeMap<>(new ClusterDirectory(clustersFile).clusters())
         .forEach(
             (id, config) ->
                 all.computeIfAbsent(monitors(config), monitors -> new ArrayList<>()).add(with(id)));

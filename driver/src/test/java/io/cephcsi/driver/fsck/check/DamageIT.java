@@ -150,8 +150,12 @@ class DamageIT {
     try (WriteOperation write = new WriteOperation()) {
       io.operate("rbd_directory", write.omapRemove(List.of("name_snapshotted", "id_" + id)));
     }
-    assertThat(CheckedCluster.shown(cluster.check()))
-        .containsExactly("SNAPSHOT_DATA_WITHOUT_HEADER rbd_data." + id);
+    Awaitility.await("the pool forgets the snapshots that other tests removed")
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(
+            () ->
+                assertThat(CheckedCluster.shown(cluster.check()))
+                    .containsExactly("SNAPSHOT_DATA_WITHOUT_HEADER rbd_data." + id));
     saved.forEach(object -> object.restore(io));
     directory.restore(io);
     ceph.rbd("snap", "rm", "--no-progress", image + "@s");
