@@ -58,14 +58,13 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
    * Adds the reference of a new shallow volume, made from the CSI snapshot. Called again, for a
    * volume that has it already, it changes nothing, even when the user deleted the snapshot since.
    *
-   * @return whether this call added it
    * @throws VolumeException NOT_FOUND if the CSI snapshot is deleted, ABORTED while that is going
    *     on
    */
-  boolean referTo(String volume) {
+  Addition referTo(String volume) {
     if (entry().orElseThrow(this::deleted).isDeleted()) {
       requireReference(volume);
-      return false;
+      return new Addition(false, true);
     }
     AddResult addition = tracker.add(id, Set.of(id, volume));
     boolean added = addition.added().contains(volume);
@@ -73,8 +72,18 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
       withdraw(volume);
       throw deleted();
     }
-    return added;
+    return new Addition(added, !addition.added().contains(id));
   }
+
+  /**
+   * What the addition of a volume's reference did.
+   *
+   * @param isNew whether this call added it
+   * @param wasTracked whether the CSI snapshot had its own reference before: then a deletion that
+   *     comes later finds that of the volume. Else one may be going on that sees neither, as by
+   *     ceph-csi
+   */
+  record Addition(boolean isNew, boolean wasTracked) {}
 
   /**
    * Adds the reference of a new shallow volume, made from another one. That one's reference keeps
@@ -82,22 +91,21 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
    *
    * @param from the reference of that other one
    * @param snapshot what the journal said of the CSI snapshot
-   * @return whether this call added it
    * @throws VolumeException NOT_FOUND if neither is there any more
    */
-  boolean referTo(String volume, String from, JournalEntry snapshot) {
+  Addition referTo(String volume, String from, JournalEntry snapshot) {
     Set<String> keys = snapshot.isDeleted() ? Set.of(volume) : Set.of(id, volume);
     boolean added = tracker.add(id, keys).added().contains(volume);
     if (!added) {
-      return false;
+      return new Addition(false, false);
     }
     Optional<TrackerState> state = tracker.read(id, Set.of(id, from));
     if (is(ReferenceState.NORMAL, from, state)) {
-      return true;
+      return new Addition(true, false);
     }
     boolean deleted = isDeleted();
     if (!deleted && is(ReferenceState.NORMAL, id, state)) {
-      return true;
+      return new Addition(true, false);
     }
     if (deleted) {
       withdraw(volume);

@@ -118,6 +118,7 @@ public final class CephFsSnapshots {
   CreatedSnapshot create(String requestName, OpenVolume source, String namePrefix) {
     source.requireNotShallow("CreateSnapshot");
     OpenFileSystem files = source.files();
+    Ahead<SubvolumeInfo> volume = Ahead.of(source::info);
     Reservation reserved =
         reserve(
             files,
@@ -135,8 +136,8 @@ public final class CephFsSnapshots {
     try {
       taken =
           reserved.isNew()
-              ? take(source, entry)
-              : taken(files, entry).orElseGet(() -> take(source, entry));
+              ? take(source, volume, entry)
+              : taken(files, entry).orElseGet(() -> take(source, volume, entry));
     } catch (CephException.NotFound e) {
       undo(reserved, files);
       throw new VolumeException(
@@ -176,21 +177,32 @@ public final class CephFsSnapshots {
   /**
    * Takes the snapshot.
    *
+   * @param volume what the manager says of the source
    * @throws VolumeException NOT_FOUND if the subvolume is gone, before this call makes anything
    * @throws CephException.NotFound as well
    */
-  private static Taken take(OpenVolume source, JournalEntry entry) {
-    long size = source.info().quota();
+  private static Taken take(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
+    long size = volume.answer().quota();
     SubvolumeAdmin admin = source.files().admin();
+    Ahead<Optional<SnapshotInfo>> ahead = Ahead.behind(() -> infoIfThere(source, entry));
     admin.createSnapshot(source.name(), entry.name());
     SnapshotInfo info =
-        admin
-            .snapshotInfo(source.name(), entry.name())
+        ahead
+            .answer()
+            .or(() -> admin.snapshotInfo(source.name(), entry.name()))
             .orElseThrow(
                 () ->
                     new VolumeException(
                         Reason.ABORTED, "snapshot " + entry.name() + " was deleted meanwhile"));
     return new Taken(size, info.createdAt());
+  }
+
+  private static Optional<SnapshotInfo> infoIfThere(OpenVolume source, JournalEntry entry) {
+    try {
+      return source.files().admin().snapshotInfo(source.name(), entry.name());
+    } catch (CephException | VolumeException e) {
+      return Optional.empty(); // it may not be taken yet: it is asked for again
+    }
   }
 
   /** A snapshot that an earlier call took. */

@@ -3,7 +3,6 @@ package io.cephcsi.driver.cephfs;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.driver.journal.AttachmentJournal;
-import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.Journal.Reservation;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -138,11 +137,20 @@ final class CephFsVolumeCreation {
 
   private CreatedVolume make(VolumeContent content) {
     Reservation reserved = reserve(content);
+    Optional<SubvolumeInfo> present = Optional.empty();
+    if (!reserved.isNew()) {
+      present = present(reserved.entry());
+      if (isHalfDeleted(reserved.entry(), present)) {
+        endDeletion(reserved.entry());
+        reserved = reserve(content);
+        present = Optional.empty();
+      }
+    }
     if (!reserved.isNew()) {
       requireSameContent(reserved.entry(), content);
     }
     try {
-      return make(reserved, content);
+      return make(reserved, content, present);
     } catch (CephException.OutcomeUnknown e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
@@ -152,18 +160,10 @@ final class CephFsVolumeCreation {
   }
 
   private Reservation reserve(VolumeContent content) {
-    Journal journal = files.volumes();
-    Reservation reserved = reserve(journal, content);
-    if (!reserved.isNew() && isHalfDeleted(reserved.entry())) {
-      endDeletion(reserved.entry());
-      reserved = reserve(journal, content);
-    }
-    return reserved;
-  }
-
-  private Reservation reserve(Journal journal, VolumeContent content) {
-    return journal.reserveOrFind(
-        request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
+    return files
+        .volumes()
+        .reserveOrFind(
+            request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
   }
 
   /** DeleteVolume was interrupted, or its clone failed: its id is not used again. */
@@ -171,18 +171,21 @@ final class CephFsVolumeCreation {
     new CephFsVolumeDeletion(files, trackers, entry).carryOut();
   }
 
-  private boolean isHalfDeleted(JournalEntry entry) {
-    if (AttachmentJournal.isBeingDeleted(entry)) {
-      return true;
-    }
+  private static boolean isHalfDeleted(JournalEntry entry, Optional<SubvolumeInfo> present) {
+    return AttachmentJournal.isBeingDeleted(entry)
+        || present.filter(SubvolumeInfo::isRetained).isPresent();
+  }
+
+  /** The subvolume of an entry that was there before; empty if there is none, or not yet. */
+  private Optional<SubvolumeInfo> present(JournalEntry entry) {
     if (entry.backingSnapshot().isPresent()) {
-      return false;
+      return Optional.empty();
     }
     try {
-      return files.admin().info(entry.name()).filter(SubvolumeInfo::isRetained).isPresent();
+      return files.admin().info(entry.name());
     } catch (CephException e) {
       if (e.errno() == Errno.EAGAIN) {
-        return false; // being copied
+        return Optional.empty(); // being copied
       }
       throw e;
     }
@@ -205,12 +208,16 @@ final class CephFsVolumeCreation {
     }
   }
 
-  private CreatedVolume make(Reservation reserved, VolumeContent content) {
+  private CreatedVolume make(
+      Reservation reserved, VolumeContent content, Optional<SubvolumeInfo> present) {
     JournalEntry entry = reserved.entry();
     if (content instanceof VolumeContent.Shown shown) {
       return show(entry, shown);
     }
     if (content instanceof VolumeContent.Copied copied) {
+      if (present.isPresent() && entry.clonedSubvolume().isEmpty() && !isTooSmall(present)) {
+        return answer(entry, requireFitting(entry, present));
+      }
       return advance(entry, copied.subvolume(), copied.snapshot())
           .orElseThrow(
               () ->
@@ -218,15 +225,32 @@ final class CephFsVolumeCreation {
                       Reason.ABORTED,
                       "the clone for volume " + request.name() + " failed; try again"));
     }
-    Optional<SubvolumeInfo> present =
-        reserved.isNew() ? Optional.empty() : files.admin().info(entry.name());
-    if (present.isEmpty()) {
-      long size = request.capacity().sizeToCreate();
-      files.admin().create(entry.name(), size, request.parameters().pool());
-      CephFsCloner.requireReserved(files, entry);
-      present = files.admin().info(entry.name());
+    return answer(entry, requireFitting(entry, present.or(() -> create(reserved))));
+  }
+
+  /** Makes an empty subvolume; the path that it has got, only the manager knows. */
+  private Optional<SubvolumeInfo> create(Reservation reserved) {
+    JournalEntry entry = reserved.entry();
+    SubvolumeAdmin admin = files.admin();
+    long size = request.capacity().sizeToCreate();
+    Ahead<Optional<String>> ahead = Ahead.behind(() -> pathIfThere(entry));
+    admin.create(entry.name(), size, request.parameters().pool());
+    CephFsCloner.requireReserved(files, entry);
+    if (!reserved.isNew()) {
+      return admin.info(entry.name()); // another driver may have made it in another size
     }
-    return answer(entry, requireFitting(entry, present));
+    return ahead
+        .answer()
+        .or(() -> admin.path(entry.name()))
+        .map(path -> SubvolumeInfo.complete(path, size));
+  }
+
+  private Optional<String> pathIfThere(JournalEntry entry) {
+    try {
+      return files.admin().path(entry.name());
+    } catch (CephException | VolumeException e) {
+      return Optional.empty(); // it may not be made yet: it is asked for again
+    }
   }
 
   /** Takes the copy one step on; empty when it failed, and is removed with the entry. */
@@ -292,15 +316,19 @@ final class CephFsVolumeCreation {
         Map.of());
   }
 
-  /** The reference comes first; that the snapshot still exists is looked at behind it. */
+  /**
+   * The reference comes first. That the snapshot exists was looked at meanwhile; where a deletion
+   * need not have seen the reference, it is looked at behind it.
+   */
   private CreatedVolume show(JournalEntry entry, VolumeContent.Shown shown) {
     BackingSnapshot backing = BackingSnapshot.of(files, trackers, shown.snapshotId());
-    boolean added =
+    BackingSnapshot.Addition reference =
         shown.from().isPresent()
             ? backing.referTo(entry.name(), shown.from().get(), shown.snapshot())
             : backing.referTo(entry.name());
-    if (files.admin().snapshotInfo(shown.subvolume(), shown.snapshot().name()).isEmpty()) {
-      if (added) {
+    Ahead<Boolean> isThere = reference.wasTracked() ? shown.isThere() : shown.look(files);
+    if (!isThere.answer()) {
+      if (reference.isNew()) {
         backing.release(entry.name()); // else it may be the reference of a volume in use
       }
       throw VolumeException.notFound(

@@ -4,7 +4,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.Lease;
-import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
@@ -12,6 +11,7 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * A file system of a connected cluster, as one call works on it.
@@ -25,15 +25,12 @@ import java.util.Optional;
 record OpenFileSystem(
     Lease lease, FileSystemInfo info, IoContext metadata, SubvolumeAdmin admin, String instanceId) {
   /**
-   * Opens a file system by its name; one round trip.
+   * Opens a file system by its name; one round trip, unless it is remembered.
    *
    * @throws VolumeException INVALID_ARGUMENT if the cluster has none of this name
    */
   static OpenFileSystem named(Lease lease, String name, String instanceId) {
-    return MonitorQueries.fileSystems(lease.cluster()).stream()
-        .filter(fileSystem -> fileSystem.name().equals(name))
-        .findFirst()
-        .map(info -> open(lease, info, instanceId))
+    return find(lease, fileSystem -> fileSystem.name().equals(name), instanceId)
         .orElseThrow(
             () ->
                 VolumeException.invalid(
@@ -43,19 +40,27 @@ record OpenFileSystem(
                         + name));
   }
 
-  /** Opens a file system by its id; one round trip. Empty if it is gone, and all that was in it. */
+  /**
+   * Opens a file system by its id; one round trip, unless it is remembered. Empty if it is gone,
+   * and all that was in it.
+   */
   static Optional<OpenFileSystem> withId(Lease lease, long id, String instanceId) {
-    return MonitorQueries.fileSystems(lease.cluster()).stream()
-        .filter(fileSystem -> fileSystem.id() == id)
-        .findFirst()
-        .flatMap(
-            info -> {
-              try {
-                return Optional.of(open(lease, info, instanceId));
-              } catch (CephException.NotFound e) {
-                return Optional.empty();
-              }
-            });
+    try {
+      return find(lease, fileSystem -> fileSystem.id() == id, instanceId);
+    } catch (CephException.NotFound e) {
+      return Optional.empty();
+    }
+  }
+
+  /** What is remembered of a file system that was removed since leads to a pool that is gone. */
+  private static Optional<OpenFileSystem> find(
+      Lease lease, Predicate<FileSystemInfo> wanted, String instanceId) {
+    try {
+      return lease.fileSystems().find(wanted).map(info -> open(lease, info, instanceId));
+    } catch (CephException.NotFound e) {
+      lease.fileSystems().forget();
+      return lease.fileSystems().find(wanted).map(info -> open(lease, info, instanceId));
+    }
   }
 
   static OpenFileSystem open(Lease lease, FileSystemInfo info, String instanceId) {

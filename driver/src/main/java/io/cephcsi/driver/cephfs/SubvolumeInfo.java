@@ -14,6 +14,11 @@ import java.util.Optional;
 record SubvolumeInfo(String state, Optional<String> path, long quota, String pool) {
   private static final String RETAINED = "snapshot-retained";
 
+  /** One that is ready for use, of which no pool is said. */
+  static SubvolumeInfo complete(String path, long quota) {
+    return new SubvolumeInfo("complete", Optional.of(path), quota, "");
+  }
+
   static SubvolumeInfo decode(JsonNode answer) {
     return new SubvolumeInfo(
         answer.path("state").asText("complete"),

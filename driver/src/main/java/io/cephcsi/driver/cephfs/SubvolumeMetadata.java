@@ -16,6 +16,7 @@ import java.util.Optional;
  */
 record SubvolumeMetadata(String path, long quota) {
   private static final int MOST_BYTES = 64 << 10;
+  private static final String SECTION = "[GLOBAL]";
 
   /**
    * Looks at a subvolume; four to six round trips.
@@ -24,6 +25,10 @@ record SubvolumeMetadata(String path, long quota) {
    * @return empty if there is none that is ready for use
    */
   static Optional<SubvolumeMetadata> at(OpenFileSystem files, CephFsMount mount, String name) {
+    if (!isName(name)) {
+      return Optional.empty();
+    }
+    String subvolume = files.subvolumePath(name);
     String text;
     try (CephFsFile meta = mount.openFile("/" + name + "/.meta")) {
       text = new String(meta.read(0, MOST_BYTES), UTF_8);
@@ -31,7 +36,9 @@ record SubvolumeMetadata(String path, long quota) {
       return Optional.empty();
     }
     String path = value(text, "path");
-    if (!value(text, "state").equals("complete") || !path.startsWith(files.groupPath() + "/")) {
+    if (!value(text, "state").equals("complete")
+        || !path.startsWith(subvolume + "/")
+        || !isName(path.substring(subvolume.length() + 1))) {
       return Optional.empty();
     }
     try {
@@ -42,9 +49,17 @@ record SubvolumeMetadata(String path, long quota) {
     }
   }
 
-  /** A value of the first section that has it: {@code key = value}. */
+  /** Whether it is the name of an entry of a directory, and leads nowhere else. */
+  private static boolean isName(String name) {
+    return !name.isEmpty() && !name.contains("/") && !name.equals(".") && !name.equals("..");
+  }
+
+  /** A value of the manager's own section, {@code key = value}; the others are of users. */
   private static String value(String text, String key) {
     return text.lines()
+        .dropWhile(line -> !line.strip().equals(SECTION))
+        .skip(1)
+        .takeWhile(line -> !line.startsWith("["))
         .filter(line -> line.startsWith(key + " ") || line.startsWith(key + "="))
         .map(line -> line.substring(line.indexOf('=') + 1).strip())
         .findFirst()

@@ -46,18 +46,37 @@ sealed interface VolumeContent {
    * @param resolved where it is
    * @param from the reference of the shallow volume that this one is made from; empty when it is
    *     made from the CSI snapshot
+   * @param isThere whether the manager knows the snapshot, which it is asked meanwhile
    */
   record Shown(
-      String snapshotId, JournalEntry snapshot, ResolvedSnapshot resolved, Optional<String> from)
+      String snapshotId,
+      JournalEntry snapshot,
+      ResolvedSnapshot resolved,
+      Optional<String> from,
+      Ahead<Boolean> isThere)
       implements VolumeContent {
     @Override
     public Map<String, String> attributes() {
       return Map.of(JournalEntry.BACKING_SNAPSHOT, snapshotId);
     }
 
-    /** The subvolume that the snapshot was taken of. */
-    String subvolume() {
-      return snapshot.source().orElseThrow();
+    static Shown of(
+        OpenFileSystem files,
+        String snapshotId,
+        JournalEntry snapshot,
+        ResolvedSnapshot resolved,
+        Optional<String> from) {
+      return new Shown(snapshotId, snapshot, resolved, from, isThere(files, snapshot));
+    }
+
+    /** Asks whether the manager knows the snapshot now. */
+    Ahead<Boolean> look(OpenFileSystem files) {
+      return isThere(files, snapshot);
+    }
+
+    private static Ahead<Boolean> isThere(OpenFileSystem files, JournalEntry snapshot) {
+      String subvolume = snapshot.source().orElseThrow();
+      return Ahead.of(() -> files.admin().snapshotInfo(subvolume, snapshot.name()).isPresent());
     }
   }
 }

@@ -89,7 +89,7 @@ final class VolumeSources {
     ResolvedSnapshot resolved =
         paths.find(files, snapshot).orElseThrow(() -> missing("volume_content_source", source));
     if (request.wantsShallow()) {
-      return new VolumeContent.Shown(snapshotId, snapshot, resolved, from);
+      return VolumeContent.Shown.of(files, snapshotId, snapshot, resolved, from);
     }
     requireFitting(resolved.size());
     return new VolumeContent.Copied(

@@ -15,11 +15,17 @@ final class Connection {
   private final ClientRecord.Entry recorded;
   private final Map<PoolKey, IoContext> pools = new ConcurrentHashMap<>();
   private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
+  private final KnownFileSystems fileSystems;
 
   Connection(RadosCluster cluster, ClientRecord record) {
     this.cluster = cluster;
     this.record = record;
     this.recorded = record.connection(cluster);
+    this.fileSystems = new KnownFileSystems(cluster);
+  }
+
+  KnownFileSystems fileSystems() {
+    return fileSystems;
   }
 
   RadosCluster cluster() {

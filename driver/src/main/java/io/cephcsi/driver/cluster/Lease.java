@@ -30,6 +30,11 @@ public final class Lease implements AutoCloseable {
     return connection.cluster();
   }
 
+  /** The file systems of the cluster, which are remembered for a while. */
+  public KnownFileSystems fileSystems() {
+    return connection.fileSystems();
+  }
+
   /**
    * A pool in the namespace of RBD.
    *

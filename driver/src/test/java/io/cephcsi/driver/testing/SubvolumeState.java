@@ -118,6 +118,11 @@ public final class SubvolumeState {
     manager("fs subvolume resize", "sub_name", name, "new_size", Long.toString(bytes));
   }
 
+  /** Removes the reference tracker of a snapshot, as there is none of those that ceph-csi took. */
+  public void removeTracker(String snapshotId) {
+    metadata.remove("rt-backingsnapshot-" + snapshotId);
+  }
+
   /** Lets the manager wait before it begins with a copy. */
   public void delayClones(int seconds) {
     ceph.ceph(
