@@ -181,8 +181,8 @@ public final class CephFsSnapshots {
    * @throws VolumeException NOT_FOUND if the subvolume is gone, before this call makes anything
    * @throws CephException.NotFound as well
    */
-  private static Taken take(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
-    long size = volume.answer().quota();
+  private Taken take(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
+    SubvolumeInfo from = volume.answer();
     SubvolumeAdmin admin = source.files().admin();
     Ahead<Optional<SnapshotInfo>> ahead = Ahead.behind(() -> infoIfThere(source, entry));
     admin.createSnapshot(source.name(), entry.name());
@@ -194,7 +194,8 @@ public final class CephFsSnapshots {
                 () ->
                     new VolumeException(
                         Reason.ABORTED, "snapshot " + entry.name() + " was deleted meanwhile"));
-    return new Taken(size, info.createdAt());
+    volumes.paths().remember(source.files(), entry, from, info.createdAt());
+    return new Taken(from.quota(), info.createdAt());
   }
 
   private static Optional<SnapshotInfo> infoIfThere(OpenVolume source, JournalEntry entry) {

@@ -72,6 +72,32 @@ final class SnapshotPaths implements AutoCloseable {
     return seen;
   }
 
+  /**
+   * Remembers a snapshot that was just taken, so that nobody has to look for it.
+   *
+   * @param source what the manager said of the subvolume before
+   */
+  void remember(OpenFileSystem files, JournalEntry entry, SubvolumeInfo source, Instant createdAt) {
+    String root = files.subvolumePath(entry.source().orElseThrow(() -> noSource(entry)));
+    source
+        .path()
+        .filter(path -> path.startsWith(root + "/"))
+        .map(
+            path ->
+                root
+                    + "/"
+                    + DirectorySnapshots.FOLDER
+                    + "/"
+                    + entry.name()
+                    + path.substring(root.length()))
+        .ifPresent(
+            path ->
+                found.put(
+                    key(files, entry),
+                    new ResolvedSnapshot(
+                        root, path, source.quota(), createdAt.truncatedTo(ChronoUnit.SECONDS))));
+  }
+
   /** As {@link #find}, of several; one mount for those that are not known yet. */
   List<Optional<ResolvedSnapshot>> findAll(OpenFileSystem files, List<JournalEntry> entries) {
     List<JournalEntry> unknown =

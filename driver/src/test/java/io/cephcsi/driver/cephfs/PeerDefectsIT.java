@@ -50,6 +50,7 @@ class PeerDefectsIT extends ManagerCase {
 
   @AfterEach
   void deleteSource() {
+    STATE.delayClones(0);
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(source.getVolumeId());
     assertThat(STATE.leftovers()).isEmpty();
@@ -149,7 +150,7 @@ class PeerDefectsIT extends ManagerCase {
               command -> {
                 String json = command.toString();
                 sent.add(json);
-                if (json.contains("\"fs subvolume info\"")) {
+                if (json.contains("\"fs subvolume getpath\"")) {
                   throw unknownFileSystem();
                 }
                 return command.toManager(lease.cluster()).text();
@@ -222,6 +223,7 @@ class PeerDefectsIT extends ManagerCase {
   @Test
   void anErrorOfTheCloneStatusStartsNoSecondClone() {
     String name = newName();
+    STATE.delayClones(6);
     assertThatThrownBy(() -> make(name, false, "no such command", Errno.EIO))
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining("has begun");
@@ -232,6 +234,7 @@ class PeerDefectsIT extends ManagerCase {
     }
     assertThat(sent).noneMatch(json -> json.contains("snapshot clone"));
     assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
+    STATE.delayClones(0);
     Volume copy =
         org.awaitility.Awaitility.await()
             .atMost(Duration.ofMinutes(1))
