@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageUsage;
 import io.cephcsi.bindings.cls.UsageMeter;
@@ -143,7 +144,7 @@ final class UsageCommand extends ImageCommand {
     String[] parts = String.valueOf(pool).split("/", 2);
     String namespace = parts.length > 1 ? parts[1] : connection().defaultNamespace();
     RbdPool images = pools.open(parts[0], namespace);
-    return images.list().stream()
+    return ImageDirectory.list(images.io()).stream()
         .<Callable<UsageReport.Row>>map(
             image -> () -> row(new ImageRef(parts[0], namespace, image.name()), images, image.id()))
         .toList();

@@ -140,7 +140,11 @@ public final class RbdPool {
     return RbdImage.open(this, RbdImage.Opening.BY_ID_READ_ONLY, id, snapshot);
   }
 
-  /** All images, without those in the trash ({@code rbd_list2}). */
+  /**
+   * All images, without those in the trash ({@code rbd_list2}). A damaged entry of the trash, which
+   * whoever may write to the pool can make, has it end the OSD of Ceph 16: {@link
+   * io.cephcsi.bindings.cls.ImageDirectory} lists them without that.
+   */
   public List<ImageName> list() {
     return StructArray.read(
         io,

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.ceph.rbd.Rbd;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.error.CephException;
@@ -149,6 +150,7 @@ class RbdPoolIT extends RbdCase {
         many.moveToTrash("a-rather-long-name-for-an-image-" + i, Duration.ZERO);
       }
       assertThat(many.list()).hasSize(100);
+      assertThat(ImageDirectory.list(manyIo)).containsExactlyInAnyOrderElementsOf(many.list());
       assertThat(TrashDirectory.list(manyIo))
           .hasSize(100)
           .allSatisfy(entry -> assertThat(ids).containsEntry(entry.name(), entry.id()));
@@ -297,6 +299,9 @@ class RbdPoolIT extends RbdCase {
     assertThat(pool.trashEntry(id).orElseThrow().source()).isEqualTo(TrashSource.REMOVING);
     assertThat(TrashDirectory.list(io)).extracting(TrashEntry::id).doesNotContain(id);
     assertThat(TrashDirectory.removing(io)).extracting(TrashEntry::name).contains(name);
+    assertThat(ImageDirectory.list(io))
+        .contains(new ImageName(id, name))
+        .containsExactlyInAnyOrderElementsOf(pool.list());
     pool.remove(name, Progress.NONE);
     assertThat(pool.trashEntry(id)).isEmpty();
   }

@@ -1,12 +1,12 @@
 package io.cephcsi.driver.fsck.check;
 
 import io.cephcsi.bindings.cls.ImageCondition;
+import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.fsck.Finding.Repair;
@@ -57,21 +57,16 @@ final class EntryRepairs {
     return PREFIXES.stream().anyMatch(prefix -> isTaken(prefix + uuid)) || endsWith(uuid);
   }
 
-  /**
-   * Images of classes with a prefix of their own; true if they cannot all be listed. By {@code
-   * rbd_list2}, which calls {@code trash_list}, a damaged entry of the trash would end the OSD.
-   */
+  /** Images of classes with a prefix of their own; true if they cannot all be listed. */
   private boolean endsWith(UUID uuid) {
     Predicate<String> isOf =
         name -> name.endsWith(uuid.toString()) || name.endsWith(uuid + "-temp");
     AtomicBoolean found = new AtomicBoolean();
     boolean all =
-        OmapWalk.keys(
+        ImageDirectory.walk(
             io,
-            "rbd_directory",
-            "name_",
-            (key, value) -> {
-              if (isOf.test(key)) {
+            (name, id) -> {
+              if (isOf.test(name)) {
                 found.set(true);
               }
             });

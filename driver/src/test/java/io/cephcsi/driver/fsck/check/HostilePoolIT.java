@@ -20,8 +20,11 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import io.cephcsi.testing.Tries;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -30,14 +33,22 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
-/** Whatever others wrote into a pool: a check ends, says it in plain text, and harms no volume. */
+/**
+ * Whatever others wrote into a pool: a check ends, says it in plain text, and harms no volume. The
+ * cluster is its own: what is written here may end OSDs.
+ */
 class HostilePoolIT {
-  private static final TestCluster CEPH = TestCluster.shared();
+  private static LocalCluster ceph;
+  private static final Path PROGRAM =
+      LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi");
   private static final int TRIES =
       "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 500 : 12;
   private static final List<String> UUIDS =
@@ -62,11 +73,21 @@ class HostilePoolIT {
   private JournalEntry whole;
   private String wholeId;
 
+  @BeforeAll
+  static void start() {
+    ceph = TestCluster.start("fsck-hostile");
+  }
+
+  @AfterAll
+  static void end() {
+    ceph.close();
+  }
+
   @BeforeEach
   void makeVolume() {
-    CEPH.rbd("namespace", "create", CEPH.pool() + "/" + namespace);
-    cluster = CEPH.connect();
-    io = cluster.openPool(CEPH.pool(), namespace);
+    ceph.rbd("namespace", "create", ceph.pool() + "/" + namespace);
+    cluster = ceph.connect();
+    io = cluster.openPool(ceph.pool(), namespace);
     Journal journal = new Journal(JournalKind.VOLUME, "default", io, io);
     whole = journal.reserve("whole", uuid -> "csi-vol-" + uuid, Map.of());
     new RbdPool(io).create(whole.name(), 8 << 20, ImageOptions.builder().build());
@@ -80,7 +101,7 @@ class HostilePoolIT {
     io.objects().forEach(io::remove);
     io.close();
     cluster.close();
-    CEPH.rbd("namespace", "remove", CEPH.pool() + "/" + namespace);
+    ceph.rbd("namespace", "remove", ceph.pool() + "/" + namespace);
   }
 
   @Test
@@ -109,6 +130,26 @@ class HostilePoolIT {
           }
           requireWhole();
         });
+  }
+
+  /** By {@code rbd_list2}, which calls {@code trash_list}, it would end the OSD. */
+  @Test
+  void usageListsAPoolBesideADamagedEntryOfTheTrash(@TempDir Path folder) throws Exception {
+    put("rbd_trash", "id_00", new byte[] {1, 2, 3});
+    Path out = folder.resolve("out");
+    Process usage =
+        new ProcessBuilder(
+                PROGRAM.toString(),
+                "usage",
+                "--pool=" + ceph.pool() + "/" + namespace,
+                "--conf=" + ceph.conf())
+            .redirectErrorStream(true)
+            .redirectOutput(out.toFile())
+            .start();
+    assertThat(usage.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    assertThat(usage.exitValue()).as(Files.readString(out)).isZero();
+    assertThat(Files.readString(out)).contains(whole.name());
+    requireWhole();
   }
 
   private List<Finding> check() {
