@@ -163,10 +163,11 @@ public enum FindingKind {
       BY_FSCK,
       "a removed snapshot is kept for clones, and has none: its image cannot be removed",
       "the snapshot is removed"),
-  /** An image that is in a group which does not exist. */
+  /** An image that is in a group which does not exist, or does not have it. */
   IN_GONE_GROUP(
       BY_FSCK,
-      "an image says that it is in a group which does not exist: it cannot join another",
+      "an image says that it is in a group which does not exist, or does not have it as a member: it"
+          + " cannot join another",
       "the image forgets the group"),
   /** An entry of the trash without a header, or that cannot be read. */
   TRASH_ENTRY_DAMAGED(
@@ -207,6 +208,11 @@ public enum FindingKind {
       "a snapshot of the RBD group of a volume group was begun and not completed: it keeps space"
           + " and shows no state of all members",
       "remove it with rbd group snap rm"),
+  /** A header of an RBD group that no name leads to. */
+  GROUP_WITHOUT_NAME(
+      BY_HAND,
+      "the header of an RBD group has no name in the pool's directory of groups",
+      "if it has no images and snapshots, remove it with the command rados"),
   /** An RBD group with a name of ours that no entry has. */
   GROUP_WITHOUT_ENTRY(
       BY_HAND,

@@ -28,6 +28,7 @@ import java.util.TreeSet;
  *                                            out  u32 n · n × v1,1 (v1,1 (string image · i64 pool)
  *                                                 · u8 state)
  *                         omap  snapshot_ID → v1,1 (string id · string name · u8 state · ...)
+ *                               image_POOL_IMAGE → v1,1 (...), the pool's id as 16 hex digits
  * </pre>
  */
 public final class GroupHeader {
@@ -56,6 +57,24 @@ public final class GroupHeader {
       var first = read.omapGetVals("", "snap", 1); // snapshot_ID, snap_order_ID
       io.operate("rbd_group_header." + groupId, read);
       return !first.get().values().isEmpty();
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
+  /**
+   * Whether a group has an image as a member, or began to take it in; one round trip. An image says
+   * that it is in a group after that, and no more before the group forgets it.
+   *
+   * @param io the pool of the group
+   * @return false too if there is no such group
+   */
+  public static boolean hasMember(IoContext io, String groupId, long imagePool, String imageId) {
+    String key = String.format("image_%016x_%s", imagePool, imageId);
+    try (ReadOperation read = new ReadOperation()) {
+      var values = read.omapGetByKeys(List.of(key));
+      io.operate("rbd_group_header." + groupId, read);
+      return values.get().containsKey(key);
     } catch (CephException.NotFound e) {
       return false;
     }

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.fsck.check;
 
-import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredName;
@@ -33,7 +32,4 @@ interface Facts {
 
   /** Whether an entry gives an image its name; also one that cannot be read. */
   boolean isClaimed(String imageName);
-
-  /** Whether there is a group. */
-  boolean hasGroup(GroupLink group);
 }

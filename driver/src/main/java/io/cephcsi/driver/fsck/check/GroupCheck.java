@@ -5,9 +5,12 @@ import static io.cephcsi.driver.fsck.FindingKind.GROUP_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_MEMBER_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_SNAPSHOT_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_WITHOUT_ENTRY;
+import static io.cephcsi.driver.fsck.FindingKind.GROUP_WITHOUT_NAME;
 
 import io.cephcsi.bindings.cls.GroupHeader;
+import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.bindings.cls.GroupMember;
+import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.journal.GroupEntry;
@@ -51,6 +54,35 @@ final class GroupCheck {
                     .add(context.place(), "group " + name, () -> unclaimed(name, uuid.get()));
               }
             });
+    context
+        .lists()
+        .groupsWithoutName()
+        .forEach(
+            id ->
+                context
+                    .suspicions()
+                    .add(context.place(), "group id " + id, () -> withoutName(id)));
+  }
+
+  /** librbd makes the name before the header, and removes it after. */
+  private List<Finding> withoutName(String id) {
+    String header = "rbd_group_header." + id;
+    if (!context.live().hasObject(header)) {
+      return List.of();
+    }
+    context.workers().turn();
+    Optional<String> name = GroupHeader.name(io, id);
+    context.workers().turn();
+    boolean isNamed = name.flatMap(n -> GroupHeader.id(io, n)).filter(id::equals).isPresent();
+    return isNamed
+        ? List.of()
+        : List.of(
+            Finding.of(
+                    GROUP_WITHOUT_NAME,
+                    context.place(),
+                    "group id " + id,
+                    name.map(n -> "its name was " + n).orElse(""))
+                .with(context.rados("listomapvals", header)));
   }
 
   private List<Finding> unclaimed(String name, UUID uuid) {
@@ -105,8 +137,7 @@ final class GroupCheck {
   private void addUnfinished(String name, String id, List<Finding> findings) {
     context.workers().turn();
     List<String> unfinished = GroupHeader.unfinishedSnapshots(io, id);
-    if (unfinished.isEmpty()
-        || !context.settings().isOld(io.stat("rbd_group_header." + id).modified())) {
+    if (unfinished.isEmpty() || !isOldGroup(id)) {
       return;
     }
     for (String snapshot : unfinished) {
@@ -137,12 +168,16 @@ final class GroupCheck {
     addUnfinished(journal.name(), group.get(), findings);
     context.workers().turn();
     Set<String> there = new TreeSet<>();
+    boolean isBegun = false; // that an image was put in or taken out, and not ended
     for (GroupMember member : GroupHeader.images(io, group.get())) {
-      if (member.attached()) {
+      if (!member.attached()) {
+        isBegun = true;
+      } else if (isKnownToImage(member, group.get())) {
         there.add(member.poolId() + "/" + member.imageId());
       }
     }
-    if (complete && !there.equals(images)) {
+    boolean isDifferent = complete && !there.equals(images);
+    if (isDifferent || (isBegun && isOldGroup(group.get()))) {
       findings.add(
           Finding.of(
               GROUP_DIFFERS,
@@ -153,7 +188,24 @@ final class GroupCheck {
                   + " has the images "
                   + there
                   + ", the entry "
-                  + images));
+                  + images
+                  + (isBegun ? "; putting in or taking out an image was not completed" : "")));
     }
+  }
+
+  /** Whether a member says itself that it is in the group: else librbd knows it only by halves. */
+  private boolean isKnownToImage(GroupMember member, String groupId) {
+    if (member.poolId() != io.poolId()) {
+      return true; // the namespace of an image in another pool is not known
+    }
+    context.workers().turn();
+    return ImageCondition.read(io, member.imageId(), ImageCheck.RECLAIMER)
+        .map(image -> image.group().equals(Optional.of(new GroupLink(io.poolId(), groupId))))
+        .orElse(true); // a header that is gone is another finding
+  }
+
+  private boolean isOldGroup(String groupId) {
+    context.workers().turn();
+    return context.settings().isOld(io.stat("rbd_group_header." + groupId).modified());
   }
 }

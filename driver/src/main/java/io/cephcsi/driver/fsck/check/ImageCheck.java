@@ -122,7 +122,7 @@ final class ImageCheck {
     Optional<String> known = addNames(facts, id, name, findings);
     if (known.isPresent()) {
       addUnclaimed(facts, id, known.get(), findings);
-      addUse(facts, id, known.get(), image.get(), findings);
+      addUse(id, known.get(), image.get(), findings);
       new SnapshotCheck(context).look(id, known.get(), image.get(), claimed(facts, id), findings);
       new ObjectMapCheck(context).look(facts, id, known.get(), image.get(), findings);
     }
@@ -227,11 +227,10 @@ final class ImageCheck {
     }
   }
 
-  private void addUse(
-      Facts facts, String id, String name, ImageCondition image, List<Finding> findings) {
+  private void addUse(String id, String name, ImageCondition image, List<Finding> findings) {
     image
         .group()
-        .filter(group -> !facts.hasGroup(group) && !context.live().hasGroup(group))
+        .filter(group -> !context.live().isMember(group, id))
         .ifPresent(
             group ->
                 findings.add(

@@ -65,10 +65,10 @@ final class ImageRepairs {
     };
   }
 
-  /** Has an image forget a group that is gone. */
+  /** Has an image forget a group that is gone, or does not have it. */
   Repair forgetGroup(String id, GroupLink group) {
     return () -> {
-      if (group.poolId() != io.poolId() || context.live().hasGroup(group)) {
+      if (group.poolId() != io.poolId() || context.live().isMember(group, id)) {
         return Optional.empty();
       }
       GroupHeader.forget(io, id, group);

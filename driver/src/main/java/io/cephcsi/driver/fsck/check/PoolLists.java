@@ -1,6 +1,5 @@
 package io.cephcsi.driver.fsck.check;
 
-import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
@@ -282,6 +281,13 @@ final class PoolLists implements Facts {
     return groupNames;
   }
 
+  /** The ids of groups with a header and without a name. */
+  Set<String> groupsWithoutName() {
+    Set<String> left = new HashSet<>(groupHeaders);
+    left.removeAll(groupNames.values());
+    return left;
+  }
+
   DataObjectsFound data() {
     return data;
   }
@@ -333,10 +339,5 @@ final class PoolLists implements Facts {
         imageName.endsWith(temporary)
             ? imageName.substring(0, imageName.length() - temporary.length())
             : imageName);
-  }
-
-  @Override
-  public boolean hasGroup(GroupLink group) {
-    return group.poolId() == io.poolId() && groupHeaders.contains(group.groupId());
   }
 }

@@ -7,6 +7,7 @@ import static io.cephcsi.driver.fsck.FindingKind.TRASH_SNAPSHOT_WITHOUT_CLONE;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.fsck.Finding;
@@ -73,13 +74,11 @@ final class SnapshotCheck {
 
   private void addTrash(String id, String name, HeaderSnapshot snapshot, List<Finding> findings) {
     context.workers().turn();
-    if (ImageHeader.children(context.io(), id, snapshot.id()).isEmpty()) {
+    List<ImageLink> clones = ImageHeader.children(context.io(), id, snapshot.id());
+    String object = name + "@" + snapshot.id();
+    if (clones.isEmpty()) {
       findings.add(
-          Finding.of(
-                  TRASH_SNAPSHOT_WITHOUT_CLONE,
-                  context.place(),
-                  name + "@" + snapshot.id(),
-                  "image id " + id)
+          Finding.of(TRASH_SNAPSHOT_WITHOUT_CLONE, context.place(), object, "image id " + id)
               .with(
                   "rbd",
                   "snap",
@@ -88,6 +87,18 @@ final class SnapshotCheck {
                   Long.toString(snapshot.id()),
                   context.path(name))
               .with(new ImageRepairs(context).removeTrashSnapshot(id, snapshot.id())));
+    } else if (clones.stream().noneMatch(context.live()::hasImage)) {
+      findings.add(
+          Finding.of(
+                  TRASH_SNAPSHOT_WITHOUT_CLONE,
+                  context.place(),
+                  object,
+                  "image id " + id + ", its clones are gone, but the header still has them")
+              .with(
+                  context.rados(
+                      "rmomapkey",
+                      ImageHeader.object(id),
+                      String.format("snap_children_%016x", snapshot.id()))));
     }
   }
 

@@ -5,7 +5,6 @@ import static io.cephcsi.driver.fsck.FindingKind.TRASH_REMOVABLE;
 import static io.cephcsi.driver.fsck.FindingKind.TRASH_UNPROVEN;
 
 import io.cephcsi.bindings.cls.HeaderSnapshot;
-import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.cls.TrashMark;
@@ -145,26 +144,12 @@ final class TrashCheck {
     for (long snapshot : header.snapshotIds()) {
       context.workers().turn();
       for (ImageLink clone : ImageHeader.children(io, id, snapshot)) {
-        if (exists(clone)) {
+        if (context.live().hasImage(clone)) {
           return true;
         }
       }
     }
     return false;
-  }
-
-  private boolean exists(ImageLink clone) {
-    context.workers().turn();
-    if (clone.poolId() == io.poolId() && clone.namespace().equals(io.namespace())) {
-      return ImageCondition.exists(io, clone.imageId());
-    }
-    try (IoContext other = io.cluster().openPool(clone.poolId(), clone.namespace())) {
-      return ImageCondition.exists(other, clone.imageId());
-    } catch (CephException.NotFound e) {
-      return false;
-    } catch (CephException.Denied e) {
-      return true; // nobody can say
-    }
   }
 
   /** Whether no CSI snapshot is on it; notes the names of snapshots that are not a driver's. */
