@@ -51,8 +51,10 @@ final class FsckReport {
 
   void add(String pool, String namespace, RbdCheck.Result result) {
     result.findings().forEach(this::add);
+    String name = namespace.isEmpty() ? pool : pool + "/" + namespace;
+    result.leftOut().ifPresent(why -> leaveOut("data of snapshots in " + name, why));
     checked.put(
-        place(cluster, namespace.isEmpty() ? pool : pool + "/" + namespace),
+        place(cluster, name),
         result.volumes()
             + " volumes, "
             + result.images()
@@ -72,7 +74,7 @@ final class FsckReport {
     findings.add(new Found(cluster, finding));
   }
 
-  /** Notes a pool that the user may not read. */
+  /** Notes what was not checked, such as a pool that the user may not read. */
   void leaveOut(String place, String why) {
     leftOut.put(place(cluster, place), why);
   }

@@ -10,10 +10,12 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.fsck.Finding;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Checks the data objects of a pool: whether their images are there. Safe for several threads. */
@@ -21,6 +23,8 @@ final class DataCheck {
   private final PoolCheckContext context;
   private final IoContext io;
   private @Nullable Map<String, Long> again;
+  private String whyNotJudged = "";
+  private final Set<String> notJudged = new HashSet<>();
 
   DataCheck(PoolCheckContext context) {
     this.context = context;
@@ -66,25 +70,43 @@ final class DataCheck {
   }
 
   /** Objects that are listed and are not there: snapshots of them are. */
-  private List<Finding> ofSnapshots(DataObjectsFound.Found found) {
+  private synchronized List<Finding> ofSnapshots(DataObjectsFound.Found found) {
     long left = listedAgain().getOrDefault(found.prefix(), 0L);
-    return left == 0
-        ? List.of()
-        : List.of(
-            Finding.of(
-                SNAPSHOT_DATA_WITHOUT_HEADER,
-                context.place(),
-                found.prefix(),
-                "snapshots of " + left + " objects"));
+    if (left == 0) {
+      return List.of();
+    }
+    if (!whyNotJudged.isEmpty()) {
+      notJudged.add(found.prefix());
+      return List.of();
+    }
+    return List.of(
+        Finding.of(
+            SNAPSHOT_DATA_WITHOUT_HEADER,
+            context.place(),
+            found.prefix(),
+            "snapshots of " + left + " objects"));
   }
 
-  /** How many objects of each prefix another list has; none while snapshots are being removed. */
-  private synchronized Map<String, Long> listedAgain() {
+  /**
+   * Of how many images the data that only snapshots keep were not judged, and why; empty if all
+   * were. To be asked after the check.
+   */
+  synchronized Optional<String> leftOut() {
+    return notJudged.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            "what snapshots may keep of the data of "
+                + notJudged.size()
+                + " images without a header was not judged: "
+                + whyNotJudged);
+  }
+
+  /** How many objects of each prefix another list has, which is made once. */
+  private Map<String, Long> listedAgain() {
     if (again == null) {
       DataObjectsFound objects = new DataObjectsFound(false);
-      if (!mayBeRemovingSnapshots()) {
-        io.objects(objects::add);
-      }
+      whyNotJudged = whySnapshotsCannotBeJudged();
+      io.objects(objects::add);
       Map<String, Long> counts = new HashMap<>();
       objects.byPrefix().forEach((prefix, of) -> counts.put(prefix, of.count()));
       again = counts;
@@ -92,12 +114,14 @@ final class DataCheck {
     return again;
   }
 
-  private boolean mayBeRemovingSnapshots() {
+  private String whySnapshotsCannotBeJudged() {
     context.workers().turn();
     try {
-      return MonitorQueries.poolsThatForgetSnapshots(io.cluster()).contains(io.poolId());
+      return MonitorQueries.poolsThatForgetSnapshots(io.cluster()).contains(io.poolId())
+          ? "the pool still removes what deleted snapshots kept; check again later"
+          : "";
     } catch (CephException.Denied e) {
-      return true; // nobody can say
+      return "the user may not ask the monitors whether the pool still removes snapshots";
     }
   }
 

@@ -16,6 +16,7 @@ import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
@@ -46,8 +47,17 @@ public final class RbdCheck {
     this.instances = Set.copyOf(instances);
   }
 
-  /** What a check found. */
-  public record Result(List<Finding> findings, long volumes, long images, long dataObjects) {
+  /**
+   * What a check found.
+   *
+   * @param leftOut what could not be judged, and why; empty if all was
+   */
+  public record Result(
+      List<Finding> findings,
+      long volumes,
+      long images,
+      long dataObjects,
+      Optional<String> leftOut) {
     /** Copies the list. */
     public Result {
       findings = List.copyOf(findings);
@@ -67,12 +77,15 @@ public final class RbdCheck {
     new ImageCheck(context).all();
     new TrashCheck(context).all();
     new GroupCheck(context).all();
-    new DataCheck(context).all();
+    DataCheck data = new DataCheck(context);
+    data.all();
+    List<Finding> findings = context.confirm();
     return new Result(
-        context.confirm(),
+        findings,
         lists.entries(JournalKind.VOLUME).size(),
         lists.imageIds().size(),
-        lists.data().byPrefix().values().stream().mapToLong(DataObjectsFound.Found::count).sum());
+        lists.data().byPrefix().values().stream().mapToLong(DataObjectsFound.Found::count).sum(),
+        data.leftOut());
   }
 
   PoolCheckContext context(

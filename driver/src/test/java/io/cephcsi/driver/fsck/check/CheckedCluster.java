@@ -107,11 +107,14 @@ final class CheckedCluster implements AutoCloseable {
 
   /** Checks the pool: what is unfinished counts, however young. */
   List<Finding> check(Duration settle, Duration minAge) {
+    return result(settle, minAge).findings();
+  }
+
+  RbdCheck.Result result(Duration settle, Duration minAge) {
     CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
     try (Workers workers = new Workers(settings)) {
       return new RbdCheck(settings, workers, new CheckProgress(), Set.of("default"))
-          .check(io)
-          .findings();
+          .check(io);
     }
   }
 

@@ -150,6 +150,16 @@ class DamageIT {
     try (WriteOperation write = new WriteOperation()) {
       io.operate("rbd_directory", write.omapRemove(List.of("name_snapshotted", "id_" + id)));
     }
+    ceph.ceph("osd", "set", "nosnaptrim");
+    ceph.rbd("snap", "create", "--no-progress", "rbd/" + cluster.plain().get(0).image() + "@gone");
+    ceph.rbd("snap", "rm", "--no-progress", "rbd/" + cluster.plain().get(0).image() + "@gone");
+    try {
+      RbdCheck.Result result = cluster.result(Duration.ZERO, Duration.ZERO);
+      assertThat(result.findings()).isEmpty();
+      assertThat(result.leftOut().orElseThrow()).contains("data of 1 images", "still removes");
+    } finally {
+      ceph.ceph("osd", "unset", "nosnaptrim");
+    }
     Awaitility.await("the pool forgets the snapshots that other tests removed")
         .atMost(Duration.ofMinutes(2))
         .untilAsserted(
