@@ -41,34 +41,41 @@ public final class TrashMove {
   private final IoContext io;
   private final String name;
   private final String id;
+  private final Duration deferment;
 
-  private TrashMove(IoContext io, String name, String id) {
+  private TrashMove(IoContext io, String name, String id, Duration deferment) {
     this.io = io;
     this.name = name;
     this.id = id;
+    this.deferment = deferment;
+  }
+
+  /** As {@link #move(RbdPool, String, String, Duration)}, without deferment. */
+  public static void move(RbdPool pool, String name, String id) {
+    move(pool, name, id, Duration.ZERO);
   }
 
   /**
-   * Moves an image that nobody has open to the trash, without deferment, with a {@link TrashMark};
-   * one that is neither mirrored nor journaled, grouped or migrated without opening it, which takes
-   * a tenth of what {@code rbd_trash_move} costs, and leaves the name to another image that has it
-   * by now. librbd, which moves what is left, only knows names: it is asked only if the name leads
-   * to the image.
+   * Moves an image that nobody has open to the trash, with a {@link TrashMark}; one that is neither
+   * mirrored nor journaled, grouped or migrated without opening it, which takes a tenth of what
+   * {@code rbd_trash_move} costs, and leaves the name to another image that has it by now. librbd,
+   * which moves what is left, only knows names: it is asked only if the name leads to the image.
    *
    * @param id the image's id
+   * @param deferment how long it is removed by force only
    * @throws CephException.NotFound if the image has no header
    * @throws CephException.Busy as of {@link RbdPool#moveToTrash}, and if librbd is needed and the
    *     name does not lead to the image any more
    */
-  public static void move(RbdPool pool, String name, String id) {
+  public static void move(RbdPool pool, String name, String id, Duration deferment) {
     IoContext io = pool.io();
-    if (moveIfPlain(io, name, id)) {
+    if (new TrashMove(io, name, id, deferment).moveIfPlain()) {
       return;
     }
     if (ImageId.find(pool, name).equals(Optional.of(id))) {
       Instant announced = TrashMark.announce(io, id);
       try {
-        pool.moveToTrash(name, Duration.ZERO);
+        pool.moveToTrash(name, deferment);
       } catch (CephException.OutcomeUnknown e) {
         throw e; // it may have been moved all the same
       } catch (CephException e) {
@@ -93,11 +100,14 @@ public final class TrashMove {
    * @throws CephException.NotFound if the image has no header
    */
   static boolean moveIfPlain(IoContext io, String name, String id) {
-    TrashMove move = new TrashMove(io, name, id);
-    if (!move.isPlain() || move.isMirrored()) {
+    return new TrashMove(io, name, id, Duration.ZERO).moveIfPlain();
+  }
+
+  private boolean moveIfPlain() {
+    if (!isPlain() || isMirrored()) {
       return false;
     }
-    move.carryOut();
+    carryOut();
     return true;
   }
 
@@ -123,8 +133,8 @@ public final class TrashMove {
 
   private void carryOut() {
     Instant now = Instant.now();
-    ClassCall entry =
-        ClassCall.content().u8(0).string(name).time(now).time(now).u8(0); // by a user; normal
+    ClassCall entry = // by a user; normal
+        ClassCall.content().u8(0).string(name).time(now).time(now.plus(deferment)).u8(0);
     try (WriteOperation write = new WriteOperation()) {
       RbdClass.call("trash_add").string(id).structure(2, 1, entry).addTo(write);
       TrashMark.addTo(write, id, now, now);

@@ -244,6 +244,23 @@ class PlainImageIT extends RbdCase {
     assertThat(pool.trashEntry(id)).isEmpty();
   }
 
+  @Test
+  void aMoveWithDefermentIsMarkedAndKeepsTheImageUntilThen() {
+    for (ImageFeature feature : List.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING)) {
+      pool.create(name, OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, feature)));
+      String id = ImageId.find(pool, name).orElseThrow();
+
+      TrashMove.move(pool, name, id, Duration.ofHours(1));
+
+      TrashEntry entry = TrashMark.find(io, id).orElseThrow();
+      assertThat(Duration.between(entry.deletedAt(), entry.deferredUntil()))
+          .isEqualTo(Duration.ofHours(1));
+      assertThatThrownBy(() -> pool.removeFromTrash(id, false, Progress.NONE))
+          .isInstanceOf(CephException.class);
+      ceph.rbd("trash", "rm", "--force", ceph.pool() + "/" + id);
+    }
+  }
+
   private void addToTrash(String id, int state) {
     ClassCall entry =
         ClassCall.content().u8(0).string(name).time(Instant.now()).time(Instant.now()).u8(state);

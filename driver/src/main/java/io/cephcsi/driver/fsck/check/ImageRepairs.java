@@ -48,7 +48,10 @@ final class ImageRepairs {
             "made the name lead to image id " + id);
   }
 
-  /** Moves an intermediate image to the trash that bears the mark of a driver. */
+  /**
+   * Moves an intermediate image to the trash that bears the mark of a driver. It stays there for as
+   * long as it had to be unchanged before: who misses it can restore it.
+   */
   Repair discardIntermediate(String name, String id) {
     return () -> {
       String temporary = ImageNames.temporary("");
@@ -60,8 +63,9 @@ final class ImageRepairs {
         return Optional.empty();
       }
       AncestryCheck.requireOpenable(io, id);
-      TrashMove.move(pool, name, id);
-      return Optional.of("moved image id " + id + " to the trash");
+      TrashMove.move(pool, name, id, context.settings().repairAge());
+      return Optional.of(
+          "moved image id " + id + " to the trash, for " + context.settings().repairAge());
     };
   }
 
