@@ -163,6 +163,23 @@ public enum FindingKind {
       BY_FSCK,
       "a removed snapshot is kept for clones, and has none: its image cannot be removed",
       "the snapshot is removed"),
+  /** A clone whose parent is not there. */
+  PARENT_GONE(
+      BY_HAND,
+      "the image or snapshot that an image was cloned from does not exist: what the clone had not"
+          + " copied is lost, and it cannot be opened",
+      "restore the parent, or the image from a backup"),
+  /** A clone that the header of its parent does not know. */
+  CLONE_UNKNOWN_TO_PARENT(
+      BY_HAND,
+      "an image is a clone that its parent does not know: the parent may be taken for one that nobody"
+          + " needs",
+      "copy the image with rbd deep cp, before its parent is removed"),
+  /** An image that its parent knows as a clone, and that has no such parent. */
+  CLONE_WITHOUT_PARENT(
+      BY_HAND,
+      "an image has lost its parent, which has it as a clone: what it had not copied reads as zeroes",
+      "do not use it before its parent is set again, or restore it from a backup"),
   /** An image that is in a group which does not exist, or does not have it. */
   IN_GONE_GROUP(
       BY_FSCK,

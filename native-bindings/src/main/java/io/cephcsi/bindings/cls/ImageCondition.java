@@ -23,6 +23,8 @@ import java.util.Set;
  * @param flags what is wrong with its indexes
  * @param snapshotIds all its snapshots, of all kinds, newest first
  * @param group the group that it is in
+ * @param parent the image that it was cloned from
+ * @param parentSnapshot the id of the snapshot that it was cloned from; only with a parent
  * @param data where it says that its data are
  * @param metadata those of the asked keys that it has
  * @param attributes the names of the header object's extended attributes, such as {@code
@@ -35,6 +37,8 @@ public record ImageCondition(
     Set<ImageFlag> flags,
     List<Long> snapshotIds,
     Optional<GroupLink> group,
+    Optional<ImageLink> parent,
+    long parentSnapshot,
     DataObjects data,
     Set<String> metadata,
     Set<String> attributes) {
@@ -65,10 +69,12 @@ public record ImageCondition(
       var flags = RbdClass.ofHead("get_flags").addTo(read);
       var snapshots = RbdClass.call("get_snapcontext").addTo(read);
       var group = RbdClass.call("image_group_get").addTo(read);
+      var parent = RbdClass.call("parent_get").addTo(read);
       var values = read.omapGetByKeys(List.of(PREFIX, DATA_POOL, METADATA + key));
       var attributes = read.getXattrs();
       io.operate(ImageHeader.object(imageId), read);
       Map<String, byte[]> omap = values.get();
+      ImageHeader.ParentLink link = ImageHeader.parent(parent.get());
       return Optional.of(
           new ImageCondition(
               number("size", size.get(), 1),
@@ -77,6 +83,8 @@ public record ImageCondition(
               ImageFlag.of(number("flags", flags.get(), 0)),
               ImageHeader.snapshotIds(snapshots.get()),
               ImageHeader.group(group.get()),
+              link.image(),
+              link.snapshotId(),
               ImageHeader.data(omap, io.poolId()),
               omap.containsKey(METADATA + key) ? Set.of(key) : Set.of(),
               attributes.get().keySet()));

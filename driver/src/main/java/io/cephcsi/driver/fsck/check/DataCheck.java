@@ -107,6 +107,9 @@ final class DataCheck {
       DataObjectsFound objects = new DataObjectsFound(false);
       whyNotJudged = whySnapshotsCannotBeJudged();
       io.objects(objects::add);
+      if (whyNotJudged.isEmpty()) { // snapshots may have been deleted meanwhile
+        whyNotJudged = whySnapshotsCannotBeJudged();
+      }
       Map<String, Long> counts = new HashMap<>();
       objects.byPrefix().forEach((prefix, of) -> counts.put(prefix, of.count()));
       again = counts;
@@ -135,6 +138,7 @@ final class DataCheck {
   }
 
   private boolean existsElsewhere(DataObjectsFound.Found found) {
+    context.workers().turn();
     try (IoContext images = io.cluster().openPool(found.poolId().orElseThrow(), io.namespace())) {
       return ImageCondition.exists(images, found.imageId());
     } catch (CephException.NotFound e) {

@@ -59,9 +59,7 @@ final class GroupCheck {
         .groupsWithoutName()
         .forEach(
             id ->
-                context
-                    .suspicions()
-                    .add(context.place(), "group id " + id, () -> withoutName(id)));
+                context.suspicions().add(context.place(), "group id " + id, () -> withoutName(id)));
   }
 
   /** librbd makes the name before the header, and removes it after. */

@@ -46,12 +46,14 @@ final class ImageCheck {
   private final IoContext io;
   private final RbdPool pool;
   private final ImageRepairs repairs;
+  private final CloneCheck clones;
 
   ImageCheck(PoolCheckContext context) {
     this.context = context;
     this.io = context.io();
     this.pool = new RbdPool(io);
     this.repairs = new ImageRepairs(context);
+    this.clones = new CloneCheck(context);
   }
 
   /** Checks all images of the lists; two round trips for each, and some for its snapshots. */
@@ -123,7 +125,9 @@ final class ImageCheck {
     if (known.isPresent()) {
       addUnclaimed(facts, id, known.get(), findings);
       addUse(id, known.get(), image.get(), findings);
-      new SnapshotCheck(context).look(id, known.get(), image.get(), claimed(facts, id), findings);
+      clones.ofClone(facts, id, known.get(), image.get(), findings);
+      new SnapshotCheck(context, clones)
+          .look(id, known.get(), image.get(), claimed(facts, id), findings);
       new ObjectMapCheck(context).look(facts, id, known.get(), image.get(), findings);
     }
     return findings;
@@ -196,6 +200,7 @@ final class ImageCheck {
   }
 
   private OptionalLong bytes(String id) {
+    context.workers().turn();
     try {
       return new UsageMeter(pool)
           .byObjectMap(id)
@@ -246,11 +251,15 @@ final class ImageCheck {
             findings.add(
                 finding(LOCK_WITHOUT_CLIENT, name, "the owner was " + address)
                     .with("rbd", "lock", "ls", context.path(name))));
-    if (image.metadata().contains(RECLAIMER)
-        && (owner.isPresent() || HeaderLock.holders(pool, id).isEmpty())) {
+    if (image.metadata().contains(RECLAIMER) && (owner.isPresent() || !isLocked(id))) {
       findings.add(
           finding(RECLAIM_MARK_LEFT, name, "image id " + id).with(repairs.removeReclaimMark(id)));
     }
+  }
+
+  private boolean isLocked(String id) {
+    context.workers().turn();
+    return !HeaderLock.holders(pool, id).isEmpty();
   }
 
   /** The owner of a lock that does not watch the image. */

@@ -4,7 +4,6 @@ import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageHeader;
-import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
@@ -139,21 +138,6 @@ record LiveFacts(IoContext io, Workers workers, Map<JournalKind, Set<String>> in
     }
     try (IoContext other = io.cluster().openPool(group.poolId(), io.namespace())) {
       return GroupHeader.hasMember(other, group.groupId(), io.poolId(), imageId);
-    } catch (CephException.NotFound e) {
-      return false;
-    } catch (CephException.Denied e) {
-      return true; // nobody can say
-    }
-  }
-
-  /** Whether an image has a header, wherever it is. */
-  boolean hasImage(ImageLink image) {
-    workers.turn();
-    if (image.poolId() == io.poolId() && image.namespace().equals(io.namespace())) {
-      return ImageCondition.exists(io, image.imageId());
-    }
-    try (IoContext other = io.cluster().openPool(image.poolId(), image.namespace())) {
-      return ImageCondition.exists(other, image.imageId());
     } catch (CephException.NotFound e) {
       return false;
     } catch (CephException.Denied e) {

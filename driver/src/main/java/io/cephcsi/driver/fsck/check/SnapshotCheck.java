@@ -24,9 +24,11 @@ import java.util.OptionalLong;
 /** Checks the snapshots of an image. Safe for several threads. */
 final class SnapshotCheck {
   private final PoolCheckContext context;
+  private final CloneCheck clones;
 
-  SnapshotCheck(PoolCheckContext context) {
+  SnapshotCheck(PoolCheckContext context, CloneCheck clones) {
     this.context = context;
+    this.clones = clones;
   }
 
   /** What the first pass noted of an entry: that it has recorded an image. */
@@ -59,6 +61,7 @@ final class SnapshotCheck {
       } else if (snapshot.namespace() == SnapshotNamespace.USER) {
         hasOwn |= snapshot.name().equals(name);
         addUser(id, name, snapshot, findings);
+        clones.ofParent(id, snapshot.id(), children(id, snapshot), findings);
       }
     }
     if (isOfSnapshot && !hasOwn) {
@@ -73,10 +76,9 @@ final class SnapshotCheck {
   }
 
   private void addTrash(String id, String name, HeaderSnapshot snapshot, List<Finding> findings) {
-    context.workers().turn();
-    List<ImageLink> clones = ImageHeader.children(context.io(), id, snapshot.id());
+    List<ImageLink> children = children(id, snapshot);
     String object = name + "@" + snapshot.id();
-    if (clones.isEmpty()) {
+    if (children.isEmpty()) {
       findings.add(
           Finding.of(TRASH_SNAPSHOT_WITHOUT_CLONE, context.place(), object, "image id " + id)
               .with(
@@ -87,7 +89,7 @@ final class SnapshotCheck {
                   Long.toString(snapshot.id()),
                   context.path(name))
               .with(new ImageRepairs(context).removeTrashSnapshot(id, snapshot.id())));
-    } else if (clones.stream().noneMatch(context.live()::hasImage)) {
+    } else if (!clones.ofParent(id, snapshot.id(), children, findings)) {
       findings.add(
           Finding.of(
                   TRASH_SNAPSHOT_WITHOUT_CLONE,
@@ -100,6 +102,11 @@ final class SnapshotCheck {
                       ImageHeader.object(id),
                       String.format("snap_children_%016x", snapshot.id()))));
     }
+  }
+
+  private List<ImageLink> children(String id, HeaderSnapshot snapshot) {
+    context.workers().turn();
+    return ImageHeader.children(context.io(), id, snapshot.id());
   }
 
   private void addUser(String id, String name, HeaderSnapshot snapshot, List<Finding> findings) {

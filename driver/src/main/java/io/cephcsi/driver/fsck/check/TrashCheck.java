@@ -6,7 +6,6 @@ import static io.cephcsi.driver.fsck.FindingKind.TRASH_UNPROVEN;
 
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
-import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
@@ -30,10 +29,12 @@ import java.util.OptionalLong;
 final class TrashCheck {
   private final PoolCheckContext context;
   private final IoContext io;
+  private final CloneCheck clones;
 
   TrashCheck(PoolCheckContext context) {
     this.context = context;
     this.io = context.io();
+    this.clones = new CloneCheck(context);
   }
 
   /** Checks all images in the trash; some round trips for each. */
@@ -56,7 +57,7 @@ final class TrashCheck {
     context.workers().turn();
     Optional<TrashEntry> found = TrashMark.entry(io, id);
     if (found.isEmpty()) {
-      return TrashMark.isInTrash(io, id)
+      return context.live().isInTrash(id)
           ? List.of(
               Finding.of(
                       TRASH_ENTRY_DAMAGED, context.place(), "image id " + id, "it cannot be read")
@@ -75,11 +76,13 @@ final class TrashCheck {
           finding(TRASH_ENTRY_DAMAGED, entry, "it has no header")
               .with("rbd", "trash", "rm", context.path(id)));
     }
+    context.workers().turn();
     boolean proven = TrashMark.find(io, id).isPresent();
-    if ((!proven && !ImageCheck.isOurs(entry.name()))
-        || isNeeded(entry)
-        || hasClones(id, header.get())) {
-      return List.of();
+    List<Finding> ofClones = new ArrayList<>();
+    if (hasClones(id, header.get(), ofClones)
+        || (!proven && !ImageCheck.isOurs(entry.name()))
+        || isNeeded(entry)) {
+      return ofClones;
     }
     List<String> foreign = new ArrayList<>();
     if (!looksAtSnapshots(entry, header.get(), foreign)) {
@@ -115,6 +118,7 @@ final class TrashCheck {
   }
 
   private OptionalLong bytes(String id) {
+    context.workers().turn();
     try {
       return new UsageMeter(new RbdPool(io))
           .byObjectMap(id)
@@ -140,16 +144,13 @@ final class TrashCheck {
                         .orElse(true));
   }
 
-  private boolean hasClones(String id, ImageHeader header) {
+  private boolean hasClones(String id, ImageHeader header, List<Finding> findings) {
+    boolean found = false;
     for (long snapshot : header.snapshotIds()) {
       context.workers().turn();
-      for (ImageLink clone : ImageHeader.children(io, id, snapshot)) {
-        if (context.live().hasImage(clone)) {
-          return true;
-        }
-      }
+      found |= clones.ofParent(id, snapshot, ImageHeader.children(io, id, snapshot), findings);
     }
-    return false;
+    return found;
   }
 
   /** Whether no CSI snapshot is on it; notes the names of snapshots that are not a driver's. */

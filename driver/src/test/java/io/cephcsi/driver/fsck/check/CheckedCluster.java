@@ -41,6 +41,9 @@ final class CheckedCluster implements AutoCloseable {
   private final List<PlainVolume> plain = new ArrayList<>();
   private final List<Snapshot> snapshots = new ArrayList<>();
   private final List<Snapshot> natives = new ArrayList<>();
+  private final List<Volume> restored = new ArrayList<>();
+  private final List<Volume> copied = new ArrayList<>();
+  private final List<Volume> members = new ArrayList<>();
 
   /** A volume that nothing was made of. */
   record PlainVolume(String requestName, UUID uuid, String id, String image, String imageId) {
@@ -68,10 +71,13 @@ final class CheckedCluster implements AutoCloseable {
     }
     for (int i = 0; i < 6; i++) {
       Volume source = driver.create("source-" + i, 32 * MIB);
+      if (i == 0) {
+        new ImageContent(ceph).write("rbd/" + TestDriver.image(source), 7);
+      }
       Snapshot snapshot = driver.snapshot("shot-" + i, source.getVolumeId());
       snapshots.add(snapshot);
-      driver.restore("restored-" + i, 32 * MIB, snapshot.getSnapshotId());
-      driver.copy("copied-" + i, 32 * MIB, source.getVolumeId());
+      restored.add(driver.restore("restored-" + i, 32 * MIB, snapshot.getSnapshotId()));
+      copied.add(driver.copy("copied-" + i, 32 * MIB, source.getVolumeId()));
       Snapshot ofImage =
           driver.snapshot(
               driver
@@ -83,9 +89,9 @@ final class CheckedCluster implements AutoCloseable {
       }
     }
     TestGroups groups = new TestGroups(ceph, driver);
-    String one = driver.create("member-1", 32 * MIB).getVolumeId();
-    String two = driver.create("member-2", 32 * MIB).getVolumeId();
-    groups.create("group-1", one, two);
+    members.add(driver.create("member-1", 32 * MIB));
+    members.add(driver.create("member-2", 32 * MIB));
+    groups.create("group-1", members.get(0).getVolumeId(), members.get(1).getVolumeId());
     String three = driver.create("member-3", 32 * MIB).getVolumeId();
     String four = driver.create("member-4", 32 * MIB).getVolumeId();
     new TestGroupSnapshots(driver).take("group-snapshot-1", three, four);
@@ -113,8 +119,7 @@ final class CheckedCluster implements AutoCloseable {
   RbdCheck.Result result(Duration settle, Duration minAge) {
     CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
     try (Workers workers = new Workers(settings)) {
-      return new RbdCheck(settings, workers, new CheckProgress(), Set.of("default"))
-          .check(io);
+      return new RbdCheck(settings, workers, new CheckProgress(), Set.of("default")).check(io);
     }
   }
 
@@ -147,6 +152,26 @@ final class CheckedCluster implements AutoCloseable {
 
   List<Snapshot> snapshots() {
     return snapshots;
+  }
+
+  /** Clones of the snapshots, one of each. */
+  List<Volume> restored() {
+    return restored;
+  }
+
+  /** Clones of the volumes that the snapshots are of. */
+  List<Volume> copied() {
+    return copied;
+  }
+
+  /** The members of a volume group. */
+  List<Volume> members() {
+    return members;
+  }
+
+  /** The id of the image of a name. */
+  String imageId(String image) {
+    return ImageId.find(new RbdPool(io), image).orElseThrow();
   }
 
   List<Snapshot> natives() {

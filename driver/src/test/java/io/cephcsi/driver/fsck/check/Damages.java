@@ -1,7 +1,9 @@
 package io.cephcsi.driver.fsck.check;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ClassOutput;
@@ -10,10 +12,12 @@ import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
+import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.testing.Tries;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -300,6 +304,16 @@ final class Damages {
             c.expect("UNREADABLE", "image id " + c.volume.imageId());
           });
     }
+    for (String key : List.of("size", "order", "features", "object_prefix", "snap_seq")) {
+      all.put(
+          "header with half of " + key,
+          c -> {
+            String header = "rbd_header." + c.volume.imageId();
+            byte[] value = SavedObject.of(io, header).content().orElseThrow().omap().get(key);
+            c.set(header, key, Arrays.copyOf(value, value.length / 2));
+            c.expect("UNREADABLE", "image id " + c.volume.imageId());
+          });
+    }
     all.put(
         "data of another",
         c -> {
@@ -386,6 +400,20 @@ final class Damages {
         "in a group that is gone",
         c -> {
           ClassCall group = ClassCall.content().u64(io.poolId()).string("fff" + random());
+          c.set(
+              "rbd_header." + c.volume.imageId(),
+              "rbd_group_ref",
+              ClassCall.content().structure(1, 1, group).input());
+          c.expect("IN_GONE_GROUP", c.volume.image());
+        });
+    all.put(
+        "in a group that does not have it",
+        c -> {
+          String name = "group-of-others-" + random();
+          cluster.ceph().rbd("group", "create", "rbd/" + name);
+          c.undo.add(() -> cluster.ceph().rbd("group", "rm", "rbd/" + name));
+          ClassCall group =
+              ClassCall.content().u64(io.poolId()).string(GroupHeader.id(io, name).orElseThrow());
           c.set(
               "rbd_header." + c.volume.imageId(),
               "rbd_group_ref",
@@ -483,6 +511,13 @@ final class Damages {
           c.expect("DATA_WITHOUT_HEADER", prefix);
         });
     all.put(
+        "header of a group without a name",
+        c -> {
+          String id = "fff" + c.values.between(1_000_000, 9_999_999);
+          c.write("rbd_group_header." + id, new byte[0]);
+          c.expect("GROUP_WITHOUT_NAME", "group id " + id);
+        });
+    all.put(
         "header without a name",
         c -> {
           String id = "fff" + c.values.between(1_000_000, 9_999_999);
@@ -531,6 +566,22 @@ final class Damages {
     return VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid().toString();
   }
 
+  /** The only key of an object that begins so. */
+  private String keyWith(String object, String prefix) {
+    List<String> keys =
+        SavedObject.of(io, object).content().orElseThrow().omap().keySet().stream()
+            .filter(key -> key.startsWith(prefix))
+            .toList();
+    assertThat(keys).as(object).hasSize(1);
+    return keys.get(0);
+  }
+
+  /** The entry of the volume group. */
+  private String groupEntry() {
+    String name = groups().keySet().iterator().next();
+    return "csi.volume.group." + name.substring("csi-vol-group-".length());
+  }
+
   private void addSnapshots() {
     ofSnapshots.put(
         "entry of a snapshot removed",
@@ -545,6 +596,53 @@ final class Damages {
         c -> {
           c.removeKey("csi.snaps.default", "csi.snap.shot-1");
           c.expect("ENTRY_WITHOUT_NAME", "csi.snap." + uuid(cluster.snapshots().get(1)));
+        });
+    ofSnapshots.put(
+        "parent of a clone removed",
+        c -> {
+          String id = cluster.imageId(TestDriver.image(cluster.restored().get(2)));
+          c.removeKey("rbd_header." + id, "parent");
+          c.expect("CLONE_WITHOUT_PARENT", "image id " + id);
+        });
+    ofSnapshots.put(
+        "parent of a copy removed",
+        c -> {
+          String id = cluster.imageId(TestDriver.image(cluster.copied().get(3)));
+          c.removeKey("rbd_header." + id, "parent");
+          c.expect("CLONE_WITHOUT_PARENT", "image id " + id);
+        });
+    ofSnapshots.put(
+        "clones of a parent removed",
+        c -> {
+          String parent =
+              "rbd_header." + cluster.imageId(TestDriver.image(cluster.snapshots().get(3)));
+          c.removeKey(parent, keyWith(parent, "snap_children_"));
+          c.expect("CLONE_UNKNOWN_TO_PARENT", TestDriver.image(cluster.restored().get(3)));
+        });
+    ofSnapshots.put(
+        "snapshot of a parent removed",
+        c -> {
+          Snapshot snapshot = cluster.snapshots().get(4);
+          String parent = "rbd_header." + cluster.imageId(TestDriver.image(snapshot));
+          c.removeKey(parent, keyWith(parent, "snapshot_"));
+          c.expect("SNAPSHOT_GONE", "csi.snap." + uuid(snapshot))
+              .expect("PARENT_GONE", TestDriver.image(cluster.restored().get(4)));
+        });
+    ofSnapshots.put(
+        "member of a group removed",
+        c -> {
+          String group = groups().values().iterator().next();
+          String image = TestDriver.image(cluster.members().get(0));
+          String key = String.format("image_%016x_%s", io.poolId(), cluster.imageId(image));
+          c.removeKey("rbd_group_header." + group, key);
+          c.expect("IN_GONE_GROUP", image).expect("GROUP_DIFFERS", groupEntry());
+        });
+    ofSnapshots.put(
+        "group of a member removed",
+        c -> {
+          String image = TestDriver.image(cluster.members().get(1));
+          c.removeKey("rbd_header." + cluster.imageId(image), "rbd_group_ref");
+          c.expect("GROUP_DIFFERS", groupEntry());
         });
     ofSnapshots.put(
         "native snapshot of another id",
