@@ -12,12 +12,14 @@ import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.Tries;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -77,6 +79,41 @@ class RepairCrashIT {
           }
         });
     assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(expected);
+  }
+
+  /** What calls left that were broken off: a name, a deletion, images, a snapshot. */
+  private static void leave(Leftovers left) {
+    left.reserve();
+    left.beginDeletion();
+    left.makeIntermediate();
+    left.forget();
+    left.keepSnapshot();
+    assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(left.expected());
+  }
+
+  /** The steps that {@code --older-than} holds back otherwise. */
+  @Test
+  void aSecondRunEndsWhatAKilledOneBeganToRemove() throws Exception {
+    Path out = folder.resolve("out");
+    LocalCluster ceph = cluster.ceph();
+    int killed = 0;
+    for (String moment : FULL ? List.of("before", "after") : List.of("after")) {
+      boolean halted = true;
+      for (int write = 1; halted; write += FULL ? 1 : 2) {
+        leave(new Leftovers(cluster));
+        halted = RepairProgram.isHalted(ceph, "rbd", agent, moment + "," + write + ",main", out);
+        killed += halted ? 1 : 0;
+        Awaitility.await(moment + " write " + write) // the manager empties the trash
+            .atMost(Duration.ofMinutes(1))
+            .pollInterval(Duration.ofMillis(200))
+            .until(
+                () -> {
+                  assertThat(RepairProgram.isHalted(ceph, "rbd", agent, "", out)).isFalse();
+                  return cluster.check().isEmpty();
+                });
+      }
+    }
+    assertThat(killed).isGreaterThanOrEqualTo(FULL ? 16 : 4);
   }
 
   private int repair(String fault) throws Exception {

@@ -3,17 +3,15 @@ package io.cephcsi.driver.fsck.check;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cephcsi.bindings.cls.HeaderAttribute;
-import io.cephcsi.bindings.cls.ImageId;
-import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
 import io.cephcsi.driver.journal.Journal;
-import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.Tries;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -42,11 +40,16 @@ class RepairIT {
           "directory without id_",
           "directory without name_ and id_",
           "in a group that is gone",
+          "in a group that does not have it",
           "mark of a reclaim");
 
   private static CheckedCluster cluster;
   private static Damages damages;
   private static final Map<String, Integer> CONTENT = new HashMap<>();
+  private static PlainVolume whole;
+  private static int changed;
+  private static final List<Snapshot> snapshots = new ArrayList<>();
+  private static final List<Volume> clones = new ArrayList<>();
 
   @BeforeAll
   static void fill() {
@@ -58,8 +61,8 @@ class RepairIT {
       write.create().omapSet(CheckedCluster.NODE, "2999-01-01T00:00:00Z".getBytes(UTF_8));
       cluster.io().operate("csi.java.nodes.default", write);
     }
-    ImageContent content = new ImageContent(cluster.ceph());
-    cluster.plain().forEach(v -> CONTENT.put(v.image(), content.checksum("rbd/" + v.image())));
+    cluster.plain().forEach(v -> CONTENT.put(v.image(), checksum(v.image())));
+    fillWhole();
     damages = new Damages(cluster);
     assertThat(cluster.check()).isEmpty();
   }
@@ -67,6 +70,45 @@ class RepairIT {
   @AfterAll
   static void end() {
     cluster.close();
+  }
+
+  /** A volume that nothing is done to, with snapshots of both kinds, a clone of each and a copy. */
+  private static void fillWhole() {
+    whole = cluster.makePlain("whole", true);
+    TestDriver driver = cluster.driver();
+    snapshots.add(driver.snapshot("whole-s", whole.id()));
+    snapshots.add(
+        driver.snapshot(
+            driver.snapshotRequest("whole-n", whole.id()).putParameters("snapshotMode", "native")));
+    for (Snapshot snapshot : snapshots) {
+      clones.add(
+          driver.restore(
+              "whole-" + clones.size(), 32 * CheckedCluster.MIB, snapshot.getSnapshotId()));
+    }
+    clones.add(driver.copy("whole-c", 32 * CheckedCluster.MIB, whole.id()));
+    CONTENT.put(whole.image(), checksum(whole.image()));
+    new ImageContent(cluster.ceph()).write("rbd/" + whole.image(), 99); // its snapshots differ
+    changed = checksum(whole.image());
+    assertThat(changed).isNotEqualTo(CONTENT.get(whole.image()));
+  }
+
+  private static void useWhole() {
+    int before = CONTENT.get(whole.image());
+    assertThat(checksum(whole.image())).isEqualTo(changed);
+    clones.forEach(clone -> assertThat(checksum(TestDriver.image(clone))).isEqualTo(before));
+    TestDriver driver = cluster.driver();
+    for (Snapshot snapshot : snapshots) {
+      Volume restored =
+          driver.restore(
+              "again-" + snapshot.getSnapshotId().hashCode(),
+              32 * CheckedCluster.MIB,
+              snapshot.getSnapshotId());
+      assertThat(checksum(TestDriver.image(restored))).isEqualTo(before);
+      driver.delete(restored.getVolumeId());
+    }
+    clones.forEach(clone -> driver.delete(clone.getVolumeId()));
+    snapshots.forEach(snapshot -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+    driver.delete(whole.id());
   }
 
   /** Mends what is found; what was done. */
@@ -108,60 +150,57 @@ class RepairIT {
                     }));
     assertThat(cluster.check()).isEmpty();
     for (PlainVolume volume : cluster.plain()) {
-      assertThat(new ImageContent(cluster.ceph()).checksum("rbd/" + volume.image()))
-          .isEqualTo(CONTENT.get(volume.image()));
+      assertThat(checksum(volume.image())).isEqualTo(CONTENT.get(volume.image()));
       use(volume);
     }
+    useWhole();
     Awaitility.await()
         .atMost(Duration.ofMinutes(2))
         .untilAsserted(() -> assertThat(cluster.check()).isEmpty());
   }
 
-  /** Whatever a volume is for still works. */
+  /** Whatever a volume is for still works: its snapshot, clones of both, growth, its end. */
   private static void use(PlainVolume volume) {
     String name = volume.requestName();
+    int content = CONTENT.get(volume.image());
     String snapshot = cluster.driver().snapshot(name + "-s", volume.id()).getSnapshotId();
-    String restored =
-        cluster.driver().restore(name + "-r", 32 * CheckedCluster.MIB, snapshot).getVolumeId();
+    Volume restored = cluster.driver().restore(name + "-r", 32 * CheckedCluster.MIB, snapshot);
+    Volume copied = cluster.driver().copy(name + "-c", 32 * CheckedCluster.MIB, volume.id());
+    for (Volume clone : List.of(restored, copied)) {
+      assertThat(checksum(TestDriver.image(clone))).as(name).isEqualTo(content);
+    }
     assertThat(cluster.driver().expand(volume.id(), 40 * CheckedCluster.MIB))
         .isEqualTo(40 * CheckedCluster.MIB);
-    cluster.driver().delete(restored);
+    cluster.driver().delete(restored.getVolumeId());
     cluster.driver().deleteSnapshot(snapshot);
-    assertThat(cluster.driver().create(name + "-again", CheckedCluster.MIB).getVolumeId())
+    cluster.driver().delete(copied.getVolumeId());
+    assertThat(cluster.driver().create(name, 40 * CheckedCluster.MIB).getVolumeId())
+        .isEqualTo(volume.id());
+    cluster.driver().delete(volume.id());
+    assertThat(cluster.driver().create(name, CheckedCluster.MIB).getVolumeId())
         .isNotEqualTo(volume.id());
+  }
+
+  private static int checksum(String image) {
+    return new ImageContent(cluster.ceph()).checksum("rbd/" + image);
   }
 
   @Test
   void whatABrokenOffCallLeftIsRemovedAndNothingElse() {
-    RbdPool pool = new RbdPool(cluster.io());
+    Leftovers left = new Leftovers(cluster);
+    UUID reserved = left.reserve();
+    UUID deleted = left.beginDeletion();
+    left.makeIntermediate();
+    left.forget();
+    String parent = left.keepSnapshot();
+    String copied = "csi-vol-" + UUID.randomUUID() + "-temp"; // without a mark
+    left.makeImage(copied);
+    left.expected().add("INTERMEDIATE_IMAGE_LEFT " + copied);
+    assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(left.expected());
+    assertThat(repair()).hasSize(5);
     Journal journal = new Journal(JournalKind.VOLUME, "default", cluster.io(), cluster.io());
-    JournalEntry reserved =
-        journal.reserve("broken-off", uuid -> "csi-vol-" + uuid, Map.of("csi.java.maker", "1"));
-    JournalEntry deleted =
-        journal.reserve(
-            "half-deleted",
-            uuid -> "csi-vol-" + uuid,
-            Map.of("csi.imageid", "fff01", "csi.java.deleting", "2026-01-01T00:00:00Z 1"));
-    String volume = "csi-vol-" + UUID.randomUUID();
-    String between = volume + "-temp";
-    cluster.ceph().rbd("create", "--size=8M", "rbd/" + between);
-    String betweenId = ImageId.find(pool, between).orElseThrow();
-    new HeaderAttribute("csi.java.between", volume).write(cluster.io(), betweenId);
-    String copied = "csi-vol-" + UUID.randomUUID() + "-temp";
-    cluster.ceph().rbd("create", "--size=8M", "rbd/" + copied);
-    String forgotten = "csi-vol-" + UUID.randomUUID();
-    cluster.ceph().rbd("create", "--size=8M", "rbd/" + forgotten);
-    TrashMove.move(pool, forgotten, ImageId.find(pool, forgotten).orElseThrow());
-    assertThat(CheckedCluster.shown(cluster.check()))
-        .containsExactlyInAnyOrder(
-            "CREATION_UNFINISHED csi.volume." + reserved.uuid(),
-            "DELETION_UNFINISHED csi.volume." + deleted.uuid(),
-            "INTERMEDIATE_IMAGE_LEFT " + between,
-            "INTERMEDIATE_IMAGE_LEFT " + copied,
-            "TRASH_REMOVABLE " + forgotten);
-    assertThat(repair()).hasSize(4);
-    assertThat(journal.byUuid(reserved.uuid())).isEqualTo(Optional.empty());
-    assertThat(journal.byUuid(deleted.uuid())).isEqualTo(Optional.empty());
+    assertThat(journal.byUuid(reserved)).isEqualTo(Optional.empty());
+    assertThat(journal.byUuid(deleted)).isEqualTo(Optional.empty());
     Awaitility.await()
         .atMost(Duration.ofMinutes(2))
         .untilAsserted(
@@ -171,5 +210,6 @@ class RepairIT {
                   .containsExactly("INTERMEDIATE_IMAGE_LEFT " + copied);
             });
     cluster.ceph().rbd("rm", "--no-progress", "rbd/" + copied);
+    cluster.ceph().rbd("rm", "--no-progress", "rbd/" + parent); // it has no snapshot any more
   }
 }
