@@ -34,6 +34,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * Checks what a file system has of CephFS volumes: its journal and trackers, and the subvolumes and
@@ -88,13 +89,19 @@ public final class FileSystemCheck {
       RadosCluster cluster, FileSystemInfo info, IoContext metadata, Consumer<Result> mend) {
     PoolLists lists = PoolLists.read(metadata, false, progress);
     Set<ShallowVolume> shallow = ConcurrentHashMap.newKeySet();
+    Set<UUID> tracked =
+        new Trackers()
+            .in(metadata).snapshotIds().stream()
+                .flatMap(id -> VolumeId.parse(id).stream())
+                .map(VolumeId::uuid)
+                .collect(Collectors.toSet());
     try (Subvolumes subvolumes = Subvolumes.mount(cluster, info.name(), group)) {
       PoolCheckContext context =
           new RbdCheck(settings, workers, progress, instances)
               .context(
                   metadata,
                   lists,
-                  of -> new SubvolumeContent(of, subvolumes, info, group, sizes, shallow));
+                  of -> new SubvolumeContent(of, subvolumes, info, group, sizes, shallow, tracked));
       new NameCheck(context).all();
       new EntryCheck(context).all();
       List<String> names = subvolumes.names();
@@ -130,13 +137,9 @@ public final class FileSystemCheck {
     workers.turn();
     List<String> snapshots = subvolumes.snapshots(name);
     if (ImageCheck.isOurs(name) && !facts.isClaimed(name)) {
-      boolean isRetained =
-          subvolumes.find(name).filter(Subvolumes.Recorded::isRetained).isPresent();
-      if (!isRetained) {
-        findings.add(
-            Finding.of(SUBVOLUME_WITHOUT_ENTRY, fileSystem, name, "")
-                .with(subvolumes.bytes(name))
-                .with("ceph", "fs", "subvolume", "rm", fileSystem, name, "--group_name", group));
+      Optional<Subvolumes.Recorded> recorded = subvolumes.find(name);
+      if (!recorded.filter(Subvolumes.Recorded::isRetained).isPresent()) {
+        findings.add(unclaimed(fileSystem, name, recorded).with(subvolumes.bytes(name)));
       } else if (snapshots.isEmpty()) {
         findings.add(
             Finding.of(RETAINED_WITHOUT_SNAPSHOT, fileSystem, name, "")
@@ -161,6 +164,23 @@ public final class FileSystemCheck {
       }
     }
     return findings;
+  }
+
+  private Finding unclaimed(
+      String fileSystem, String name, Optional<Subvolumes.Recorded> recorded) {
+    Optional<String> copying =
+        recorded.map(Subvolumes.Recorded::state).filter(state -> !state.equals("complete"));
+    Finding finding =
+        Finding.of(
+            SUBVOLUME_WITHOUT_ENTRY,
+            fileSystem,
+            name,
+            copying.map(state -> "a copy whose state is " + state).orElse(""));
+    return copying
+            .filter(state -> state.equals("pending") || state.equals("in-progress"))
+            .isPresent()
+        ? finding.with("ceph", "fs", "clone", "cancel", fileSystem, name, "--group_name", group)
+        : finding.with("ceph", "fs", "subvolume", "rm", fileSystem, name, "--group_name", group);
   }
 
   private void checkTrackers(

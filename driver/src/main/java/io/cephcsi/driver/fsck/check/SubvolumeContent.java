@@ -1,5 +1,6 @@
 package io.cephcsi.driver.fsck.check;
 
+import static io.cephcsi.driver.fsck.FindingKind.DELETION_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.GROUP_MEMBER_GONE;
 import static io.cephcsi.driver.fsck.FindingKind.QUOTA_MISSING;
 import static io.cephcsi.driver.fsck.FindingKind.QUOTA_SMALLER;
@@ -32,10 +33,12 @@ final class SubvolumeContent implements EntryContent {
   private final String group;
   private final Map<UUID, Long> sizes;
   private final Collection<ShallowVolume> shallow;
+  private final Set<UUID> tracked;
 
   /**
    * @param sizes that volumes should have, in bytes, as far as they are known
    * @param shallow gets the shallow volumes that are met; safe for several threads
+   * @param tracked the snapshots that have a reference tracker
    */
   SubvolumeContent(
       PoolCheckContext context,
@@ -43,13 +46,15 @@ final class SubvolumeContent implements EntryContent {
       FileSystemInfo fileSystem,
       String group,
       Map<UUID, Long> sizes,
-      Collection<ShallowVolume> shallow) {
+      Collection<ShallowVolume> shallow,
+      Set<UUID> tracked) {
     this.context = context;
     this.subvolumes = subvolumes;
     this.fileSystem = fileSystem;
     this.group = group;
     this.sizes = sizes;
     this.shallow = shallow;
+    this.tracked = Set.copyOf(tracked);
   }
 
   /** The journal does not record when a subvolume is made. */
@@ -67,17 +72,26 @@ final class SubvolumeContent implements EntryContent {
     } else if (entry.backingSnapshot().isPresent()) {
       shallow.add(new ShallowVolume(entry.name(), entry.backingSnapshot().get()));
     } else if (stored.kind() == JournalKind.SNAPSHOT) {
-      context.workers().turn();
-      if (isOld && !subvolumes.exists(entry)) {
-        findings.add(
-            Finding.of(
-                SUBVOLUME_SNAPSHOT_GONE,
-                context.place(),
-                object,
-                EntryCheck.describe(entry) + ", of subvolume " + entry.source().orElse("")));
+      if (isOld) {
+        addSnapshot(entry, object, findings);
       }
     } else {
       addVolume(entry, object, isOld, findings);
+    }
+  }
+
+  private void addSnapshot(JournalEntry entry, String object, List<Finding> findings) {
+    context.workers().turn();
+    String whose = EntryCheck.describe(entry) + ", of subvolume " + entry.source().orElse("");
+    if (entry.isDeleted() && !tracked.contains(entry.uuid())) { // nor does it get one any more
+      findings.add(
+          Finding.of(
+              DELETION_UNFINISHED,
+              context.place(),
+              object,
+              whose + ": it was kept for shallow volumes, and none shows it any more"));
+    } else if (!subvolumes.exists(entry)) {
+      findings.add(Finding.of(SUBVOLUME_SNAPSHOT_GONE, context.place(), object, whose));
     }
   }
 

@@ -3,12 +3,14 @@ package io.cephcsi.driver.fsck.check;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cephfs.CephFsFile;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.crash.FaultyDriver;
 import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
@@ -20,6 +22,9 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,17 +35,21 @@ import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A check of a file system names each damage, and nothing else. */
 class FileSystemDamageIT {
   private static final String VOLUMES = "csi.volumes.default";
   private static final long MIB = 1L << 20;
+
+  @TempDir private Path folder;
 
   private static LocalCluster ceph;
   private static TestDriver driver;
@@ -257,14 +266,143 @@ class FileSystemDamageIT {
     }
   }
 
+  /** The manager records the state of a copy in a file beside the data. */
+  @Test
+  void copiesInProgressAndRetainedSubvolumesThatNobodyNeedsAreFound() {
+    String orphan = "csi-vol-" + UUID.randomUUID();
+    ceph.ceph("fs", "subvolume", "create", fileSystem.name(), orphan, "--group_name", "csi");
+    String meta = "/volumes/csi/" + orphan + "/.meta";
+    try (CephFsMount mount = CephFsMount.mount(connection, fileSystem.name(), "/")) {
+      byte[] complete = read(mount, meta);
+      write(mount, meta, new String(complete, UTF_8).replace("= complete", "= in-progress"));
+      List<Finding> found = check(Duration.ZERO, Duration.ZERO);
+      assertThat(CheckedCluster.shown(found)).containsExactly("SUBVOLUME_WITHOUT_ENTRY " + orphan);
+      assertThat(found.get(0).detail()).contains("a copy whose state is in-progress");
+      assertThat(found.get(0).command()).startsWith("ceph fs clone cancel");
+      write(mount, meta, new String(complete, UTF_8).replace("= complete", "= snapshot-retained"));
+      assertThat(CheckedCluster.shown(check(Duration.ZERO, Duration.ZERO)))
+          .containsExactly("RETAINED_WITHOUT_SNAPSHOT " + orphan);
+      write(mount, meta, new String(complete, UTF_8));
+    }
+    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), orphan, "--group_name", "csi");
+    assertFound();
+  }
+
+  private static byte[] read(CephFsMount mount, String path) {
+    try (CephFsFile file = mount.openFile(path)) {
+      return file.read(0, 16_384);
+    }
+  }
+
+  private static void write(CephFsMount mount, String path, String text) {
+    mount.removeFile(path);
+    try (CephFsFile file = mount.createFile(path, 0644)) {
+      file.write(0, text.getBytes(UTF_8));
+    }
+    mount.sync();
+  }
+
+  /** Nobody would come back to it: the volume that was the last to show it is forgotten. */
+  @Test
+  void aDeletedSnapshotThatNoVolumeShowsIsFound() {
+    Volume source = driver.create("fs-shown", 8 * MIB);
+    String taken = driver.snapshot("fs-shown-s", source.getVolumeId()).getSnapshotId();
+    Volume shown = driver.show("fs-shown-v", taken);
+    driver.deleteSnapshot(taken);
+    assertFound(); // the volume keeps it
+    io.remove("csi.volume." + uuid(shown.getVolumeId()));
+    io.remove("rt-backingsnapshot-" + taken);
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-shown-v")));
+    }
+    assertFound("DELETION_UNFINISHED csi.snap." + uuid(taken));
+    driver.deleteSnapshot(taken);
+    driver.delete(source.getVolumeId());
+    assertFound();
+  }
+
+  @Test
+  void theCommandChecksMendsAndComparesAFileSystem() throws Exception {
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-1")));
+    }
+    assertThat(run()).isEqualTo(3);
+    assertThat(printed()).contains("ENTRY_WITHOUT_NAME", entry());
+    assertThat(run("--repair", "--yes")).as(printed()).isZero();
+    assertThat(printed()).contains("set the name fs-1");
+    Path known =
+        Files.writeString(
+            folder.resolve("pv.json"),
+            """
+            {"items": [{"kind": "PersistentVolume", "spec": {"capacity": {"storage": "9Mi"},
+              "csi": {"driver": "cephfs.csi.ceph.com", "volumeHandle": "%s"}}}]}
+            """
+                .formatted(volume.getVolumeId()));
+    assertThat(run("--expect=" + known)).isEqualTo(3);
+    assertThat(printed())
+        .contains("QUOTA_SMALLER", "ENTRY_WITHOUT_PV", "csi.snap." + uuid(snapshot.getSnapshotId()))
+        .doesNotContain("\nPV_WITHOUT_ENTRY");
+    assertFound();
+  }
+
+  private int run(String... options) throws Exception {
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi").toString(),
+                "fsck",
+                "--conf=" + ceph.conf(),
+                "--file-system=" + fileSystem.name(),
+                "--settle=0",
+                "--min-age=0"));
+    command.addAll(List.of(options));
+    Process process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(folder.resolve("printed").toFile())
+            .start();
+    assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    return process.exitValue();
+  }
+
+  private String printed() throws IOException {
+    return Files.readString(folder.resolve("printed"));
+  }
+
+  /** Each repair is one write. */
+  @Test
+  void aSecondRunEndsWhatAKilledOneBegan() throws Exception {
+    Path agent = FaultyDriver.packAgent();
+    Path out = folder.resolve("out");
+    String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
+    for (String moment : List.of("before", "after")) {
+      boolean halted = true;
+      int write = 0;
+      while (halted) {
+        write++;
+        io.remove(tracker);
+        try (WriteOperation remove = new WriteOperation()) {
+          io.operate(VOLUMES, remove.omapRemove(List.of("csi.volume.fs-1")));
+        }
+        set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
+        halted = RepairProgram.isHalted(ceph, "cephfs", agent, moment + "," + write + ",main", out);
+        assertThat(RepairProgram.isHalted(ceph, "cephfs", agent, "", out)).isFalse();
+        assertFound();
+      }
+      assertThat(write).as("writes %s which it was killed", moment).isGreaterThan(3);
+    }
+    Files.delete(agent);
+    assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
+  }
+
   @Test
   void nothingIsFoundWhileClientsCreateAndDelete() throws Exception {
     AtomicBoolean stop = new AtomicBoolean();
     AtomicInteger made = new AtomicInteger();
-    ExecutorService clients = Executors.newFixedThreadPool(4);
+    ExecutorService clients = Executors.newFixedThreadPool(8);
     try {
       List<Future<?>> running = new ArrayList<>();
-      for (int i = 0; i < 4; i++) {
+      for (int i = 0; i < 8; i++) {
         int client = i;
         running.add(clients.submit(() -> createAndDelete(client, stop, made)));
       }
@@ -276,7 +414,7 @@ class FileSystemDamageIT {
       for (Future<?> client : running) {
         client.get();
       }
-      assertThat(made).hasValueGreaterThan(4);
+      assertThat(made).hasValueGreaterThan(8);
       assertThat(found).isEmpty();
     } finally {
       stop.set(true);
