@@ -8,6 +8,7 @@ import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.FindingKind;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.volume.Json;
@@ -150,6 +151,7 @@ final class FsckExpectation {
         (uuid, kind) ->
             StoredEntry.read(io, kind, uuid)
                 .filter(stored -> settings.isOld(stored.changedAt()))
+                .filter(stored -> stored.entry().filter(JournalEntry::isDeleted).isEmpty())
                 .ifPresent(
                     stored ->
                         report.add(

@@ -15,15 +15,18 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -190,6 +193,98 @@ class FsckCommandIT {
         .containsExactly("PV_WITHOUT_ENTRY " + lost);
     Files.writeString(file, "{}");
     assertThat(fsck("--expect", file.toString()).exitCode()).isEqualTo(2);
+  }
+
+  /** A snapshot that Kubernetes has deleted may have to stay for shallow volumes. */
+  @Test
+  void snapshotsThatKubernetesKnowsAreComparedToo() throws Exception {
+    Journal snapshots = new Journal(JournalKind.SNAPSHOT, "default", io, io);
+    List<JournalEntry> entries = new ArrayList<>();
+    for (String name : List.of("known", "imported", "unknown", "deleted")) {
+      entries.add(snapshots.reserve(name, uuid -> "csi-snap-" + uuid, Map.of()));
+    }
+    snapshots.markDeleted(entries.get(3).uuid());
+    String lost = new VolumeId("x", io.poolId(), UUID.randomUUID()).toString();
+    List<String> handles =
+        entries.stream()
+            .map(entry -> new VolumeId("x", io.poolId(), entry.uuid()).toString())
+            .toList();
+    Path file =
+        Files.writeString(
+            folder.resolve("pv.json"),
+            """
+            {"items": [
+              {"kind": "PersistentVolume", "spec": {"csi": {"volumeHandle": "%s"}}},
+              {"kind": "VolumeSnapshotContent", "spec": {"driver": "rbd.csi.ceph.com"},
+               "status": {"snapshotHandle": "%s"}},
+              {"kind": "VolumeSnapshotContent", "spec": {"source": {"snapshotHandle": "%s"}}},
+              {"kind": "VolumeSnapshotContent", "status": {"snapshotHandle": "%s"}}]}
+            """
+                .formatted(
+                    new VolumeId("x", io.poolId(), volume.uuid()),
+                    handles.get(0),
+                    handles.get(1),
+                    lost));
+    Set<String> kinds = kinds(fsck("--min-age", "0", "-o", "json", "--expect", file.toString()));
+    kinds.removeIf(kind -> kind.startsWith("CREATION_UNFINISHED"));
+    assertThat(kinds)
+        .containsExactly(
+            "ENTRY_WITHOUT_PV csi.snap." + entries.get(2).uuid(), "PV_WITHOUT_ENTRY " + lost);
+  }
+
+  @Test
+  void aUserThatMayOnlyReadFindsTheSame() throws Exception {
+    io.remove("rbd_id." + volume.name());
+    removeKey("csi.volumes.default", "csi.volume.pvc-1");
+    RbdPool pool = new RbdPool(io);
+    makeVolume("pvc-2");
+    pool.moveToTrash(makeVolume("pvc-3").name(), Duration.ZERO);
+    Set<String> all = kinds(fsck("-o", "json"));
+    assertThat(all).hasSize(3);
+    Path keyring = folder.resolve("keyring");
+    String user = "client.reads-" + UUID.randomUUID();
+    String caps = "profile rbd-read-only";
+    CEPH.ceph("auth", "get-or-create", user, "mon", caps, "osd", caps, "-o", keyring.toString());
+    try {
+      String[] reader = {
+        "--user", user.substring(7), "--keyring", keyring.toString(), "-o", "json"
+      };
+      Program checked = fsck(reader);
+      assertThat(kinds(checked)).as(checked.err()).isEqualTo(all);
+      List<String> repair = new ArrayList<>(List.of(reader));
+      repair.addAll(List.of("--repair", "--yes"));
+      Program repaired = fsck(repair.toArray(new String[0]));
+      assertThat(repaired.exitCode()).isEqualTo(3);
+      assertThat(repaired.err()).contains("EPERM");
+      assertThat(kinds(fsck("-o", "json"))).isEqualTo(all);
+    } finally {
+      CEPH.ceph("auth", "rm", user);
+    }
+  }
+
+  @Test
+  void aRepairAsksBeforeEach() throws Exception {
+    io.remove("rbd_id." + volume.name());
+    removeKey("csi.volumes.default", "csi.volume.pvc-1");
+    Path answers = Files.writeString(folder.resolve("answers"), "n\ny\n");
+    Path out = folder.resolve("out");
+    Process process =
+        new ProcessBuilder(
+                LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi").toString(),
+                "fsck",
+                "--pool=" + CEPH.pool() + "/" + namespace,
+                "--conf=" + CEPH.conf(),
+                "--settle=0",
+                "--repair")
+            .redirectInput(answers.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(out.toFile())
+            .start();
+    assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    assertThat(process.exitValue()).as(Files.readString(out)).isEqualTo(3);
+    assertThat(Files.readString(out).split("Mend it\\?", -1)).hasSize(3);
+    assertThat(kinds(fsck("-o", "json")))
+        .containsExactly("ENTRY_WITHOUT_NAME csi.volume." + volume.uuid());
   }
 
   /** A pool and a file system may have the same id, and a pool has several namespaces. */

@@ -41,6 +41,17 @@ class WorkersTest {
     assertThat(most).hasValue(4);
   }
 
+  /** It may take longer on a busy machine, and never less. */
+  @Test
+  void noMoreThanSoManyTurnsAreBegunInASecond() {
+    try (Workers workers = new Workers(settings(4, 200))) {
+      long start = System.nanoTime();
+      workers.each(IntStream.range(0, 21).iterator(), value -> workers.turn());
+      assertThat(Duration.ofNanos(System.nanoTime() - start))
+          .isGreaterThanOrEqualTo(Duration.ofMillis(100));
+    }
+  }
+
   @Test
   void theFirstFailureEndsTheWork() {
     AtomicInteger begun = new AtomicInteger();
