@@ -193,6 +193,11 @@ public enum FindingKind {
       "of one without an image: rbd trash rm. One that cannot be read: remove its key from the"
           + " object rbd_trash with the command rados, and do not list the trash before: that ends"
           + " OSDs of Ceph 16"),
+  /** An image in the trash that still has its name. */
+  MOVE_TO_TRASH_UNFINISHED(
+      BY_FSCK,
+      "an image is in the trash and still has its name: moving it there was not completed",
+      "the move is completed if its mark proves that a driver began it"),
   /** A deleted image that nothing keeps. */
   TRASH_REMOVABLE(
       BY_FSCK,

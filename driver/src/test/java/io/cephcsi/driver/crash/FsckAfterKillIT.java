@@ -70,6 +70,7 @@ class FsckAfterKillIT {
           FindingKind.DIRECTORY_DIFFERS,
           FindingKind.NAME_OBJECT_WRONG,
           FindingKind.TRASH_SNAPSHOT_WITHOUT_CLONE,
+          FindingKind.MOVE_TO_TRASH_UNFINISHED,
           FindingKind.TRASH_REMOVABLE);
 
   private static LocalCluster ceph;

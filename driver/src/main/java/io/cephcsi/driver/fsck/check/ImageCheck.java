@@ -6,6 +6,7 @@ import static io.cephcsi.driver.fsck.FindingKind.IMAGE_WITHOUT_ENTRY;
 import static io.cephcsi.driver.fsck.FindingKind.INTERMEDIATE_IMAGE_LEFT;
 import static io.cephcsi.driver.fsck.FindingKind.IN_GONE_GROUP;
 import static io.cephcsi.driver.fsck.FindingKind.LOCK_WITHOUT_CLIENT;
+import static io.cephcsi.driver.fsck.FindingKind.MOVE_TO_TRASH_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.NAME_OBJECT_WRONG;
 import static io.cephcsi.driver.fsck.FindingKind.NAME_WITHOUT_HEADER;
 import static io.cephcsi.driver.fsck.FindingKind.RECLAIM_MARK_LEFT;
@@ -15,6 +16,7 @@ import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -297,9 +299,17 @@ final class ImageCheck {
           : List.of();
     }
     if (context.live().isInTrash(id.get())) { // a move to the trash ends with this object
-      return List.of(
-          finding(NAME_WITHOUT_HEADER, name, "its image is in the trash, id " + id.get())
-              .with(context.rados("rm", "rbd_id." + name)));
+      context.workers().turn();
+      boolean isYoung =
+          TrashMark.entry(io, id.get())
+              .filter(entry -> !context.settings().isOld(entry.deletedAt()))
+              .isPresent();
+      return isYoung
+          ? List.of()
+          : List.of(
+              finding(MOVE_TO_TRASH_UNFINISHED, name, "image id " + id.get())
+                  .with(context.rados("rm", "rbd_id." + name))
+                  .with(repairs.completeMove(name, id.get())));
     }
     if (context.live().hasHeader(id.get())) {
       return context.live().nameInDirectory(id.get()).isEmpty()

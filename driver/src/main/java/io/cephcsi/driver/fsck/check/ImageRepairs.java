@@ -69,6 +69,18 @@ final class ImageRepairs {
     };
   }
 
+  /** Completes the move of an image to the trash that a driver began. */
+  Repair completeMove(String name, String id) {
+    return () -> {
+      if (TrashMark.find(io, id).filter(entry -> entry.name().equals(name)).isEmpty()
+          || HeaderNotification.isWatched(pool, id)) {
+        return Optional.empty();
+      }
+      TrashMove.move(pool, name, id);
+      return Optional.of("completed the move of image id " + id + " to the trash");
+    };
+  }
+
   /** Has an image forget a group that is gone, or does not have it. */
   Repair forgetGroup(String id, GroupLink group) {
     return () -> {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.fsck.check;
 
+import static io.cephcsi.driver.fsck.FindingKind.MOVE_TO_TRASH_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.TRASH_ENTRY_DAMAGED;
 import static io.cephcsi.driver.fsck.FindingKind.TRASH_REMOVABLE;
 import static io.cephcsi.driver.fsck.FindingKind.TRASH_UNPROVEN;
@@ -48,12 +49,12 @@ final class TrashCheck {
             id -> {
               context
                   .suspicions()
-                  .suspect(context.place(), "image id " + id, () -> look(id), () -> look(id));
+                  .suspect(context.place(), "image id " + id, () -> look(context.lists(), id), () -> look(context.live(), id));
               context.progress().step();
             });
   }
 
-  private List<Finding> look(String id) {
+  private List<Finding> look(Facts facts, String id) {
     context.workers().turn();
     Optional<TrashEntry> found = TrashMark.entry(io, id);
     if (found.isEmpty()) {
@@ -65,8 +66,15 @@ final class TrashCheck {
           : List.of();
     }
     TrashEntry entry = found.get();
-    if (!context.settings().isOld(entry.deletedAt())
-        || entry.deferredUntil().isAfter(Instant.now())) {
+    if (!context.settings().isOld(entry.deletedAt())) {
+      return List.of();
+    }
+    if (facts.nameInDirectory(id).filter(entry.name()::equals).isPresent()) {
+      return List.of(
+          finding(MOVE_TO_TRASH_UNFINISHED, entry, "since " + entry.deletedAt())
+              .with(new ImageRepairs(context).completeMove(entry.name(), id)));
+    }
+    if (entry.deferredUntil().isAfter(Instant.now())) {
       return List.of();
     }
     context.workers().turn();

@@ -74,6 +74,28 @@ final class Leftovers {
     return forgotten;
   }
 
+  /**
+   * A move to the trash was broken off.
+   *
+   * @param inDirectory before the directory forgot the image, instead of after
+   */
+  String beginMove(boolean inDirectory) {
+    String name = "csi-vol-" + UUID.randomUUID();
+    String id = makeImage(name);
+    SavedObject object = SavedObject.of(io, "rbd_id." + name);
+    TrashMove.move(pool, name, id);
+    object.restore(io);
+    if (inDirectory) {
+      try (WriteOperation write = new WriteOperation()) {
+        write.omapSet("name_" + name, ClassCall.content().string(id).input());
+        write.omapSet("id_" + id, ClassCall.content().string(name).input());
+        io.operate("rbd_directory", write);
+      }
+    }
+    expected.add("MOVE_TO_TRASH_UNFINISHED " + name);
+    return name;
+  }
+
   String makeImage(String name) {
     cluster.ceph().rbd("create", "--size=8M", "--image-feature=layering", "rbd/" + name);
     return ImageId.find(pool, name).orElseThrow();

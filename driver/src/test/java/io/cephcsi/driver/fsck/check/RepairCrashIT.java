@@ -87,6 +87,8 @@ class RepairCrashIT {
     left.beginDeletion();
     left.makeIntermediate();
     left.forget();
+    left.beginMove(true);
+    left.beginMove(false);
     left.keepSnapshot();
     assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(left.expected());
   }

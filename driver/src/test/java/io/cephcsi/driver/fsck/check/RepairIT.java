@@ -192,12 +192,14 @@ class RepairIT {
     UUID deleted = left.beginDeletion();
     left.makeIntermediate();
     left.forget();
+    left.beginMove(true);
+    left.beginMove(false);
     String parent = left.keepSnapshot();
     String copied = "csi-vol-" + UUID.randomUUID() + "-temp"; // without a mark
     left.makeImage(copied);
     left.expected().add("INTERMEDIATE_IMAGE_LEFT " + copied);
     assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(left.expected());
-    assertThat(repair()).hasSize(5);
+    assertThat(repair()).hasSize(7);
     Journal journal = new Journal(JournalKind.VOLUME, "default", cluster.io(), cluster.io());
     assertThat(journal.byUuid(reserved)).isEqualTo(Optional.empty());
     assertThat(journal.byUuid(deleted)).isEqualTo(Optional.empty());
