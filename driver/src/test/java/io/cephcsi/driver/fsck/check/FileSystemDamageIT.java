@@ -48,6 +48,7 @@ import org.junit.jupiter.api.io.TempDir;
 class FileSystemDamageIT {
   private static final String VOLUMES = "csi.volumes.default";
   private static final long MIB = 1L << 20;
+  private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
 
   @TempDir private Path folder;
 
@@ -375,7 +376,7 @@ class FileSystemDamageIT {
     Path agent = FaultyDriver.packAgent();
     Path out = folder.resolve("out");
     String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
-    for (String moment : List.of("before", "after")) {
+    for (String moment : FULL ? List.of("before", "after") : List.of("after")) {
       boolean halted = true;
       int write = 0;
       while (halted) {

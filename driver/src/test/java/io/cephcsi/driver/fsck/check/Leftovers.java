@@ -91,6 +91,8 @@ final class Leftovers {
         write.omapSet("id_" + id, ClassCall.content().string(name).input());
         io.operate("rbd_directory", write);
       }
+    } else {
+      expected.add("TRASH_REMOVABLE " + name);
     }
     expected.add("MOVE_TO_TRASH_UNFINISHED " + name);
     return name;

@@ -199,7 +199,7 @@ class RepairIT {
     left.makeImage(copied);
     left.expected().add("INTERMEDIATE_IMAGE_LEFT " + copied);
     assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(left.expected());
-    assertThat(repair()).hasSize(7);
+    assertThat(repair()).hasSize(8);
     Journal journal = new Journal(JournalKind.VOLUME, "default", cluster.io(), cluster.io());
     assertThat(journal.byUuid(reserved)).isEqualTo(Optional.empty());
     assertThat(journal.byUuid(deleted)).isEqualTo(Optional.empty());
