@@ -71,6 +71,7 @@ class FsckAfterKillIT {
           FindingKind.NAME_OBJECT_WRONG,
           FindingKind.TRASH_SNAPSHOT_WITHOUT_CLONE,
           FindingKind.MOVE_TO_TRASH_UNFINISHED,
+          FindingKind.OBJECT_MAP_WITHOUT_HEADER,
           FindingKind.TRASH_REMOVABLE);
 
   private static LocalCluster ceph;

@@ -246,8 +246,9 @@ class PlainImageIT extends RbdCase {
 
   @Test
   void aMoveWithDefermentIsMarkedAndKeepsTheImageUntilThen() {
-    for (ImageFeature feature : List.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING)) {
-      pool.create(name, OBJECT, with(Set.of(ImageFeature.EXCLUSIVE_LOCK, feature)));
+    for (Set<ImageFeature> features :
+        List.of(MAPPED, Set.of(ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING))) {
+      pool.create(name, OBJECT, with(features));
       String id = ImageId.find(pool, name).orElseThrow();
 
       TrashMove.move(pool, name, id, Duration.ofHours(1));

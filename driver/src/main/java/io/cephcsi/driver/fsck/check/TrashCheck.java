@@ -49,7 +49,11 @@ final class TrashCheck {
             id -> {
               context
                   .suspicions()
-                  .suspect(context.place(), "image id " + id, () -> look(context.lists(), id), () -> look(context.live(), id));
+                  .suspect(
+                      context.place(),
+                      "image id " + id,
+                      () -> look(context.lists(), id),
+                      () -> look(context.live(), id));
               context.progress().step();
             });
   }
