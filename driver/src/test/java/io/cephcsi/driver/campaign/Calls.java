@@ -65,6 +65,9 @@ record Calls(List<DriverSeat> seats, Tally tally) {
   /** The driver was killed, or does not serve yet: it did not answer. */
   private static boolean isOfConnection(StatusRuntimeException e) {
     String text = String.valueOf(e.getStatus().getDescription());
+    if (e.getStatus().getCode() == Code.UNKNOWN) {
+      return text.equals("channel closed"); // what gRPC says when it ends while a call is written
+    }
     return e.getStatus().getCode() == Code.UNAVAILABLE
         && (text.contains("io exception")
             || text.contains("Network closed")
