@@ -1,7 +1,10 @@
 package io.cephcsi.driver.cephfs;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.DaemonThreads;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.RejectedExecutionException;
@@ -45,10 +48,19 @@ final class Ahead<T> {
 
   /**
    * Asks what the command will have done that the caller sends next: the question waits for that in
-   * the manager's queue. It may overtake the command all the same, and then sees nothing of it.
+   * the manager's queue. It may overtake the command all the same, and then sees nothing of it, or
+   * fails: the answer is empty then, and the caller asks again.
    */
-  static <T> Ahead<T> behind(Supplier<T> question) {
-    return begin(question, BEHIND_NANOS);
+  static <T> Ahead<Optional<T>> behind(Supplier<Optional<T>> question) {
+    return begin(
+        () -> {
+          try {
+            return question.get();
+          } catch (CephException | VolumeException e) {
+            return Optional.empty();
+          }
+        },
+        BEHIND_NANOS);
   }
 
   private static <T> Ahead<T> begin(Supplier<T> question, long pause) {

@@ -184,7 +184,8 @@ public final class CephFsSnapshots {
   private Taken take(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
     SubvolumeInfo from = volume.answer();
     SubvolumeAdmin admin = source.files().admin();
-    Ahead<Optional<SnapshotInfo>> ahead = Ahead.behind(() -> infoIfThere(source, entry));
+    Ahead<Optional<SnapshotInfo>> ahead =
+        Ahead.behind(() -> admin.snapshotInfo(source.name(), entry.name()));
     admin.createSnapshot(source.name(), entry.name());
     SnapshotInfo info =
         ahead
@@ -196,14 +197,6 @@ public final class CephFsSnapshots {
                         Reason.ABORTED, "snapshot " + entry.name() + " was deleted meanwhile"));
     volumes.paths().remember(source.files(), entry, from, info.createdAt());
     return new Taken(from.quota(), info.createdAt());
-  }
-
-  private static Optional<SnapshotInfo> infoIfThere(OpenVolume source, JournalEntry entry) {
-    try {
-      return source.files().admin().snapshotInfo(source.name(), entry.name());
-    } catch (CephException | VolumeException e) {
-      return Optional.empty(); // it may not be taken yet: it is asked for again
-    }
   }
 
   /** A snapshot that an earlier call took. */

@@ -178,7 +178,7 @@ final class CephFsVolumeCreation {
 
   /** The subvolume of an entry that was there before; empty if there is none, or not yet. */
   private Optional<SubvolumeInfo> present(JournalEntry entry) {
-    if (entry.backingSnapshot().isPresent()) {
+    if (entry.backingSnapshot().isPresent() || AttachmentJournal.isBeingDeleted(entry)) {
       return Optional.empty();
     }
     try {
@@ -233,7 +233,7 @@ final class CephFsVolumeCreation {
     JournalEntry entry = reserved.entry();
     SubvolumeAdmin admin = files.admin();
     long size = request.capacity().sizeToCreate();
-    Ahead<Optional<String>> ahead = Ahead.behind(() -> pathIfThere(entry));
+    Ahead<Optional<String>> ahead = Ahead.behind(() -> admin.path(entry.name()));
     admin.create(entry.name(), size, request.parameters().pool());
     CephFsCloner.requireReserved(files, entry);
     if (!reserved.isNew()) {
@@ -243,14 +243,6 @@ final class CephFsVolumeCreation {
         .answer()
         .or(() -> admin.path(entry.name()))
         .map(path -> SubvolumeInfo.complete(path, size));
-  }
-
-  private Optional<String> pathIfThere(JournalEntry entry) {
-    try {
-      return files.admin().path(entry.name());
-    } catch (CephException | VolumeException e) {
-      return Optional.empty(); // it may not be made yet: it is asked for again
-    }
   }
 
   /** Takes the copy one step on; empty when it failed, and is removed with the entry. */
