@@ -10,39 +10,27 @@ import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
-import io.grpc.Channel;
 import java.util.Map;
 
 /**
- * The calls of a controller that make and delete.
+ * The calls of a controller of CephFS that make and delete.
  *
  * @param controller the driver
  * @param parameters of the StorageClass
  * @param secrets of each call
- * @param restored how a volume from a snapshot is used: one that is only read is a shallow one, of
- *     CephFS
  */
 record ControllerCalls(
     ControllerBlockingStub controller,
     Map<String, String> parameters,
-    Map<String, String> secrets,
-    Mode restored) {
+    Map<String, String> secrets) {
   private static final long BYTES = 64L << 20;
 
   static ControllerCalls cephFs(DriverState driver) {
-    return of(driver.cephFs, driver.cephFsParameters, driver.secrets, Mode.MULTI_NODE_READER_ONLY);
+    return new ControllerCalls(
+        ControllerGrpc.newBlockingStub(driver.cephFs), driver.cephFsParameters, driver.secrets);
   }
 
-  static ControllerCalls rbd(DriverState driver) {
-    return of(driver.channel, driver.parameters, driver.secrets, Mode.SINGLE_NODE_WRITER);
-  }
-
-  private static ControllerCalls of(
-      Channel channel, Map<String, String> parameters, Map<String, String> secrets, Mode mode) {
-    return new ControllerCalls(ControllerGrpc.newBlockingStub(channel), parameters, secrets, mode);
-  }
-
-  /** Makes a volume; from a snapshot, unless that is empty. */
+  /** Makes a volume; a shallow one of a snapshot, unless that is empty. */
   String create(String name, String snapshot) {
     CreateVolumeRequest.Builder request =
         CreateVolumeRequest.newBuilder()
@@ -53,7 +41,10 @@ record ControllerCalls(
                     .setMount(VolumeCapability.MountVolume.getDefaultInstance())
                     .setAccessMode(
                         VolumeCapability.AccessMode.newBuilder()
-                            .setMode(snapshot.isEmpty() ? Mode.SINGLE_NODE_WRITER : restored)))
+                            .setMode(
+                                snapshot.isEmpty()
+                                    ? Mode.SINGLE_NODE_WRITER
+                                    : Mode.MULTI_NODE_READER_ONLY)))
             .putAllParameters(parameters)
             .putAllSecrets(secrets);
     if (!snapshot.isEmpty()) {

@@ -21,7 +21,6 @@ final class DriverState {
   private static final String PROGRAM = "driver/target/ceph-csi/bin/ceph-csi";
   private static final String CLUSTER_ID = "benchmark";
   private static final long START_SECONDS = 60;
-  private static final double MILLIS_PER_TICK = 10; // USER_HZ of Linux on x86-64 and arm64
 
   ManagedChannel channel;
   ManagedChannel cephFs;
@@ -140,9 +139,7 @@ final class DriverState {
 
   /** The CPU that the driver has used, in milliseconds; it is counted in hundredths of a second. */
   double cpuMillis() throws IOException {
-    String stat = Files.readString(Path.of("/proc", Long.toString(process.pid()), "stat"));
-    String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
-    return (Long.parseLong(fields[11]) + Long.parseLong(fields[12])) * MILLIS_PER_TICK;
+    return ProcessCpu.ticks(process.pid()) * ProcessCpu.MILLIS_PER_TICK;
   }
 
   /** Ends the driver. */

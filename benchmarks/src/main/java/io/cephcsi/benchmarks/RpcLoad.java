@@ -39,7 +39,6 @@ import org.jspecify.annotations.Nullable;
  * serves RBD on a socket, this one or another, and prints a line for each call.
  */
 public final class RpcLoad {
-  private static final double TICKS_PER_SECOND = 100; // USER_HZ of Linux on x86-64 and arm64
   private static final long BYTES = 64L << 20;
   private static final long QUIET_MILLIS = 2000;
   private static final long SETTLE_SECONDS = 120;
@@ -135,16 +134,16 @@ public final class RpcLoad {
    * @return the milliseconds of CPU that it took until then
    */
   private double settle() throws IOException, InterruptedException {
-    long first = driverTicks();
+    long first = ProcessCpu.ticks(driverPid);
     long before;
     long now = first;
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SETTLE_SECONDS);
     do {
       before = now;
       Thread.sleep(QUIET_MILLIS);
-      now = driverTicks();
+      now = ProcessCpu.ticks(driverPid);
     } while (now - before > 1 && System.nanoTime() < end);
-    return (now - first) * 1000.0 / TICKS_PER_SECOND;
+    return (now - first) * ProcessCpu.MILLIS_PER_TICK;
   }
 
   private void measure(int count, Map<String, Sample> samples) throws Exception {
@@ -184,7 +183,7 @@ public final class RpcLoad {
       throws InterruptedException, ExecutionException, IOException {
     ExecutorService pool = Executors.newFixedThreadPool(clients);
     double[] millis = new double[count];
-    long ticks = driverTicks();
+    long ticks = ProcessCpu.ticks(driverPid);
     List<Future<T>> futures = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int number = i;
@@ -203,7 +202,9 @@ public final class RpcLoad {
       results.add(future.get());
     }
     pool.shutdown();
-    samples.put(name, new Sample(millis, (driverTicks() - ticks) * 1000.0 / TICKS_PER_SECOND));
+    samples.put(
+        name,
+        new Sample(millis, (ProcessCpu.ticks(driverPid) - ticks) * ProcessCpu.MILLIS_PER_TICK));
     return Collections.unmodifiableList(results);
   }
 
@@ -218,12 +219,6 @@ public final class RpcLoad {
         }
       }
     }
-  }
-
-  private long driverTicks() throws IOException {
-    String stat = Files.readString(Path.of("/proc", Long.toString(driverPid), "stat"));
-    String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
-    return Long.parseLong(fields[11]) + Long.parseLong(fields[12]);
   }
 
   private Volume create(String name, @Nullable String snapshotId) {

@@ -17,7 +17,6 @@ import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashMark;
-import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -31,7 +30,6 @@ import io.cephcsi.driver.rbd.image.ImageNames;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.regex.Pattern;
 
 /** Checks the images of a pool that are not in the trash. Safe for several threads. */
@@ -156,7 +154,7 @@ final class ImageCheck {
     if (name.isEmpty()) {
       findings.add(
           finding(HEADER_WITHOUT_NAME, "image id " + id, "")
-              .with(bytes(id))
+              .with(context.bytes(id))
               .with(context.rados("listomapvals", "rbd_header." + id)));
       return name;
     }
@@ -201,18 +199,6 @@ final class ImageCheck {
         .map(JournalEntry::name);
   }
 
-  private OptionalLong bytes(String id) {
-    context.workers().turn();
-    try {
-      return new UsageMeter(pool)
-          .byObjectMap(id)
-          .map(usage -> OptionalLong.of(usage.totalBytes()))
-          .orElse(OptionalLong.empty());
-    } catch (CephException e) {
-      return OptionalLong.empty();
-    }
-  }
-
   private void addUnclaimed(Facts facts, String id, String name, List<Finding> findings) {
     if (!isOurs(name) || facts.isClaimed(name) || claimed(facts, id).isPresent()) {
       return;
@@ -223,13 +209,13 @@ final class ImageCheck {
     } else if (between) {
       findings.add(
           finding(INTERMEDIATE_IMAGE_LEFT, name, "image id " + id)
-              .with(bytes(id))
+              .with(context.bytes(id))
               .with("rbd", "trash", "mv", context.path(name))
               .with(repairs.discardIntermediate(name, id)));
     } else {
       findings.add(
           finding(IMAGE_WITHOUT_ENTRY, name, "image id " + id)
-              .with(bytes(id))
+              .with(context.bytes(id))
               .with("rbd", "trash", "mv", context.path(name)));
     }
   }

@@ -1,6 +1,9 @@
 package io.cephcsi.driver.fsck.check;
 
+import io.cephcsi.bindings.cls.UsageMeter;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
@@ -12,6 +15,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Function;
 
@@ -57,6 +61,19 @@ record PoolCheckContext(
   /** The instances of a kind of all pools that are checked. */
   Set<String> instances(JournalKind kind) {
     return Set.copyOf(live.instances().getOrDefault(kind, Set.of()));
+  }
+
+  /** What an image takes, in bytes, by its object map; empty if that cannot be said. */
+  OptionalLong bytes(String imageId) {
+    workers.turn();
+    try {
+      return new UsageMeter(new RbdPool(io))
+          .byObjectMap(imageId)
+          .map(usage -> OptionalLong.of(usage.totalBytes()))
+          .orElse(OptionalLong.empty());
+    } catch (CephException e) {
+      return OptionalLong.empty();
+    }
   }
 
   /** The words of a command about an object of the pool. */

@@ -8,10 +8,7 @@ import static io.cephcsi.driver.fsck.FindingKind.TRASH_UNPROVEN;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.TrashMark;
-import io.cephcsi.bindings.cls.UsageMeter;
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.fsck.Finding;
@@ -24,7 +21,6 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /** Checks the trash of a pool. Safe for several threads. */
 final class TrashCheck {
@@ -103,7 +99,7 @@ final class TrashCheck {
     if (proven && foreign.isEmpty()) {
       return List.of(
           finding(TRASH_REMOVABLE, entry, "since " + entry.deletedAt())
-              .with(bytes(id))
+              .with(context.bytes(id))
               .with("rbd", "trash", "rm", context.path(id))
               .with(new ImageRepairs(context).removeFromTrash(id, instance())));
     }
@@ -116,7 +112,7 @@ final class TrashCheck {
                     + (foreign.isEmpty()
                         ? ""
                         : ", with snapshots that no driver took: " + String.join(", ", foreign)))
-            .with(bytes(id))
+            .with(context.bytes(id))
             .with("rbd", "trash", "rm", context.path(id)));
   }
 
@@ -127,18 +123,6 @@ final class TrashCheck {
   private Finding finding(FindingKind kind, TrashEntry entry, String detail) {
     return Finding.of(
         kind, context.place(), entry.name(), "image id " + entry.id() + ", " + detail);
-  }
-
-  private OptionalLong bytes(String id) {
-    context.workers().turn();
-    try {
-      return new UsageMeter(new RbdPool(io))
-          .byObjectMap(id)
-          .map(usage -> OptionalLong.of(usage.totalBytes()))
-          .orElse(OptionalLong.empty());
-    } catch (CephException e) {
-      return OptionalLong.empty();
-    }
   }
 
   /** Whether an entry still has the image: the check of the entry says so. */
