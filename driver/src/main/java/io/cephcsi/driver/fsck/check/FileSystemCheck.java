@@ -150,6 +150,7 @@ public final class FileSystemCheck {
       if (ImageCheck.isOurs(snapshot) && !facts.isClaimed(snapshot)) {
         findings.add(
             Finding.of(SUBVOLUME_SNAPSHOT_WITHOUT_ENTRY, fileSystem, name + "@" + snapshot, "")
+                .with(subvolumes.bytes(name, snapshot))
                 .with(
                     "ceph",
                     "fs",

@@ -16,6 +16,9 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.journal.StoredName;
+import io.cephcsi.driver.tracker.ReferenceState;
+import io.cephcsi.driver.tracker.TrackerFormatException;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Collection;
 import java.util.List;
@@ -187,11 +190,7 @@ final class SubvolumeContent implements EntryContent {
     return Optional.of(
         () -> {
           Set<String> instances = context.instances(stored.kind());
-          boolean isThere =
-              stored.kind() == JournalKind.SNAPSHOT
-                  ? subvolumes.exists(entry)
-                  : stored.kind() == JournalKind.VOLUME
-                      && subvolumes.find(entry.name()).filter(s -> !s.isRetained()).isPresent();
+          boolean isThere = isThere(stored.kind(), entry);
           boolean isSame =
               StoredEntry.read(context.io(), stored.kind(), stored.uuid())
                   .filter(now -> now.version() == stored.version())
@@ -207,6 +206,30 @@ final class SubvolumeContent implements EntryContent {
                   "set the name " + entry.requestName())
               : Optional.empty();
         });
+  }
+
+  private boolean isThere(JournalKind kind, JournalEntry entry) {
+    if (kind == JournalKind.SNAPSHOT) {
+      return subvolumes.exists(entry);
+    }
+    if (entry.backingSnapshot().isPresent()) {
+      return isReferenced(entry.backingSnapshot().get(), entry.name());
+    }
+    return kind == JournalKind.VOLUME
+        && subvolumes.find(entry.name()).filter(s -> !s.isRetained()).isPresent();
+  }
+
+  /** Whether the tracker of a snapshot says that a shallow volume shows it. */
+  private boolean isReferenced(String snapshotId, String volume) {
+    try {
+      return new Trackers()
+          .in(context.io())
+          .read(snapshotId)
+          .filter(tracker -> tracker.reference(volume) == ReferenceState.NORMAL)
+          .isPresent();
+    } catch (TrackerFormatException e) {
+      return false; // on doubt nothing is done
+    }
   }
 
   @Override

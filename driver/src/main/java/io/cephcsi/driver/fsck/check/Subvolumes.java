@@ -112,11 +112,20 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   /** What is stored below a subvolume's directory, snapshots left out. */
   OptionalLong bytes(String name) {
+    return bytesBelow("/" + name);
+  }
+
+  /** What a snapshot of a subvolume shows; what the subvolume still has of it is counted, too. */
+  OptionalLong bytes(String name, String snapshot) {
+    return bytesBelow("/" + name + "/.snap/" + snapshot);
+  }
+
+  private OptionalLong bytesBelow(String directory) {
     if (mount == null) {
       return OptionalLong.empty();
     }
     try {
-      return OptionalLong.of(mount.usage("/" + name).bytes());
+      return OptionalLong.of(mount.usage(directory).bytes());
     } catch (CephException.NotFound e) {
       return OptionalLong.empty();
     }

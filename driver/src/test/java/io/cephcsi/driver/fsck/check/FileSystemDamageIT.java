@@ -1,26 +1,20 @@
 package io.cephcsi.driver.fsck.check;
 
+import static io.cephcsi.driver.fsck.check.CheckedFileSystem.MIB;
+import static io.cephcsi.driver.fsck.check.CheckedFileSystem.VOLUMES;
+import static io.cephcsi.driver.fsck.check.CheckedFileSystem.uuid;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.cephfs.CephFsFile;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.driver.cluster.FileSystemInfo;
-import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.crash.FaultyDriver;
-import io.cephcsi.driver.fsck.CheckProgress;
-import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
-import io.cephcsi.driver.fsck.Workers;
 import io.cephcsi.driver.testing.TestDriver;
-import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.LocalCluster;
-import io.cephcsi.testing.TestCluster;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -46,16 +40,13 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A check of a file system names each damage, and nothing else. */
 class FileSystemDamageIT {
-  private static final String VOLUMES = "csi.volumes.default";
-  private static final long MIB = 1L << 20;
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
 
   @TempDir private Path folder;
 
+  private static CheckedFileSystem cluster;
   private static LocalCluster ceph;
   private static TestDriver driver;
-  private static RadosCluster connection;
-  private static FileSystemInfo fileSystem;
   private static IoContext io;
   private static Volume volume;
   private static Snapshot snapshot;
@@ -63,11 +54,10 @@ class FileSystemDamageIT {
 
   @BeforeAll
   static void fill() {
-    ceph = TestCluster.start("fsck-fs");
-    driver = TestDriver.cephFs(ceph).withCredentials().start();
-    connection = ceph.connect();
-    fileSystem = MonitorQueries.fileSystems(connection).get(0);
-    io = connection.openPool(fileSystem.metadataPoolId(), "csi");
+    cluster = new CheckedFileSystem("fsck-fs");
+    ceph = cluster.ceph();
+    driver = cluster.driver();
+    io = cluster.io();
     volume = driver.create("fs-1", 8 * MIB);
     Volume source = driver.create("fs-2", 8 * MIB);
     snapshot = driver.snapshot("fs-snap", source.getVolumeId());
@@ -89,36 +79,14 @@ class FileSystemDamageIT {
 
   @AfterAll
   static void end() {
-    io.close();
-    connection.close();
-    driver.close();
-    ceph.close();
-  }
-
-  private static Map<UUID, Long> sizes = Map.of();
-
-  private static List<Finding> check(Duration settle, Duration minAge) {
-    CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
-    List<Finding> findings = new ArrayList<>();
-    try (Workers workers = new Workers(settings)) {
-      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
-          .check(connection, fileSystem, io, result -> findings.addAll(result.findings()));
-    }
-    return findings;
+    cluster.close();
   }
 
   private static void assertFound(String... expected) {
     Set<String> wanted = new TreeSet<>(List.of(expected));
     Awaitility.await() // the manager ends clones and removals
         .atMost(Duration.ofSeconds(30))
-        .untilAsserted(
-            () ->
-                assertThat(CheckedCluster.shown(check(Duration.ZERO, Duration.ZERO)))
-                    .isEqualTo(wanted));
-  }
-
-  private static UUID uuid(String id) {
-    return VolumeId.parse(id).orElseThrow().uuid();
+        .untilAsserted(() -> assertThat(CheckedCluster.shown(cluster.check())).isEqualTo(wanted));
   }
 
   private static String entry() {
@@ -127,12 +95,6 @@ class FileSystemDamageIT {
 
   private static String subvolume(Volume of) {
     return "csi-vol-" + uuid(of.getVolumeId());
-  }
-
-  private static void set(String object, String key, String value) {
-    try (WriteOperation write = new WriteOperation()) {
-      io.operate(object, write.omapSet(key, value.getBytes(UTF_8)));
-    }
   }
 
   /** Damages, checks, and puts back. */
@@ -149,7 +111,7 @@ class FileSystemDamageIT {
     String snapshotUuid = uuid(snapshot.getSnapshotId()).toString();
     damaged(
         VOLUMES,
-        () -> set(VOLUMES, "csi.volume.fs-1", UUID.randomUUID().toString()),
+        () -> cluster.set(VOLUMES, "csi.volume.fs-1", UUID.randomUUID().toString()),
         "ENTRY_WITHOUT_NAME " + entry(),
         "NAME_WITHOUT_ENTRY volume fs-1");
     damaged(
@@ -158,10 +120,12 @@ class FileSystemDamageIT {
         "NAME_WITHOUT_ENTRY volume fs-1",
         "SUBVOLUME_WITHOUT_ENTRY " + subvolume(volume));
     damaged(
-        entry(), () -> set(entry(), "csi.imagename", "../../volumes"), "ENTRY_DAMAGED " + entry());
+        entry(),
+        () -> cluster.set(entry(), "csi.imagename", "../../volumes"),
+        "ENTRY_DAMAGED " + entry());
     damaged(
         entry(),
-        () -> set(entry(), "csi.java.deleting", "2026-01-01T00:00:00Z 1"),
+        () -> cluster.set(entry(), "csi.java.deleting", "2026-01-01T00:00:00Z 1"),
         "DELETION_UNFINISHED " + entry());
     damaged(
         "csi.snap." + snapshotUuid,
@@ -180,7 +144,7 @@ class FileSystemDamageIT {
     String wrong = "TRACKER_WRONG " + snapshot.getSnapshotId();
     damaged(tracker, () -> io.remove(tracker), wrong);
     damaged(tracker, () -> io.writeFull(tracker, new byte[] {0, 0, 0, 9}), wrong);
-    damaged(tracker, () -> set(tracker, "csi-vol-" + UUID.randomUUID(), "\u0001"), wrong);
+    damaged(tracker, () -> cluster.set(tracker, "csi-vol-" + UUID.randomUUID(), "\u0001"), wrong);
     damaged(
         "csi.volume." + uuid(shallow.getVolumeId()),
         () -> io.remove("csi.volume." + uuid(shallow.getVolumeId())),
@@ -193,15 +157,13 @@ class FileSystemDamageIT {
     String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
     SavedObject right = SavedObject.of(io, tracker);
     io.remove(tracker);
-    try (WriteOperation write = new WriteOperation()) {
-      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-1")));
-    }
-    set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
+    cluster.set(VOLUMES, "csi.volume.fs-1", "");
+    cluster.set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
     assertFound(
         "ENTRY_WITHOUT_NAME " + entry(),
         "NAME_WITHOUT_ENTRY volume fs-nothing",
         "TRACKER_WRONG " + snapshot.getSnapshotId());
-    assertThat(repair()).hasSize(3);
+    assertThat(cluster.repair()).hasSize(3);
     assertFound();
     SavedObject mended = SavedObject.of(io, tracker);
     assertThat(mended.content().orElseThrow().omap().keySet())
@@ -211,59 +173,29 @@ class FileSystemDamageIT {
     assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
   }
 
-  private static List<String> repair() {
-    CheckSettings settings =
-        new CheckSettings(16, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, true);
-    List<String> done = new ArrayList<>();
-    try (Workers workers = new Workers(settings)) {
-      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
-          .check(
-              connection,
-              fileSystem,
-              io,
-              result ->
-                  result
-                      .findings()
-                      .forEach(
-                          finding ->
-                              finding.repair().flatMap(Finding.Repair::mend).ifPresent(done::add)));
-    }
-    return done;
-  }
-
   @Test
   void damagesOfSubvolumesAreFound() {
     String orphan = "csi-vol-" + UUID.randomUUID();
-    ceph.ceph("fs", "subvolume", "create", fileSystem.name(), orphan, "--group_name", "csi");
+    ceph.ceph("fs", "subvolume", "create", cluster.name(), orphan, "--group_name", "csi");
     assertFound("SUBVOLUME_WITHOUT_ENTRY " + orphan);
-    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), orphan, "--group_name", "csi");
+    ceph.ceph("fs", "subvolume", "rm", cluster.name(), orphan, "--group_name", "csi");
     Volume lost = driver.create("fs-lost", 8 * MIB);
-    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), subvolume(lost), "--group_name", "csi");
+    ceph.ceph("fs", "subvolume", "rm", cluster.name(), subvolume(lost), "--group_name", "csi");
     assertFound("SUBVOLUME_GONE csi.volume." + uuid(lost.getVolumeId()));
     driver.delete(lost.getVolumeId());
-    String path =
-        ceph.ceph(
-                "fs",
-                "subvolume",
-                "getpath",
-                fileSystem.name(),
-                subvolume(volume),
-                "--group_name",
-                "csi")
-            .strip();
-    try (CephFsMount mount = CephFsMount.mount(connection, fileSystem.name(), "/")) {
-      mount.setQuotaBytes(path, 0);
-      assertFound("QUOTA_MISSING " + entry());
-      mount.setQuotaBytes(path, 8 * MIB);
-    }
+    CephFsMount mount = cluster.mount();
+    String path = cluster.path(uuid(volume.getVolumeId()));
+    mount.setQuotaBytes(path, 0);
+    assertFound("QUOTA_MISSING " + entry());
+    mount.setQuotaBytes(path, 8 * MIB);
     assertFound();
-    sizes = Map.of(uuid(volume.getVolumeId()), 8 * MIB);
+    cluster.expect(Map.of(uuid(volume.getVolumeId()), 8 * MIB));
     assertFound();
-    sizes = Map.of(uuid(volume.getVolumeId()), 9 * MIB);
+    cluster.expect(Map.of(uuid(volume.getVolumeId()), 9 * MIB));
     try {
       assertFound("QUOTA_SMALLER " + entry());
     } finally {
-      sizes = Map.of();
+      cluster.expect(Map.of());
     }
   }
 
@@ -271,21 +203,20 @@ class FileSystemDamageIT {
   @Test
   void copiesInProgressAndRetainedSubvolumesThatNobodyNeedsAreFound() {
     String orphan = "csi-vol-" + UUID.randomUUID();
-    ceph.ceph("fs", "subvolume", "create", fileSystem.name(), orphan, "--group_name", "csi");
+    ceph.ceph("fs", "subvolume", "create", cluster.name(), orphan, "--group_name", "csi");
     String meta = "/volumes/csi/" + orphan + "/.meta";
-    try (CephFsMount mount = CephFsMount.mount(connection, fileSystem.name(), "/")) {
-      byte[] complete = read(mount, meta);
-      write(mount, meta, new String(complete, UTF_8).replace("= complete", "= in-progress"));
-      List<Finding> found = check(Duration.ZERO, Duration.ZERO);
-      assertThat(CheckedCluster.shown(found)).containsExactly("SUBVOLUME_WITHOUT_ENTRY " + orphan);
-      assertThat(found.get(0).detail()).contains("a copy whose state is in-progress");
-      assertThat(found.get(0).command()).startsWith("ceph fs clone cancel");
-      write(mount, meta, new String(complete, UTF_8).replace("= complete", "= snapshot-retained"));
-      assertThat(CheckedCluster.shown(check(Duration.ZERO, Duration.ZERO)))
-          .containsExactly("RETAINED_WITHOUT_SNAPSHOT " + orphan);
-      write(mount, meta, new String(complete, UTF_8));
-    }
-    ceph.ceph("fs", "subvolume", "rm", fileSystem.name(), orphan, "--group_name", "csi");
+    CephFsMount mount = cluster.mount();
+    byte[] complete = read(mount, meta);
+    write(mount, meta, new String(complete, UTF_8).replace("= complete", "= in-progress"));
+    List<Finding> found = cluster.check();
+    assertThat(CheckedCluster.shown(found)).containsExactly("SUBVOLUME_WITHOUT_ENTRY " + orphan);
+    assertThat(found.get(0).detail()).contains("a copy whose state is in-progress");
+    assertThat(found.get(0).command()).startsWith("ceph fs clone cancel");
+    write(mount, meta, new String(complete, UTF_8).replace("= complete", "= snapshot-retained"));
+    assertThat(CheckedCluster.shown(cluster.check()))
+        .containsExactly("RETAINED_WITHOUT_SNAPSHOT " + orphan);
+    write(mount, meta, new String(complete, UTF_8));
+    ceph.ceph("fs", "subvolume", "rm", cluster.name(), orphan, "--group_name", "csi");
     assertFound();
   }
 
@@ -313,9 +244,7 @@ class FileSystemDamageIT {
     assertFound(); // the volume keeps it
     io.remove("csi.volume." + uuid(shown.getVolumeId()));
     io.remove("rt-backingsnapshot-" + taken);
-    try (WriteOperation write = new WriteOperation()) {
-      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-shown-v")));
-    }
+    cluster.set(VOLUMES, "csi.volume.fs-shown-v", "");
     assertFound("DELETION_UNFINISHED csi.snap." + uuid(taken));
     driver.deleteSnapshot(taken);
     driver.delete(source.getVolumeId());
@@ -324,9 +253,7 @@ class FileSystemDamageIT {
 
   @Test
   void theCommandChecksMendsAndComparesAFileSystem() throws Exception {
-    try (WriteOperation write = new WriteOperation()) {
-      io.operate(VOLUMES, write.omapRemove(List.of("csi.volume.fs-1")));
-    }
+    cluster.set(VOLUMES, "csi.volume.fs-1", "");
     assertThat(run()).isEqualTo(3);
     assertThat(printed()).contains("ENTRY_WITHOUT_NAME", entry());
     assertThat(run("--repair", "--yes")).as(printed()).isZero();
@@ -353,7 +280,7 @@ class FileSystemDamageIT {
                 LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi").toString(),
                 "fsck",
                 "--conf=" + ceph.conf(),
-                "--file-system=" + fileSystem.name(),
+                "--file-system=" + cluster.name(),
                 "--settle=0",
                 "--min-age=0"));
     command.addAll(List.of(options));
@@ -382,10 +309,8 @@ class FileSystemDamageIT {
       while (halted) {
         write++;
         io.remove(tracker);
-        try (WriteOperation remove = new WriteOperation()) {
-          io.operate(VOLUMES, remove.omapRemove(List.of("csi.volume.fs-1")));
-        }
-        set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
+        cluster.set(VOLUMES, "csi.volume.fs-1", "");
+        cluster.set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
         halted = RepairProgram.isHalted(ceph, "cephfs", agent, moment + "," + write + ",main", out);
         assertThat(RepairProgram.isHalted(ceph, "cephfs", agent, "", out)).isFalse();
         assertFound();
@@ -409,7 +334,7 @@ class FileSystemDamageIT {
       }
       List<Finding> found = new ArrayList<>();
       for (int i = 0; i < 2; i++) {
-        found.addAll(check(Duration.ofSeconds(3), Duration.ofMinutes(10)));
+        found.addAll(cluster.check(Duration.ofSeconds(3), Duration.ofMinutes(10)));
       }
       stop.set(true);
       for (Future<?> client : running) {
