@@ -12,6 +12,10 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.volume.Json;
+import io.cephcsi.driver.tracker.ReferenceState;
+import io.cephcsi.driver.tracker.ReferenceTracker;
+import io.cephcsi.driver.tracker.TrackerFormatException;
+import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.VolumeId;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -24,6 +28,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -131,16 +136,38 @@ final class FsckExpectation {
   void compareRbd(IoContext io, FsckReport report) {
     String place = io.namespace().isEmpty() ? io.pool() : io.pool() + "/" + io.namespace();
     places.put(new Place(Storage.RBD, io.poolId()), io.pool());
-    compare(io, place, report);
+    compare(io, place, report, uuid -> false);
   }
 
   /** Compares with the journal of a file system. */
   void compareCephFs(FileSystemInfo info, IoContext io, FsckReport report) {
     places.put(new Place(Storage.CEPHFS, info.id()), info.name());
-    compare(io, info.name(), report);
+    compare(io, info.name(), report, masked(io)::contains);
   }
 
-  private void compare(IoContext io, String place, FsckReport report) {
+  /** Snapshots that a user deleted through ceph-csi, which notes it in the tracker alone. */
+  private static Set<UUID> masked(IoContext io) {
+    ReferenceTracker trackers = new Trackers().in(io);
+    Set<UUID> masked = new HashSet<>();
+    for (String id : trackers.snapshotIds()) {
+      try {
+        trackers
+            .read(id)
+            .filter(tracker -> tracker.reference(id) == ReferenceState.MASK)
+            .flatMap(tracker -> VolumeId.parse(id))
+            .ifPresent(snapshot -> masked.add(snapshot.uuid()));
+      } catch (TrackerFormatException e) {
+        // the check of trackers names it
+      }
+    }
+    return masked;
+  }
+
+  /**
+   * @param deleted tells of a snapshot that nobody knows any more but the volumes that show it
+   */
+  private void compare(
+      IoContext io, String place, FsckReport report, Predicate<UUID> deleted) {
     Map<UUID, JournalKind> unknown = new HashMap<>();
     io.objects(
         object -> {
@@ -152,6 +179,7 @@ final class FsckExpectation {
             StoredEntry.read(io, kind, uuid)
                 .filter(stored -> settings.isOld(stored.changedAt()))
                 .filter(stored -> stored.entry().filter(JournalEntry::isDeleted).isEmpty())
+                .filter(stored -> kind != JournalKind.SNAPSHOT || !deleted.test(uuid))
                 .ifPresent(
                     stored ->
                         report.add(

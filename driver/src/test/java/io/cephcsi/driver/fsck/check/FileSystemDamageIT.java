@@ -297,6 +297,25 @@ class FileSystemDamageIT {
     return Files.readString(folder.resolve("printed"));
   }
 
+  /** ceph-csi keeps the entry of a snapshot that is shown, and masks its reference. */
+  @Test
+  void aSnapshotThatAUserDeletedIsNotMissedInKubernetes() throws Exception {
+    String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
+    SavedObject right = SavedObject.of(io, tracker);
+    cluster.set(tracker, snapshot.getSnapshotId(), new byte[] {2});
+    Path known = Files.writeString(folder.resolve("pv.json"), "{\"items\": []}");
+    try {
+      assertThat(run("--expect=" + known)).isEqualTo(3);
+      assertThat(printed())
+          .contains("ENTRY_WITHOUT_PV", entry())
+          .doesNotContain("csi.snap." + uuid(snapshot.getSnapshotId()));
+    } finally {
+      right.restore(io);
+    }
+    assertThat(run("--expect=" + known)).isEqualTo(3);
+    assertThat(printed()).contains("csi.snap." + uuid(snapshot.getSnapshotId()));
+  }
+
   /** Each repair is one write. */
   @Test
   void aSecondRunEndsWhatAKilledOneBegan() throws Exception {
