@@ -40,7 +40,7 @@ class ArchitectureTest {
           Set.of("app"),
           Set.of("csi", "csiaddons", "grpc"),
           Set.of("rbd", "cephfs", "reclaim", "node", "fsck", "fence"),
-          Set.of("journal", "tracker", "operation", "cluster"),
+          Set.of("journal", "tracker", "operation", "cluster", "kms"),
           Set.of("metrics"),
           Set.of("volume"));
 

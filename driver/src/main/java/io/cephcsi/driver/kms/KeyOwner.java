@@ -1,0 +1,29 @@
+package io.cephcsi.driver.kms;
+
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Whose passphrase is meant, and by which secrets.
+ *
+ * @param volumeId the identifier of a volume or snapshot
+ * @param tenant the namespace of the claim; empty when it is not known
+ * @param secrets those of the request; empty when it has none
+ */
+public record KeyOwner(String volumeId, Optional<String> tenant, Map<String, String> secrets) {
+  /** Copies the secrets. */
+  public KeyOwner {
+    secrets = Map.copyOf(secrets);
+  }
+
+  /** The same for another volume or snapshot, as for a copy. */
+  public KeyOwner of(String otherId) {
+    return new KeyOwner(otherId, tenant, secrets);
+  }
+
+  /** Without the secrets. */
+  @Override
+  public String toString() {
+    return "key of " + volumeId + tenant.map(name -> " (tenant " + name + ")").orElse("");
+  }
+}

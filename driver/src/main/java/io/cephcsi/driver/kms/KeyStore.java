@@ -1,0 +1,23 @@
+package io.cephcsi.driver.kms;
+
+import java.util.Optional;
+
+/** A KMS that stores the passphrase of each volume by the volume's id ("integrated"). */
+public non-sealed interface KeyStore extends Kms {
+  /** The passphrase of a volume or snapshot; empty when the KMS says that there is none. */
+  Optional<Passphrase> find(KeyOwner owner);
+
+  /**
+   * Stores a passphrase unless there is one: of two calls at the same time one succeeds, where the
+   * KMS has a compare-and-set; else the caller holds a lock.
+   *
+   * @return the passphrase that is stored now: the given one, or that of an earlier call
+   */
+  Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase);
+
+  /** Stores another passphrase for a volume that has one. */
+  void replace(KeyOwner owner, Passphrase passphrase);
+
+  /** Removes the passphrase of a volume or snapshot; nothing to do when there is none. */
+  void remove(KeyOwner owner);
+}

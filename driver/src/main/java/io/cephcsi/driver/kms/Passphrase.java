@@ -1,0 +1,63 @@
+package io.cephcsi.driver.kms;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import java.util.Arrays;
+import java.util.Base64;
+
+/**
+ * The passphrase of a volume, which LUKS takes as it is. Wiped when closed; what it is never shows.
+ * Safe for several threads until closed.
+ */
+public final class Passphrase implements AutoCloseable {
+  private static final int RANDOM_BYTES = 20;
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final byte[] bytes;
+
+  private Passphrase(byte[] bytes) {
+    this.bytes = bytes;
+  }
+
+  /** One of these bytes, which are copied. */
+  public static Passphrase of(byte[] bytes) {
+    return new Passphrase(bytes.clone());
+  }
+
+  /** A new one as ceph-csi makes them: 20 random bytes as 28 characters of URL-safe Base64. */
+  public static Passphrase random() {
+    byte[] random = new byte[RANDOM_BYTES];
+    RANDOM.nextBytes(random);
+    byte[] text = Base64.getUrlEncoder().encode(random);
+    Arrays.fill(random, (byte) 0);
+    return new Passphrase(text);
+  }
+
+  /** Its bytes, a copy that the caller wipes. */
+  public byte[] bytes() {
+    return bytes.clone();
+  }
+
+  /** As text, where an interface of another program wants text. */
+  public String text() {
+    return new String(bytes, UTF_8);
+  }
+
+  /** Whether another is the same; takes as long for each. */
+  public boolean isSame(Passphrase other) {
+    return MessageDigest.isEqual(bytes, other.bytes);
+  }
+
+  /** Wipes it. */
+  @Override
+  public void close() {
+    Arrays.fill(bytes, (byte) 0);
+  }
+
+  @Override
+  public String toString() {
+    return "passphrase";
+  }
+}
