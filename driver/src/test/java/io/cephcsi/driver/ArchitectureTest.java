@@ -41,7 +41,7 @@ class ArchitectureTest {
           Set.of("csi", "csiaddons", "grpc"),
           Set.of("rbd", "cephfs", "reclaim", "node", "fsck", "fence"),
           Set.of("journal", "tracker", "operation", "cluster", "kms"),
-          Set.of("metrics"),
+          Set.of("metrics", "http"),
           Set.of("volume"));
 
   /** As {@link #LAYERS}, below rbd; a package imports lower layers only. */

@@ -5,8 +5,8 @@ package io.cephcsi.driver.kms;
  * one of three ways. Safe for several threads; all calls block, with time limits of their own.
  *
  * <p>Failures are {@link io.cephcsi.driver.volume.VolumeException}s: UNAVAILABLE when the KMS
- * cannot be reached or says that it is busy, UNAUTHENTICATED or FAILED_PRECONDITION when it refuses,
- * INVALID_ARGUMENT for a request without what it needs. No message has a secret in it.
+ * cannot be reached or says that it is busy, UNAUTHENTICATED or FAILED_PRECONDITION when it
+ * refuses, INVALID_ARGUMENT for a request without what it needs. No message has a secret in it.
  */
 public sealed interface Kms permits SharedPassphrase, KeyStore, KeyWrapper {
   /** The id of the KMS that needs no configuration. */

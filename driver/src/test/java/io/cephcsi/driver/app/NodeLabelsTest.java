@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsServer;
+import io.cephcsi.driver.http.KubernetesApi;
 import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -124,7 +125,7 @@ class NodeLabelsTest {
 
   @Test
   void theLabelsOfTheNodeAreReadAndNamedAsInCephCsi() {
-    Map<String, String> labels = new NodeLabels(account, address).of("node-1").join();
+    Map<String, String> labels = labels().of("node-1").join();
     assertThat(labels)
         .containsOnly(
             Map.entry("topology.kubernetes.io/zone", "east"),
@@ -150,7 +151,7 @@ class NodeLabelsTest {
     Map<String, String> topology = Map.of("topology.kubernetes.io/zone", "west", "rack", "7");
     List<String> zone = List.of("topology.kubernetes.io/zone");
     List<String> more = List.of("topology.kubernetes.io/region", "rack");
-    Optional<NodeLabels> api = Optional.of(new NodeLabels(account, address));
+    Optional<NodeLabels> api = Optional.of(labels());
     AffinityLabels labels = new AffinityLabels("node-1", topology, api);
     Files.writeString(account.resolve("token"), "of-nobody");
     assertThat(labels.apply(zone)).isEqualTo(topology);
@@ -170,16 +171,20 @@ class NodeLabelsTest {
 
   @Test
   void aWrongOrRefusingApiServerIsUnavailable() throws Exception {
-    assertUnavailable(new NodeLabels(account, address), "another").contains("status 404");
+    assertUnavailable(labels(), "another").contains("status 404");
     Files.writeString(account.resolve("token"), "of-nobody");
-    assertUnavailable(new NodeLabels(account, address), "node-1").contains("status 401");
+    assertUnavailable(labels(), "node-1").contains("status 401");
     Files.writeString(account.resolve("token"), "secret-\u0000-token");
-    assertUnavailable(new NodeLabels(account, address), "node-1").doesNotContain("secret");
+    assertUnavailable(labels(), "node-1").doesNotContain("secret");
     Files.writeString(account.resolve("token"), "secret-token");
     Files.writeString(account.resolve("ca.crt"), pem(newKey(keys.resolve("other.p12"))));
-    assertUnavailable(new NodeLabels(account, address), "node-1").contains("SSL");
+    assertUnavailable(labels(), "node-1").contains("SSL");
     Files.delete(account.resolve("token"));
-    assertUnavailable(new NodeLabels(account, address), "node-1").contains("token");
+    assertUnavailable(labels(), "node-1").contains("token");
+  }
+
+  private NodeLabels labels() {
+    return new NodeLabels(new KubernetesApi(account, address, ""));
   }
 
   private static org.assertj.core.api.AbstractStringAssert<?> assertUnavailable(
