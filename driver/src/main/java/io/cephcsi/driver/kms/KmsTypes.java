@@ -19,7 +19,17 @@ final class KmsTypes {
   private static final Logger LOG = LoggerFactory.getLogger(KmsTypes.class);
 
   /** By the name of the type, sorted. */
-  static final Map<String, Maker> ALL = new TreeMap<>(Map.of("metadata", MetadataKms::of));
+  static final Map<String, Maker> ALL =
+      new TreeMap<>(
+          Map.of(
+              "metadata",
+              MetadataKms::of,
+              "vault",
+              VaultKms.of(VaultKind.OWN_ACCOUNT),
+              "vaulttokens",
+              VaultKms.of(VaultKind.TENANT_TOKEN),
+              "vaulttenantsa",
+              VaultKms.of(VaultKind.TENANT_ACCOUNT)));
 
   private KmsTypes() {}
 

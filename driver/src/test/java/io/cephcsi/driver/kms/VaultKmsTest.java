@@ -1,0 +1,300 @@
+package io.cephcsi.driver.kms;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.http.TestKeys;
+import io.cephcsi.driver.http.TestServer.Asked;
+import io.cephcsi.driver.testing.Logged;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(120)
+class VaultKmsTest {
+  private static final String VOLUME =
+      "0001-0024-b9127830-b0cc-4e34-aa47-9d1a2e9949a8-0000000000000002"
+          + "-c2c1f7b5-7d8d-11eb-9e2c-0242ac110002";
+  private static final String DEK = "AAECAwQFBgcICQoLDA0ODxAREhM=";
+  private static final Passphrase PASSPHRASE = Checks.passphrase("test", DEK);
+
+  @TempDir private static Path keysFolder;
+  private static TestKeys keys;
+  @TempDir private Path folder;
+  private TestVault vault;
+  private TestKubernetes kubernetes;
+  private KmsConfig config;
+
+  @BeforeAll
+  static void make() throws Exception {
+    keys = TestKeys.make(keysFolder, "EC", "ip:127.0.0.1");
+  }
+
+  @BeforeEach
+  void start() throws Exception {
+    vault = TestVault.start(keys);
+    vault.role("kubernetes", "csi-kubernetes", TestKubernetes.TOKEN);
+    kubernetes = TestKubernetes.start(keys, folder);
+    kubernetes.secret("ceph", "vault-ca", Map.of("cert", keys.certificate()));
+    config = new KmsConfig(folder.resolve("config.json"), Optional.of(kubernetes.api()), Map.of());
+  }
+
+  @AfterEach
+  void stop() {
+    vault.close();
+    kubernetes.close();
+  }
+
+  private KeyStore kms(Map<String, ?> fields) throws Exception {
+    Map<String, Object> section = new LinkedHashMap<>(Map.of("vaultAddress", vault.address()));
+    section.putAll(fields);
+    Files.writeString(folder.resolve("config.json"), VaultSession.json(Map.of("vault-1", section)));
+    return (KeyStore) config.require("vault-1");
+  }
+
+  private KeyStore own(String... fields) throws Exception {
+    Map<String, String> all = new LinkedHashMap<>();
+    all.put("encryptionKMSType", "vault");
+    all.put("vaultCAFromSecret", "vaultCa");
+    for (int i = 0; i < fields.length; i += 2) {
+      all.put(fields[i], fields[i + 1]);
+    }
+    return kms(all);
+  }
+
+  private static KeyOwner owner() throws Exception {
+    return new KeyOwner(VOLUME, Optional.of("shop"), Map.of("vaultCa", keys.certificate()));
+  }
+
+  private Asked lastOf(String method) {
+    List<Asked> all =
+        vault.server().asked().stream().filter(one -> one.method().equals(method)).toList();
+    return all.get(all.size() - 1);
+  }
+
+  @Test
+  void aPassphraseIsStoredAsCephCsiDoes() throws Exception {
+    KeyStore kms = own("vaultPassphrasePath", "ceph-csi/");
+    assertThat(kms.find(owner())).isEmpty();
+    assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).isSame(PASSPHRASE)).isTrue();
+    Asked put = lastOf("PUT");
+    assertThat(put.path()).isEqualTo("/v1/secret/data/ceph-csi/" + VOLUME);
+    assertThat(put.body())
+        .isEqualTo(
+            "{\"data\":{\"data\":{\"passphrase\":\"" + DEK + "\"}},\"options\":{\"cas\":0}}");
+    assertThat(vault.newest("secret/ceph-csi/" + VOLUME))
+        .isEqualTo("{\"data\":{\"passphrase\":\"" + DEK + "\"}}");
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    assertThat(kms.find(owner().of("another"))).isEmpty();
+    assertThat(vault.logins()).isEqualTo(1);
+    assertThat(vault.server().count("GET", "/v1/sys/mounts")).isEqualTo(1);
+    kms.remove(owner());
+    kms.remove(owner());
+    assertThat(vault.paths()).isEmpty();
+    assertThat(lastOf("DELETE").path()).isEqualTo("/v1/secret/metadata/ceph-csi/" + VOLUME);
+  }
+
+  @Test
+  void version1HasNoVersions() throws Exception {
+    for (String backend : new String[] {"", "kv"}) {
+      KeyStore kms = own("vaultBackendPath", "old", "vaultBackend", backend);
+      assertThat(kms.find(owner())).isEmpty();
+      assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo(DEK);
+      assertThat(lastOf("PUT").path()).isEqualTo("/v1/old/" + VOLUME);
+      assertThat(lastOf("PUT").body()).isEqualTo("{\"data\":{\"passphrase\":\"" + DEK + "\"}}");
+      assertThat(kms.storeIfAbsent(owner(), Passphrase.random()).text()).isEqualTo(DEK);
+      Passphrase next = Passphrase.random();
+      kms.replace(owner(), next);
+      assertThat(kms.find(owner()).orElseThrow().isSame(next)).isTrue();
+      kms.remove(owner());
+      assertThat(kms.find(owner())).isEmpty();
+    }
+  }
+
+  @Test
+  void ofManyCallsAtTheSameTimeOneStores() throws Exception {
+    KeyStore kms = own();
+    ExecutorService threads = Executors.newFixedThreadPool(8);
+    Set<String> stored = ConcurrentHashMap.newKeySet();
+    try {
+      KeyOwner owner = owner();
+      List<Callable<Boolean>> calls =
+          IntStream.range(0, 8)
+              .mapToObj(
+                  i ->
+                      (Callable<Boolean>)
+                          () -> stored.add(kms.storeIfAbsent(owner, Passphrase.random()).text()))
+              .toList();
+      for (var call : threads.invokeAll(calls)) {
+        assertThat(call.get()).isNotNull();
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(stored).hasSize(1);
+    assertThat(vault.logins()).isEqualTo(1);
+    assertThat(stored).contains(kms.find(owner()).orElseThrow().text());
+  }
+
+  @Test
+  void whatAnotherStoresMeanwhileIsTheAnswer() throws Exception {
+    String theirs = "{\"data\":{\"passphrase\":\"theirs\"}}";
+    vault.beforeWrite(() -> vault.put("secret/" + VOLUME, theirs));
+    KeyStore kms = own();
+    assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo("theirs");
+    vault.beforeWrite(() -> vault.put("secret/" + VOLUME, theirs.replace("theirs", "newest")));
+    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
+    kms.replace(owner(), PASSPHRASE);
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+  }
+
+  @Test
+  void aSoftDeletionLeavesItsVersion() throws Exception {
+    KeyStore kms = own("vaultDestroyKeys", "false");
+    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+        .hasMessageContaining("no passphrase");
+    kms.storeIfAbsent(owner(), Passphrase.random());
+    kms.remove(owner());
+    assertThat(lastOf("DELETE").path()).isEqualTo("/v1/secret/data/" + VOLUME);
+    assertThat(kms.find(owner())).isEmpty();
+    assertThat(vault.paths()).hasSize(1);
+    assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo(DEK);
+    assertThat(lastOf("PUT").body()).contains("\"cas\":1");
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+  }
+
+  @Test
+  void whatIsNoPassphraseIsNotOverwritten() throws Exception {
+    for (String other : new String[] {"{}", "{\"data\":{}}", "{\"data\":{\"passphrase\":\"\"}}"}) {
+      vault.put("secret/" + VOLUME, other);
+      assertRefused(Reason.FAILED_PRECONDITION, "left as it is");
+      assertThatThrownBy(() -> own().storeIfAbsent(owner(), PASSPHRASE))
+          .hasMessageContaining("left as it is");
+      assertThat(vault.newest("secret/" + VOLUME)).isEqualTo(other);
+    }
+    vault.put("secret/" + VOLUME, "{\"data\":{\"passphrase\":\"" + "x".repeat(9000) + "\"}}");
+    assertRefused(Reason.FAILED_PRECONDITION, "8192");
+  }
+
+  private void assertRefused(Reason reason, String text, String... fields) throws Exception {
+    KeyStore kms = own(fields);
+    KeyOwner owner = owner();
+    assertThatThrownBy(() -> kms.find(owner))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(reason))
+        .hasMessageContaining(text)
+        .satisfies(e -> assertThat(e.getMessage()).doesNotContain(TestKubernetes.TOKEN, "secret-"));
+  }
+
+  @Test
+  void aTokenThatIsRefusedIsAskedForAgainOnce() throws Exception {
+    KeyStore kms = own();
+    kms.storeIfAbsent(owner(), PASSPHRASE);
+    vault.revokeAll();
+    assertThat(kms.find(owner())).isPresent();
+    assertThat(vault.logins()).isEqualTo(2);
+    vault.lease(1);
+    vault.revokeAll();
+    assertThat(kms.find(owner())).isPresent();
+    Thread.sleep(1000); // the lease
+    assertThat(kms.find(owner())).isPresent();
+    assertThat(vault.logins()).isEqualTo(4);
+  }
+
+  @Test
+  void errorsSayWhoRefusesWhat() throws Exception {
+    assertRefused(Reason.UNAUTHENTICATED, "role \"none\"", "vaultRole", "none");
+    assertRefused(Reason.UNAUTHENTICATED, "invalid role name", "vaultAuthPath", "/v1/auth/x/login");
+    vault.role("kubernetes", "csi-kubernetes", "another");
+    assertRefused(Reason.UNAUTHENTICATED, "permission denied ***"); // what it sent back
+    vault.role("kubernetes", "csi-kubernetes", TestKubernetes.TOKEN);
+    assertRefused(
+        Reason.FAILED_PRECONDITION, "no secrets engine is mounted", "vaultBackendPath", "no/such");
+    assertRefused(
+        Reason.FAILED_PRECONDITION,
+        "no handler for route",
+        "vaultBackendPath",
+        "no/such",
+        "vaultBackend",
+        "kv-v2");
+    assertRefused(
+        Reason.FAILED_PRECONDITION,
+        "segment . or ..",
+        "vaultBackendPath",
+        "a/../sys",
+        "vaultBackend",
+        "kv-v2");
+    vault.fail(9, 503);
+    assertRefused(Reason.UNAVAILABLE, "status 503: Vault is sealed");
+    vault.fail(2, 429);
+    assertThat(own().find(owner())).isEmpty();
+    vault.fail(1, 307);
+    assertRefused(Reason.FAILED_PRECONDITION, "another address");
+  }
+
+  @Test
+  void fieldsThatAreWrongAreNamed() {
+    assertWrong("vaultAddress", "https://user:secret-password@vault", "vaultAddress must be");
+    assertWrong("vaultAddress", "ftp://vault", "vaultAddress must be");
+    assertWrong("vaultAddress", "", "vaultAddress is missing");
+    assertWrong("vaultBackend", "kv-v3", "vaultBackend must be kv or kv-v2");
+    assertWrong("vaultDestroyKeys", "perhaps", "vaultDestroyKeys must be true or false");
+    assertWrong("vaultCAVerify", "perhaps", "vaultCAVerify must be true or false");
+  }
+
+  private void assertWrong(String field, String value, String message) {
+    assertThatThrownBy(() -> own(field, value))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+        .hasMessageContaining(message)
+        .hasMessageContaining("KMS vault-1 in")
+        .satisfies(e -> assertThat(e.getMessage()).doesNotContain("secret-password"));
+  }
+
+  @Test
+  void theServerIsVerifiedByTheCertificateOfTheRequest() throws Exception {
+    KeyStore kms = own();
+    KeyOwner without = new KeyOwner(VOLUME, Optional.empty(), Map.of());
+    assertThatThrownBy(() -> kms.find(without)).hasMessageContaining("the secrets have no vaultCa");
+    KeyOwner bad = new KeyOwner(VOLUME, Optional.empty(), Map.of("vaultCa", "secret-no-pem"));
+    assertThatThrownBy(() -> kms.find(bad))
+        .hasMessageContaining("the secrets' vaultCa")
+        .satisfies(e -> assertThat(e.getMessage()).doesNotContain("secret-no-pem"));
+    assertThat(kms.find(owner())).isEmpty();
+    String other = TestKeys.make(keysFolder, "EC", "ip:127.0.0.1").certificate();
+    KeyOwner wrong = new KeyOwner(VOLUME, Optional.empty(), Map.of("vaultCa", other));
+    int logins = vault.logins();
+    assertThatThrownBy(() -> kms.find(wrong)).hasMessageContaining("SSL");
+    assertThat(vault.logins()).isEqualTo(logins);
+    assertThat(own("vaultCAVerify", "false").find(owner())).isEmpty();
+  }
+
+  @Test
+  void unknownFieldsAreNamedInTheLog() throws Exception {
+    try (Logged log = Logged.by(KmsTypes.class)) {
+      own("vaultAdress", "https://secret-value");
+      assertThat(log.lines()).hasSize(1);
+      assertThat(log.lines().get(0)).contains("vaultAdress").doesNotContain("secret-value");
+    }
+  }
+}
