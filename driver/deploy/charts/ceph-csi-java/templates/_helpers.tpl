@@ -87,9 +87,6 @@ values of classes and secret. What cannot be served is refused here.
 {{- if .Values.csiMapping -}}
 {{- fail "csiMapping: this driver does not map clusterIDs; volumes are served in the cluster that their ids name" -}}
 {{- end -}}
-{{- if .Values.encryptionKMSConfig -}}
-{{- fail "encryptionKMSConfig: this driver does not encrypt; leave encrypted volumes to ceph-csi" -}}
-{{- end -}}
 {{- range $drivers -}}
 {{- if eq (toString (default "false" .storageClass.encrypted)) "true" -}}
 {{- fail "storageClass.encrypted: this driver does not encrypt" -}}
@@ -203,6 +200,12 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: status.podIP
+  {{- if $root.Values.encryptionKMSConfig }}
+  - name: POD_NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
+  {{- end }}
   - name: CEPH_CSI_CONFIG
     value: |-
       {{- include "csi.config" . | nindent 6 }}
@@ -346,6 +349,11 @@ capabilities:
   readOnly: true
 - name: tmp
   mountPath: /tmp
+{{- if .Values.encryptionKMSConfig }}
+- name: ceph-csi-encryption-kms-config
+  mountPath: /etc/ceph-csi-encryption-kms-config
+  readOnly: true
+{{- end }}
 {{- range include "csi.drivers" . | fromYamlArray }}
 {{- if .credentials }}
 - name: credentials-{{ .kind }}
@@ -369,6 +377,11 @@ capabilities:
     name: {{ .Values.cephConfConfigMapName }}
 - name: tmp
   emptyDir: {}
+{{- if .Values.encryptionKMSConfig }}
+- name: ceph-csi-encryption-kms-config
+  configMap:
+    name: {{ .Values.kmsConfigMapName }}
+{{- end }}
 {{- range include "csi.drivers" . | fromYamlArray }}
 {{- if .credentials }}
 - name: credentials-{{ .kind }}

@@ -3,6 +3,8 @@ package io.cephcsi.driver.app;
 import static io.cephcsi.driver.app.ConfigException.require;
 
 import io.cephcsi.driver.cluster.ClusterDefaults;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -32,6 +34,7 @@ import java.util.regex.Pattern;
  * @param cloneLimits how long chains of RBD clones may get
  * @param imageLabels what is written into the metadata of RBD images
  * @param groupsKeepVolumes whether a volume group that has volumes is not deleted with them
+ * @param kmsFile ceph-csi's configuration of KMS; need not be there
  */
 public record DriverConfig(
     Path clustersFile,
@@ -47,7 +50,8 @@ public record DriverConfig(
     List<Driver> drivers,
     CloneLimits cloneLimits,
     ImageLabels imageLabels,
-    boolean groupsKeepVolumes) {
+    boolean groupsKeepVolumes,
+    Path kmsFile) {
   /** How many images of a cluster are reclaimed at once unless it is configured. */
   public static final int RECLAIMS_PER_CLUSTER = 4;
 
@@ -111,7 +115,8 @@ public record DriverConfig(
         drivers,
         CloneLimits.DEFAULT,
         ImageLabels.NONE,
-        false);
+        false,
+        KmsConfig.DEFAULT_FILE);
   }
 
   /** The file with the clients of the process, beside the socket of its first driver. */
@@ -127,14 +132,21 @@ public record DriverConfig(
   /** Which storage a driver serves. */
   public enum Type {
     /** RADOS block devices. */
-    RBD("rbd.csi.ceph.com"),
+    RBD("rbd.csi.ceph.com", Storage.RBD),
     /** The Ceph file system. */
-    CEPHFS("cephfs.csi.ceph.com");
+    CEPHFS("cephfs.csi.ceph.com", Storage.CEPHFS);
 
     private final String defaultName;
+    private final Storage storage;
 
-    Type(String defaultName) {
+    Type(String defaultName, Storage storage) {
       this.defaultName = defaultName;
+      this.storage = storage;
+    }
+
+    /** The storage, as clusters know it. */
+    public Storage storage() {
+      return storage;
     }
 
     /** The name of the driver unless it is configured. */

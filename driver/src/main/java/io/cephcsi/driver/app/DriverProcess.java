@@ -17,7 +17,6 @@ import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
 import io.cephcsi.driver.cluster.OwnNode;
-import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.CephFsBackend;
 import io.cephcsi.driver.csi.CephFsGroupSnapshotBackend;
 import io.cephcsi.driver.csi.ControllerService;
@@ -38,6 +37,7 @@ import io.cephcsi.driver.fence.NetworkFence;
 import io.cephcsi.driver.grpc.MemoryBudget;
 import io.cephcsi.driver.grpc.SocketServer;
 import io.cephcsi.driver.journal.DamagedEntries;
+import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.operation.SlowCalls;
@@ -85,6 +85,7 @@ public final class DriverProcess implements AutoCloseable {
   private final DriverMetrics metrics = new DriverMetrics();
   private final MemoryBudget budget = new MemoryBudget();
   private final ClusterDirectory clusters;
+  private final KmsConfig kms;
   private final ClientRecord clients;
   private final ConnectionPool connections;
   private final ClusterExecutors executors;
@@ -97,6 +98,7 @@ public final class DriverProcess implements AutoCloseable {
   private DriverProcess(DriverConfig config) {
     this.config = config;
     this.clusters = new ClusterDirectory(config.clustersFile(), config.clusterDefaults());
+    this.kms = KmsConfig.ofProcess(config.kmsFile());
     this.clients = ClientRecord.at(config.clientsFile());
     this.connections =
         new ConnectionPool(config.connectTimeout(), config.operationTimeout(), clients);
@@ -123,6 +125,7 @@ public final class DriverProcess implements AutoCloseable {
       if (!config.slowCalls().isZero()) {
         process.others.push(SlowCalls.log(config.slowCalls(), process.registries));
       }
+      process.kms.report();
       process.probe.start();
       if (process.clients.hasDead()) {
         config.drivers().forEach(d -> process.access(d).ifPresent(DriverConnections::connectSoon));
@@ -154,7 +157,8 @@ public final class DriverProcess implements AutoCloseable {
         };
     NetworkFence fence = new NetworkFence(clusters, connections);
     addons.add(
-        new FenceService(storage(driver), fence, driver.controller(), operations, executors));
+        new FenceService(
+            driver.type().storage(), fence, driver.controller(), operations, executors));
     abilities.addAll(AddonsIdentityService.networkFence(driver.controller()));
     if (driver.controller()) {
       abilities.add(AddonsIdentityService.controllerService());
@@ -294,20 +298,16 @@ public final class DriverProcess implements AutoCloseable {
         driver.attach());
   }
 
-  private static Storage storage(DriverConfig.Driver driver) {
-    return switch (driver.type()) {
-      case RBD -> Storage.RBD;
-      case CEPHFS -> Storage.CEPHFS;
-    };
-  }
-
   private Optional<DriverConnections> access(DriverConfig.Driver driver) {
     return driver
         .credentials()
         .map(
             folder ->
                 new DriverConnections(
-                    storage(driver), clusters, new CredentialsDirectory(folder), connections));
+                    driver.type().storage(),
+                    clusters,
+                    new CredentialsDirectory(folder),
+                    connections));
   }
 
   private static NodeRegistry nodes(DriverConfig.Driver driver, DriverConnections access) {

@@ -20,11 +20,6 @@ final class CephCsiOptions {
   private Duration pollTime = Duration.ofSeconds(60);
   private Duration timeout = Duration.ofSeconds(3);
 
-  @Option(names = "--kms-config", hidden = true)
-  void kmsConfig(String file) {
-    notServed("--kms-config", !file.isEmpty());
-  }
-
   @Option(names = "--enableprofiling", arity = "0..1", fallbackValue = "true", hidden = true)
   void profiling(boolean enable) {
     notServed("--enableprofiling", enable);

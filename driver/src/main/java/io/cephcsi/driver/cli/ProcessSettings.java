@@ -6,6 +6,7 @@ import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.Endpoints;
 import io.cephcsi.driver.cluster.ClusterDefaults;
 import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import io.cephcsi.driver.node.cephfs.CephFsOptions;
 import io.cephcsi.driver.rbd.image.ImageLabels;
@@ -32,6 +33,13 @@ class ProcessSettings {
       description = "the clusters, in the format of ceph-csi's config.json")
   @JsonProperty("clustersFile")
   private String clustersFile = ClusterDirectory.DEFAULT_FILE.toString();
+
+  @Option(
+      names = "--kms-config",
+      paramLabel = "FILE",
+      description = "key management systems of encrypted volumes, in ceph-csi's format")
+  @JsonProperty("kmsConfig")
+  private String kmsConfig = KmsConfig.DEFAULT_FILE.toString();
 
   @Option(
       names = "--metricsport",
@@ -215,7 +223,8 @@ class ProcessSettings {
         drivers,
         cloneLimits(),
         new ImageLabels(setMetadata, clusterName),
-        groupsKeepVolumes);
+        groupsKeepVolumes,
+        kmsConfig.isEmpty() ? KmsConfig.DEFAULT_FILE : Endpoints.path(kmsConfig));
   }
 
   private ClusterDefaults clusterDefaults() {

@@ -23,6 +23,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The KMS of ceph-csi's configuration: the file {@code config.json}, or, when there is no file, the
@@ -35,6 +38,8 @@ public final class KmsConfig implements KmsCatalog {
   public static final Path DEFAULT_FILE =
       Path.of("/etc/ceph-csi-encryption-kms-config/config.json");
 
+  private static final Logger LOG = LoggerFactory.getLogger(KmsConfig.class);
+  private static final int LONGEST_LINE = 2000;
   private static final String DEFAULT_CONFIG_MAP = "csi-kms-connection-details";
   private static final int LARGEST = 3 << 19;
   private static final int SHOWN = 100;
@@ -169,10 +174,27 @@ public final class KmsConfig implements KmsCatalog {
     return Objects.requireNonNull(maker).make(id, section, objects);
   }
 
-  /** The ids that the file has, for messages and tests. */
-  Set<String> ids() {
-    return content()
-        .map(text -> Set.copyOf(Section.of("", object(text, file.toString())).fields().keySet()))
-        .orElse(Set.of());
+  /** Says in the log which KMS the file has, and what is wrong with it. Calls no server. */
+  public void report() {
+    try {
+      Optional<byte[]> text = content();
+      if (text.isEmpty()) {
+        return;
+      }
+      Set<String> wrong = new TreeSet<>();
+      Set<String> ids = new TreeSet<>();
+      object(text.get(), file.toString()).fieldNames().forEachRemaining(ids::add);
+      for (String id : ids) {
+        try {
+          require(id);
+        } catch (VolumeException e) {
+          wrong.add(String.valueOf(e.getMessage()));
+        }
+      }
+      LOG.info("KMS of {}: {}", file, PlainText.escape(String.join(", ", ids), LONGEST_LINE));
+      wrong.forEach(LOG::warn);
+    } catch (VolumeException e) {
+      LOG.warn("{}", e.getMessage());
+    }
   }
 }

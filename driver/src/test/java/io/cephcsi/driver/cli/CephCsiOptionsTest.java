@@ -24,14 +24,8 @@ class CephCsiOptionsTest {
 
   @Test
   void whatIsAskedForAndNotServedIsNamed() {
-    assertThat(
-            parse(
-                    "--pidlimit=-1",
-                    "--kms-config=/kms",
-                    "--enableprofiling",
-                    "--enable-fencing=true")
-                .notServed())
-        .containsExactly("--enable-fencing", "--enableprofiling", "--kms-config");
+    assertThat(parse("--pidlimit=-1", "--enableprofiling", "--enable-fencing=true").notServed())
+        .containsExactly("--enable-fencing", "--enableprofiling");
   }
 
   @Test
@@ -40,7 +34,6 @@ class CephCsiOptionsTest {
             parse(
                     "--enableprofiling=false",
                     "--enable-fencing=false",
-                    "--kms-config=",
                     "--forcecephkernelclient=true",
                     "--skipforceflatten",
                     "--logtostderr",

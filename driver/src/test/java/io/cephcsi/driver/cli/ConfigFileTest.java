@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.cluster.ClusterDefaults;
+import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -87,6 +88,10 @@ class ConfigFileTest {
     DriverConfig config = read(MINIMAL);
     assertThat(config.clustersFile()).isEqualTo(Path.of("/etc/ceph-csi-config/config.json"));
     assertThat(config.metrics()).isEqualTo(MetricsEndpoint.NONE);
+    assertThat(config.kmsFile()).isEqualTo(KmsConfig.DEFAULT_FILE);
+    assertThat(read(MINIMAL + "kmsConfig: /etc/kms.json\n").kmsFile())
+        .isEqualTo(Path.of("/etc/kms.json"));
+    assertThat(read(MINIMAL + "kmsConfig: ''\n").kmsFile()).isEqualTo(KmsConfig.DEFAULT_FILE);
     assertThat(config.reclaims()).isPositive();
     DriverConfig.Driver driver = config.drivers().get(0);
     assertThat(driver.name()).isEqualTo("rbd.csi.ceph.com");

@@ -66,6 +66,7 @@ class ServeProcessIT extends ServedCase {
                     "setmetadata=true",
                     "logslowopinterval=30s",
                     "kms-config=/etc/kms.json",
+                    "enable-fencing=true",
                     "kernelmountoptions=recover_session=clean",
                     "fusemountoptions=",
                     "enable-read-affinity=true",
@@ -88,7 +89,7 @@ class ServeProcessIT extends ServedCase {
         .hasSize(1)
         .first()
         .asString()
-        .endsWith(": --kms-config");
+        .endsWith(": --enable-fencing");
     ManagedChannel other = process.awaitServing(addons);
     var identity = io.cephcsi.proto.addons.identity.IdentityGrpc.newBlockingStub(other);
     assertThat(identity.getIdentity(GetIdentityRequest.getDefaultInstance()).getName())

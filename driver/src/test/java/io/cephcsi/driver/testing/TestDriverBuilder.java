@@ -132,7 +132,8 @@ public final class TestDriverBuilder {
         List.of(driver(folder, socket)),
         limits,
         labels,
-        groupsKeepVolumes);
+        groupsKeepVolumes,
+        folder.resolve("kms.json"));
   }
 
   private DriverConfig.Driver driver(Path folder, Path socket) throws IOException {
