@@ -15,7 +15,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the chart mounts and grants for key management systems, and that it does so for them only. */
+/**
+ * What the chart mounts and grants for key management systems, and that it does so for them only.
+ */
 @EnabledOnOs(architectures = "amd64", disabledReason = "Helm's library is there for amd64 only")
 class ChartKmsTest {
   private static final String MOUNT = "/etc/ceph-csi-encryption-kms-config";
@@ -86,11 +88,17 @@ class ChartKmsTest {
   void aSecretIsGrantedByItsNameAndNamespace() throws IOException {
     Chart chart =
         chart(
-            "one:\n  encryptionKMSType: metadata\n  secretName: storage\n  secretNamespace: keys\n"
-                + "two:\n  encryptionKMSType: metadata\n  secretName: of-tenant\n");
+            """
+            one:
+              encryptionKMSType: metadata
+              secretName: storage
+              secretNamespace: keys
+            two:
+              encryptionKMSType: metadata
+              secretName: of-tenant
+            """);
     assertThat(rules(chart, "Role")).containsExactly("[secrets] [storage] [get]");
-    assertThat(
-            chart.find("Role", "ceph-ceph-csi-java-kms").orElseThrow().at("/metadata/namespace"))
+    assertThat(chart.find("Role", "ceph-ceph-csi-java-kms").orElseThrow().at("/metadata/namespace"))
         .hasToString("\"keys\"");
     assertThat(rules(chart, "ClusterRole")).containsExactly("[secrets] [of-tenant] [get]");
     assertThat(nodeHasToken(chart)).isTrue();
@@ -112,10 +120,18 @@ class ChartKmsTest {
   void whatTenantsHaveIsGrantedByName() throws IOException {
     Chart chart =
         chart(
-            "tokens:\n  encryptionKMSType: vaulttokens\n  vaultCAFromSecret: ca\n"
-                + "  tenants:\n    bank:\n      tenantTokenName: bank-token\n"
-                + "accounts:\n  KMS_PROVIDER: vaulttenantsa\n  tenantConfigName: own\n"
-                + "  VAULT_CLIENT_CERT: client\n");
+            """
+            tokens:
+              encryptionKMSType: vaulttokens
+              vaultCAFromSecret: ca
+              tenants:
+                bank:
+                  tenantTokenName: bank-token
+            accounts:
+              KMS_PROVIDER: vaulttenantsa
+              tenantConfigName: own
+              VAULT_CLIENT_CERT: client
+            """);
     assertThat(rules(chart, "ClusterRole"))
         .containsExactly(
             "[secrets] [bank-token, ca, ceph-csi-kms-token, client] [get]",
