@@ -353,6 +353,11 @@ capabilities:
 - name: ceph-csi-encryption-kms-config
   mountPath: /etc/ceph-csi-encryption-kms-config
   readOnly: true
+{{- if eq (include "csi.kmsByRole" .) "true" }}
+- name: oidc-token
+  mountPath: /run/secrets/tokens
+  readOnly: true
+{{- end }}
 {{- end }}
 {{- range include "csi.drivers" . | fromYamlArray }}
 {{- if .credentials }}
@@ -381,6 +386,15 @@ capabilities:
 - name: ceph-csi-encryption-kms-config
   configMap:
     name: {{ .Values.kmsConfigMapName }}
+{{- if eq (include "csi.kmsByRole" .) "true" }}
+- name: oidc-token
+  projected:
+    sources:
+      - serviceAccountToken:
+          path: oidc-token
+          expirationSeconds: 3600
+          audience: ceph-csi-kms
+{{- end }}
 {{- end }}
 {{- range include "csi.drivers" . | fromYamlArray }}
 {{- if .credentials }}

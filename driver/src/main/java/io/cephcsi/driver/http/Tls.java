@@ -16,9 +16,9 @@ import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -30,7 +30,6 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Whom a client of a KMS trusts, and as whom it calls. Messages name where a certificate or key
@@ -40,6 +39,8 @@ public final class Tls {
   private static final Pattern KEY =
       Pattern.compile(
           "-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----([A-Za-z0-9+/=\\s]+)-----END \\1-----");
+  private static final Pattern CERTIFICATE =
+      Pattern.compile("-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\\s]+)-----END CERTIFICATE-----");
   private static final Pattern HOST =
       Pattern.compile("(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\\.[A-Za-z0-9_-]{1,63})*");
   private static final char[] NO_PASSWORD = {};
@@ -156,30 +157,33 @@ public final class Tls {
     return store;
   }
 
-  /** The certificates in PEM text, at least one. */
+  /** The certificates in PEM text, at least one; a key may be beside them. */
   public static List<Certificate> certificates(Pem pem) {
+    List<Certificate> found = new ArrayList<>();
+    Matcher block = CERTIFICATE.matcher(new String(pem.text(), US_ASCII));
     try {
-      Collection<? extends Certificate> found =
-          CertificateFactory.getInstance("X.509")
-              .generateCertificates(new ByteArrayInputStream(pem.text()));
-      if (!found.isEmpty()) {
-        return List.copyOf(found);
+      CertificateFactory factory = CertificateFactory.getInstance("X.509");
+      while (block.find()) {
+        byte[] der = Base64.getMimeDecoder().decode(block.group(1));
+        found.add(factory.generateCertificate(new ByteArrayInputStream(der)));
       }
-    } catch (GeneralSecurityException e) {
-      throw wrong(pem, "no certificate in PEM", e);
+    } catch (GeneralSecurityException | IllegalArgumentException e) {
+      throw wrong(pem, "a certificate in PEM that cannot be read");
     }
-    throw wrong(pem, "no certificate in PEM", null);
+    if (found.isEmpty()) {
+      throw wrong(pem, "no certificate in PEM");
+    }
+    return found;
   }
 
   /** The private key in PEM text. */
   public static PrivateKey privateKey(Pem pem) {
     Matcher found = KEY.matcher(new String(pem.text(), US_ASCII));
     if (!found.find()) {
-      throw wrong(pem, "no private key in PEM without a password", null);
+      throw wrong(pem, "no private key in PEM without a password");
     }
     if (found.group(1).startsWith("EC")) {
-      throw wrong(
-          pem, "a key in the old form: convert it by \"openssl pkcs8 -topk8 -nocrypt\"", null);
+      throw wrong(pem, "a key in the old form: convert it by \"openssl pkcs8 -topk8 -nocrypt\"");
     }
     byte[] der = new byte[0];
     try {
@@ -193,7 +197,7 @@ public final class Tls {
         return KeyFactory.getInstance("EC").generatePrivate(new PKCS8EncodedKeySpec(der));
       }
     } catch (GeneralSecurityException | IllegalArgumentException e) {
-      throw wrong(pem, "no private key of RSA or EC", null); // the exception may have parts of it
+      throw wrong(pem, "no private key of RSA or EC"); // the exception may have parts of it
     } finally {
       Arrays.fill(der, (byte) 0);
     }
@@ -221,11 +225,8 @@ public final class Tls {
     return all;
   }
 
-  private static VolumeException wrong(Pem pem, String why, @Nullable Throwable cause) {
-    String message = pem.source() + " has " + why;
-    return cause == null
-        ? new VolumeException(Reason.FAILED_PRECONDITION, message)
-        : new VolumeException(Reason.FAILED_PRECONDITION, message, cause);
+  private static VolumeException wrong(Pem pem, String why) {
+    return new VolumeException(Reason.FAILED_PRECONDITION, pem.source() + " has " + why);
   }
 
   /** Trusts every server, as the administrator asked for; also whatever its name is. */

@@ -19,19 +19,29 @@ final class KmsTypes {
   private static final Logger LOG = LoggerFactory.getLogger(KmsTypes.class);
 
   /** By the name of the type, sorted. */
-  static final Map<String, Maker> ALL =
-      new TreeMap<>(
-          Map.of(
-              "metadata",
-              MetadataKms::of,
-              "vault",
-              VaultKms.of(VaultKind.OWN_ACCOUNT),
-              "vaulttokens",
-              VaultKms.of(VaultKind.TENANT_TOKEN),
-              "vaulttenantsa",
-              VaultKms.of(VaultKind.TENANT_ACCOUNT)));
+  static final Map<String, Maker> ALL = new TreeMap<>(all());
 
   private KmsTypes() {}
+
+  private static Map<String, Maker> all() {
+    return Map.of(
+        "metadata",
+        MetadataKms::of,
+        "vault",
+        VaultKms.of(VaultKind.OWN_ACCOUNT),
+        "vaulttokens",
+        VaultKms.of(VaultKind.TENANT_TOKEN),
+        "vaulttenantsa",
+        VaultKms.of(VaultKind.TENANT_ACCOUNT),
+        "aws-metadata",
+        (id, section, objects) -> AwsKms.byKeys(id, section, objects, CloudServers.usual()),
+        "aws-sts-metadata",
+        (id, section, objects) -> AwsKms.byRole(id, section, objects, CloudServers.usual()),
+        "azure-kv",
+        (id, section, objects) -> new AzureKms(id, section, objects, CloudServers.usual()),
+        "ibmkeyprotect",
+        (id, section, objects) -> new IbmKms(id, section, objects, CloudServers.usual()));
+  }
 
   /** Makes a KMS of a section. */
   interface Maker {

@@ -148,4 +148,46 @@ class ChartKmsTest {
         .isEmpty();
     assertThat(nodeHasToken(chart)).isTrue();
   }
+
+  @Test
+  void secretsOfCloudsAreGrantedInTheNamespaceOfTheRelease() throws IOException {
+    Chart chart =
+        chart(
+            """
+            a:
+              encryptionKMSType: aws-metadata
+            b:
+              encryptionKMSType: azure-kv
+              AZURE_CERT_SECRET_NAME: own
+            c:
+              encryptionKMSType: ibmkeyprotect
+            d:
+              encryptionKMSType: kmip
+            """);
+    assertThat(rules(chart, "Role"))
+        .containsExactly(
+            "[secrets] [ceph-csi-aws-credentials, ceph-csi-kmip-credentials,"
+                + " ceph-csi-kp-credentials, own] [get]");
+    assertThat(rules(chart, "ClusterRole")).isEmpty();
+    assertThat(chart.workloads()).noneMatch(ChartKmsTest::mountsToken);
+  }
+
+  @Test
+  void aRoleOfAwsNeedsAProjectedToken() throws IOException {
+    Chart chart = chart("a:\n  encryptionKMSType: aws-sts-metadata\n");
+    assertThat(rules(chart, "ClusterRole"))
+        .containsExactly("[secrets] [ceph-csi-aws-credentials] [get]");
+    assertThat(chart.workloads()).hasSize(2).allMatch(ChartKmsTest::mountsToken);
+  }
+
+  private static boolean mountsToken(JsonNode workload) {
+    boolean mounted =
+        Chart.list(Chart.driver(workload).path("volumeMounts")).stream()
+            .anyMatch(mount -> mount.path("mountPath").asText().equals("/run/secrets/tokens"));
+    boolean there =
+        Chart.list(workload.at("/spec/template/spec/volumes")).stream()
+            .map(volume -> volume.at("/projected/sources/0/serviceAccountToken"))
+            .anyMatch(token -> token.path("audience").asText().equals("ceph-csi-kms"));
+    return mounted && there;
+  }
 }
