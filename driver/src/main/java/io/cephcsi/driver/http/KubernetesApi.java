@@ -30,6 +30,7 @@ public final class KubernetesApi {
   private static final int LONGEST_NAME = 253;
   private static final int TOKEN_SECONDS = 600; // the shortest that the API gives
   private static final int SHOWN = 100;
+  private static final String STATUS = "status";
 
   private final Path account;
   private final String address;
@@ -166,7 +167,7 @@ public final class KubernetesApi {
                 () ->
                     new VolumeException(
                         Reason.FAILED_PRECONDITION, object + ": there is no such account"));
-    Object token = answer.get("status") instanceof Map<?, ?> status ? status.get("token") : null;
+    Object token = answer.get(STATUS) instanceof Map<?, ?> status ? status.get("token") : null;
     if (!(token instanceof String text) || text.isEmpty()) {
       throw unavailable(object, "the answer has no token");
     }

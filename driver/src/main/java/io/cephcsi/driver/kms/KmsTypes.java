@@ -40,7 +40,9 @@ final class KmsTypes {
         "azure-kv",
         (id, section, objects) -> new AzureKms(id, section, objects, CloudServers.usual()),
         "ibmkeyprotect",
-        (id, section, objects) -> new IbmKms(id, section, objects, CloudServers.usual()));
+        (id, section, objects) -> new IbmKms(id, section, objects, CloudServers.usual()),
+        "kmip",
+        KmipKms::new);
   }
 
   /** Makes a KMS of a section. */

@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 final class VaultSession {
   private static final Duration LONGEST_KEPT = Duration.ofHours(1);
   private static final int SHOWN = 300;
+  private static final String LOGIN = "auth";
 
   private final String name;
   private final VaultSettings settings;
@@ -255,7 +256,7 @@ final class VaultSession {
     }
     request.POST(BodyPublishers.ofString(json(Map.of("jwt", account, "role", settings.role()))));
     Answer answer = answer(request.build(), List.of(account), deadline);
-    if (!answer.isGood() || !(answer.json().get("auth") instanceof Map<?, ?> auth)) {
+    if (!answer.isGood() || !(answer.json().get(LOGIN) instanceof Map<?, ?> auth)) {
       throw new VolumeException(
           Reason.UNAUTHENTICATED,
           name
