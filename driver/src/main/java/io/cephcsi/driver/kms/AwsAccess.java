@@ -150,8 +150,7 @@ record AwsAccess(String region, String key, AwsSignature signature) {
       RestCalls.Reply reply = calls.call(request, List.of(identity), deadline);
       if (!reply.isGood()) {
         String why = reply.text().contains("<Error>") ? ": " + element(reply.text(), "Code") : "";
-        throw calls.refused(
-            Reason.UNAUTHENTICATED, "the role " + role + why, reply, List.of(identity));
+        throw calls.refused(Reason.UNAUTHENTICATED, "the role " + role + why, reply);
       }
       return new AwsSignature(
           element(reply.text(), "AccessKeyId"),

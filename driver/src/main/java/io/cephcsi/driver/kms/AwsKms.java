@@ -130,7 +130,7 @@ record AwsKms(String id, RestCalls calls, CloudServers servers, AwsAccess.Source
         .forEach(request::header);
     RestCalls.Reply reply = calls.call(request.build(), secrets, deadline);
     if (!reply.isGood()) {
-      throw calls.refused(Reason.FAILED_PRECONDITION, what, reply, secrets);
+      throw calls.refused(Reason.FAILED_PRECONDITION, what, reply);
     }
     return reply;
   }

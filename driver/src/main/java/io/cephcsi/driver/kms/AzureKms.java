@@ -94,7 +94,7 @@ final class AzureKms implements KeyStore {
       return Optional.empty();
     }
     if (!reply.isGood()) {
-      throw refused("the passphrase of " + owner.volumeId(), reply, List.of());
+      throw refused("the passphrase of " + owner.volumeId(), reply);
     }
     return Optional.of(
         Checks.passphrase("the passphrase of " + owner.volumeId(), reply.at("value")));
@@ -140,7 +140,7 @@ final class AzureKms implements KeyStore {
     String body = VaultSession.json(Map.of("value", text));
     RestCalls.Reply reply = call("PUT", owner, body, List.of(text), deadline);
     if (!reply.isGood()) {
-      throw refused("to store the passphrase of " + owner.volumeId(), reply, List.of(text));
+      throw refused("to store the passphrase of " + owner.volumeId(), reply);
     }
   }
 
@@ -149,12 +149,12 @@ final class AzureKms implements KeyStore {
     Deadline deadline = Deadline.after(TIMEOUT);
     RestCalls.Reply reply = call("DELETE", owner, "", List.of(), deadline);
     if (!reply.isGood() && !isMissing(reply)) {
-      throw refused("the removal of the passphrase of " + owner.volumeId(), reply, List.of());
+      throw refused("the removal of the passphrase of " + owner.volumeId(), reply);
     }
   }
 
-  private VolumeException refused(String what, RestCalls.Reply reply, List<String> secrets) {
-    return calls.refused(Reason.FAILED_PRECONDITION, what, reply, secrets);
+  private VolumeException refused(String what, RestCalls.Reply reply) {
+    return calls.refused(Reason.FAILED_PRECONDITION, what, reply);
   }
 
   private RestCalls.Reply call(
@@ -254,8 +254,7 @@ final class AzureKms implements KeyStore {
             .build();
     RestCalls.Reply reply = calls.call(request, List.of(assertion), deadline);
     if (!reply.isGood()) {
-      throw calls.refused(
-          Reason.UNAUTHENTICATED, "the client certificate", reply, List.of(assertion));
+      throw calls.refused(Reason.UNAUTHENTICATED, "the client certificate", reply);
     }
     return Checks.token("the token of Azure", reply.at("access_token"));
   }

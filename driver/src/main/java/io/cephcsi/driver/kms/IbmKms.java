@@ -149,8 +149,7 @@ final class IbmKms implements KeyWrapper {
       throw calls.refused(
           Reason.FAILED_PRECONDITION,
           "to " + action + " the passphrase of " + owner.volumeId(),
-          reply,
-          secrets);
+          reply);
     }
     return reply;
   }
@@ -194,7 +193,7 @@ final class IbmKms implements KeyWrapper {
             .build();
     RestCalls.Reply reply = calls.call(request, List.of(apiKey), deadline);
     if (!reply.isGood()) {
-      throw calls.refused(Reason.UNAUTHENTICATED, "IBM_KP_SERVICE_API_KEY", reply, List.of(apiKey));
+      throw calls.refused(Reason.UNAUTHENTICATED, "IBM_KP_SERVICE_API_KEY", reply);
     }
     String token = Checks.token("the token of IBM Cloud", reply.at("access_token"));
     tokens.put(apiKey, token);

@@ -28,8 +28,14 @@ final class RestCalls {
    *
    * @param text the body as it is
    * @param json the body; empty when it is no object of JSON
+   * @param sent what of the request must not be shown, as the server may send it back
    */
-  record Reply(int status, String text, Map<?, ?> json) {
+  record Reply(int status, String text, Map<?, ?> json, List<String> sent) {
+    @Override
+    public String toString() {
+      return "status " + status;
+    }
+
     boolean isGood() {
       return status / 100 == 2;
     }
@@ -89,20 +95,21 @@ final class RestCalls {
     } catch (IOException | StackOverflowError e) {
       json = Map.of(); // XML, or a page of a proxy
     }
-    Reply reply = new Reply(answer.status(), new String(answer.body(), UTF_8), json);
+    Reply reply =
+        new Reply(answer.status(), new String(answer.body(), UTF_8), json, List.copyOf(secrets));
     if (answer.isTemporary() || reply.at("__type").contains("Throttling")) {
-      throw new VolumeException(Reason.UNAVAILABLE, name + describe(reply, secrets));
+      throw new VolumeException(Reason.UNAVAILABLE, name + describe(reply));
     }
     return reply;
   }
 
-  private static String describe(Reply reply, List<String> secrets) {
-    return " (status " + reply.status() + ")" + ServerErrors.shown(reply.errors(), secrets);
+  private static String describe(Reply reply) {
+    return " (status " + reply.status() + ")" + ServerErrors.shown(reply.errors(), reply.sent());
   }
 
   /** The server does not do what was asked. */
-  VolumeException refused(Reason reason, String what, Reply reply, List<String> secrets) {
-    return new VolumeException(reason, name + " refuses " + what + describe(reply, secrets));
+  VolumeException refused(Reason reason, String what, Reply reply) {
+    return new VolumeException(reason, name + " refuses " + what + describe(reply));
   }
 
   /** The answer is not what is documented. */

@@ -94,8 +94,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     VaultSession.Answer answer =
         vault.call("DELETE", path(vault, owner, kind, deadline), "", List.of(), deadline);
     if (!answer.isGood() && !isMissing(answer)) {
-      throw vault.refused(
-          "the removal of the passphrase of " + owner.volumeId(), answer, List.of());
+      throw vault.refused("the removal of the passphrase of " + owner.volumeId(), answer);
     }
   }
 
@@ -123,7 +122,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
       return new Stored(Optional.empty(), versioned ? version(data) : 0);
     }
     if (!answer.isGood()) {
-      throw vault.refused("the passphrase of " + owner.volumeId(), answer, List.of());
+      throw vault.refused("the passphrase of " + owner.volumeId(), answer);
     }
     long version = versioned ? version(data) : 0;
     Object written = versioned ? at(data, "data") : data;
@@ -176,6 +175,6 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
         && answer.errors().stream().anyMatch(e -> String.valueOf(e).contains("check-and-set"))) {
       return false;
     }
-    throw vault.refused("to store the passphrase of " + owner.volumeId(), answer, secrets);
+    throw vault.refused("to store the passphrase of " + owner.volumeId(), answer);
   }
 }

@@ -49,8 +49,14 @@ final class VaultSession {
    *
    * @param status of HTTP
    * @param json its body; empty when it is none of JSON
+   * @param sent what of the request must not be shown, as the server may send it back
    */
-  record Answer(int status, Map<?, ?> json) {
+  record Answer(int status, Map<?, ?> json, List<String> sent) {
+    @Override
+    public String toString() {
+      return "status " + status;
+    }
+
     boolean isGood() {
       return status / 100 == 2;
     }
@@ -101,7 +107,7 @@ final class VaultSession {
     String what = "the list of secrets engines (sys/mounts; or set vaultBackend)";
     Answer answer = call("GET", path(List.of("sys", "mounts")), "", List.of(), deadline);
     if (!answer.isGood()) {
-      throw refused(what, answer, List.of());
+      throw refused(what, answer);
     }
     String mount = String.join("/", segments(settings.mount())) + "/";
     Object engines = answer.json().get("data") instanceof Map<?, ?> data ? data : answer.json();
@@ -197,7 +203,7 @@ final class VaultSession {
         throw new VolumeException(Reason.UNAVAILABLE, name + ": the answer is no JSON");
       }
     }
-    Answer answer = new Answer(got.status(), json);
+    Answer answer = new Answer(got.status(), json, List.copyOf(secrets));
     if (got.isTemporary()) {
       throw new VolumeException(
           Reason.UNAVAILABLE,
@@ -297,7 +303,7 @@ final class VaultSession {
   }
 
   /** Vault does not do what was asked. */
-  VolumeException refused(String what, Answer answer, List<String> secrets) {
+  VolumeException refused(String what, Answer answer) {
     return new VolumeException(
         answer.status() == 401 ? Reason.UNAUTHENTICATED : Reason.FAILED_PRECONDITION,
         name
@@ -306,7 +312,7 @@ final class VaultSession {
             + " (status "
             + answer.status()
             + ")"
-            + ServerErrors.shown(answer.errors(), secrets));
+            + ServerErrors.shown(answer.errors(), answer.sent()));
   }
 
   /** Something is wrong with Vault's setup. */
