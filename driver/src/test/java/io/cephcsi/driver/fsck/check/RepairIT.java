@@ -15,16 +15,22 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.Tries;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Repairs mend what is proven, change nothing else, and lose no data. */
 class RepairIT {
@@ -42,6 +48,9 @@ class RepairIT {
           "in a group that is gone",
           "in a group that does not have it",
           "mark of a reclaim");
+
+  private static final Logger LOG = LoggerFactory.getLogger(RepairIT.class);
+  private static final int TRIES = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 600 : 4;
 
   private static CheckedCluster cluster;
   private static Damages damages;
@@ -155,6 +164,62 @@ class RepairIT {
     }
     useWhole();
     Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(() -> assertThat(cluster.check()).isEmpty());
+  }
+
+  /**
+   * What one damage hides, such as the entry that a name leads to, must not have another's repair
+   * take it for gone.
+   */
+  @Test
+  void severalDamagesAtOnceAreMendedOrLeftAndNoVolumeIsLost() {
+    List<PlainVolume> victims = new ArrayList<>();
+    for (int i = 0; i < 6; i++) {
+      PlainVolume volume = cluster.makePlain("several-" + i, true);
+      victims.add(volume);
+      CONTENT.put(volume.image(), checksum(volume.image()));
+    }
+    PlainVolume other = victims.remove(5);
+    AtomicInteger damaged = new AtomicInteger();
+    AtomicInteger mended = new AtomicInteger();
+    Tries.times(
+        TRIES,
+        values -> {
+          Map<String, Damages.Change> changes = new LinkedHashMap<>();
+          Set<String> expected = new TreeSet<>();
+          boolean ofOther = false;
+          for (PlainVolume victim : values.someOf(victims, 2, 5)) {
+            String kind = values.oneOf(new ArrayList<>(damages.all().keySet()));
+            if (kind.equals("image id of another") && ofOther) {
+              continue; // of three entries, only two are named
+            }
+            ofOther |= kind.equals("image id of another");
+            Damages.Change change = damages.new Change(victim, other, values);
+            damages.all().get(kind).apply(change);
+            changes.put(kind + " of " + victim.requestName(), change);
+            expected.addAll(change.expected());
+          }
+          damaged.addAndGet(changes.size());
+          List<String> done = repair();
+          mended.addAndGet(done.size());
+          assertThat(expected)
+              .as(changes.keySet() + " after " + done)
+              .containsAll(CheckedCluster.shown(cluster.check()));
+          List<String> names = new ArrayList<>(changes.keySet());
+          Collections.reverse(names);
+          names.stream()
+              .filter(name -> MENDED.stream().noneMatch(kind -> name.startsWith(kind + " of sev")))
+              .forEach(name -> changes.get(name).undo());
+          assertThat(cluster.check()).as(names + " after " + done).isEmpty();
+        });
+    LOG.warn("{} damages in {} tries, {} repairs", damaged, TRIES, mended);
+    victims.add(other);
+    for (PlainVolume volume : victims) {
+      assertThat(checksum(volume.image())).isEqualTo(CONTENT.get(volume.image()));
+      use(volume);
+    }
+    Awaitility.await("the manager empties the trash")
         .atMost(Duration.ofMinutes(2))
         .untilAsserted(() -> assertThat(cluster.check()).isEmpty());
   }
