@@ -88,8 +88,8 @@ values of classes and secret. What cannot be served is refused here.
 {{- fail "csiMapping: this driver does not map clusterIDs; volumes are served in the cluster that their ids name" -}}
 {{- end -}}
 {{- range $drivers -}}
-{{- if eq (toString (default "false" .storageClass.encrypted)) "true" -}}
-{{- fail "storageClass.encrypted: this driver does not encrypt" -}}
+{{- if and (eq .kind "cephfs") (eq (toString (default "false" .storageClass.encrypted)) "true") -}}
+{{- fail "storageClass.encrypted: this driver does not encrypt CephFS" -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $drivers -}}

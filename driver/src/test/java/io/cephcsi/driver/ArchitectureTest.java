@@ -52,7 +52,7 @@ class ArchitectureTest {
           Set.of("snapshot"),
           Set.of("session"),
           Set.of("background", "parameters"),
-          Set.of("image"));
+          Set.of("image", "encryption"));
 
   /** As {@link #RBD_LAYERS}, below node; the node itself is the empty name. */
   private static final List<Set<String>> NODE_LAYERS =

@@ -191,14 +191,14 @@ public final class DriverProcess implements AutoCloseable {
       List<BindableService> addons,
       List<Capability> abilities) {
     RbdSettings settings =
-        new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels());
+        new RbdSettings(driver.instanceId(), config.cloneLimits(), config.imageLabels(), kms);
     RbdSessions sessions = new RbdSessions(clusters, connections, executors, operations, settings);
     others.push(sessions);
     if (driver.node()) {
       RbdNodeParts node = RbdNodeParts.of(driver, sessions, operations, executors, metrics);
       csi.add(node.csi());
-      addons.add(node.reclaim());
-      abilities.add(AddonsIdentityService.onlineReclaim());
+      addons.addAll(List.of(node.reclaim(), node.rotation()));
+      abilities.addAll(AddonsIdentityService.onStagedImages());
     }
     if (!driver.controller()) {
       return;

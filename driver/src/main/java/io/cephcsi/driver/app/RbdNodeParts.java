@@ -6,6 +6,7 @@ import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.NodeCredentials;
 import io.cephcsi.driver.csi.NodeIdentity;
 import io.cephcsi.driver.csi.NodeService;
+import io.cephcsi.driver.csiaddons.KeyRotationService;
 import io.cephcsi.driver.csiaddons.NodeReclaimService;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.node.CrushLocation;
@@ -19,6 +20,7 @@ import io.cephcsi.driver.node.attach.NbdAttacher;
 import io.cephcsi.driver.node.attach.NbdLogs;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.node.machine.ServerCgroup;
+import io.cephcsi.driver.node.rbd.KeyRotation;
 import io.cephcsi.driver.node.rbd.NodeReclaimer;
 import io.cephcsi.driver.node.rbd.RbdNode;
 import io.cephcsi.driver.node.rbd.TrimLocks;
@@ -32,9 +34,10 @@ import java.util.List;
  * What serves RBD on a node, wired.
  *
  * @param csi the CSI service
- * @param reclaim the CSI-Addons service
+ * @param reclaim frees space
+ * @param rotation changes passphrases
  */
-record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
+record RbdNodeParts(NodeService csi, NodeReclaimService reclaim, KeyRotationService rotation) {
   static final Duration MOUNT_TIMEOUT = Duration.ofSeconds(5);
 
   static RbdNodeParts of(
@@ -49,14 +52,16 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
     SecretFile.clear(keys);
     ServerCgroup servers = ServerCgroup.of(folder, "rbd-nbd", "qemu-storage-daemon");
     TrimLocks gate = new TrimLocks();
+    Attachers attachers =
+        new Attachers(
+            List.of(
+                new KrbdAttacher(new CrushLocation(AffinityLabels.of(driver))),
+                new NbdAttacher(keys, servers),
+                new FuseAttacher(folder.resolve("fuse"), servers)));
     RbdNode node =
         new RbdNode(
             sessions,
-            new Attachers(
-                List.of(
-                    new KrbdAttacher(new CrushLocation(AffinityLabels.of(driver))),
-                    new NbdAttacher(keys, servers),
-                    new FuseAttacher(folder.resolve("fuse"), servers))),
+            attachers,
             new NbdLogs(folder.resolve("nbd-logs")),
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(MOUNT_TIMEOUT),
@@ -70,7 +75,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim) {
             new NodeReclaimer(node, gate, settings.reclaimBytesPerSecond(), metrics),
             access,
             operations,
-            executors));
+            executors),
+        new KeyRotationService(new KeyRotation(sessions, attachers, keys), operations, executors));
   }
 
   static NodeIdentity identity(DriverConfig.Driver driver) {

@@ -11,11 +11,11 @@ import io.cephcsi.driver.fsck.FindingKind;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
-import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.tracker.ReferenceState;
 import io.cephcsi.driver.tracker.ReferenceTracker;
 import io.cephcsi.driver.tracker.TrackerFormatException;
 import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeId;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -166,8 +166,7 @@ final class FsckExpectation {
   /**
    * @param deleted tells of a snapshot that nobody knows any more but the volumes that show it
    */
-  private void compare(
-      IoContext io, String place, FsckReport report, Predicate<UUID> deleted) {
+  private void compare(IoContext io, String place, FsckReport report, Predicate<UUID> deleted) {
     Map<UUID, JournalKind> unknown = new HashMap<>();
     io.objects(
         object -> {

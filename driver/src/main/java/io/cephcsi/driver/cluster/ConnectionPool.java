@@ -92,7 +92,7 @@ public final class ConnectionPool implements AutoCloseable {
    *     config.json has no address where one should be. UNAVAILABLE after {@link #close()}, too
    */
   public Lease lease(ClusterConfig config, Credentials credentials) {
-    Key key = new Key(String.join(",", config.monitors()), credentials);
+    Key key = new Key(String.join(",", config.monitors()), credentials.alone());
     while (true) {
       Entry entry = entries.get(key, Entry::new);
       if (closed) { // asked once the entry can be seen: close() may have looked before

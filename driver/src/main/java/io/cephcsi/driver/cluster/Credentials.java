@@ -3,17 +3,56 @@ package io.cephcsi.driver.cluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Base64;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Ceph user and its key. {@link #toString()} does not show the key.
+ * A Ceph user and its key, with whatever else the secrets of the same call have, which a KMS may
+ * need. That does not tell users apart: two are equal by id and key. {@link #toString()} shows the
+ * id alone.
  *
  * @param userId the id without {@code client.}
  * @param key the secret in base64; its length differs between releases of Ceph
+ * @param others the other secrets
  */
-public record Credentials(String userId, String key) {
+public record Credentials(String userId, String key, Map<String, String> others) {
   private static final String CLIENT = "client.";
+  private static final Set<String> OF_CEPH =
+      Set.of("userID", "userKey", "adminID", "adminKey", "adminId", "key");
+
+  /** Copies the other secrets. */
+  public Credentials {
+    others = Map.copyOf(others);
+  }
+
+  /** A user without other secrets. */
+  public Credentials(String userId, String key) {
+    this(userId, key, Map.of());
+  }
+
+  /** The user alone, for what outlives a call. */
+  Credentials alone() {
+    return others.isEmpty() ? this : new Credentials(userId, key);
+  }
+
+  private Credentials with(Map<String, String> secrets) {
+    Map<String, String> more = new LinkedHashMap<>(secrets);
+    more.keySet().removeAll(OF_CEPH);
+    return new Credentials(userId, key, more);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof Credentials user && userId.equals(user.userId) && key.equals(user.key);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(userId, key);
+  }
 
   /**
    * The credentials in an RPC's secrets: {@code userID} and {@code userKey}; or as Kubernetes'
@@ -26,9 +65,11 @@ public record Credentials(String userId, String key) {
         secrets.containsKey("key")
             && !secrets.containsKey("userID")
             && !secrets.containsKey("userKey");
-    return inTree
-        ? of(secrets.getOrDefault("adminId", "admin"), secrets.get("key"))
-        : of(secrets.get("userID"), secrets.get("userKey"));
+    Credentials user =
+        inTree
+            ? of(secrets.getOrDefault("adminId", "admin"), secrets.get("key"))
+            : of(secrets.get("userID"), secrets.get("userKey"));
+    return user.with(secrets);
   }
 
   /**
@@ -39,7 +80,7 @@ public record Credentials(String userId, String key) {
    */
   public static Credentials fromAdminSecrets(Map<String, String> secrets) {
     return secrets.containsKey("adminID") || secrets.containsKey("adminKey")
-        ? of(secrets.get("adminID"), secrets.get("adminKey"))
+        ? of(secrets.get("adminID"), secrets.get("adminKey")).with(secrets)
         : fromSecrets(secrets);
   }
 

@@ -105,12 +105,21 @@ public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
         .build();
   }
 
-  /** The capability of reclaiming volumes that are mounted on this node. */
-  public static Capability onlineReclaim() {
-    return Capability.newBuilder()
-        .setReclaimSpace(
-            Capability.ReclaimSpace.newBuilder().setType(Capability.ReclaimSpace.Type.ONLINE))
-        .build();
+  /**
+   * The capabilities of reclaiming volumes that are mounted on this node, and of changing the
+   * passphrases of those that are encrypted.
+   */
+  public static List<Capability> onStagedImages() {
+    return List.of(
+        Capability.newBuilder()
+            .setReclaimSpace(
+                Capability.ReclaimSpace.newBuilder().setType(Capability.ReclaimSpace.Type.ONLINE))
+            .build(),
+        Capability.newBuilder()
+            .setEncryptionKeyRotation(
+                Capability.EncryptionKeyRotation.newBuilder()
+                    .setType(Capability.EncryptionKeyRotation.Type.ENCRYPTIONKEYROTATION))
+            .build());
   }
 
   @Override

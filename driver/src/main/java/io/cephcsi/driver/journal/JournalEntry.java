@@ -48,7 +48,11 @@ public record JournalEntry(
   /** Of what is being made: which {@link Attempt} makes it. It goes when it is made. */
   static final String MAKER = "csi.java.maker";
 
-  private static final String ENCRYPTION_KMS = "csi.volume.encryptKMS";
+  /** Of what is encrypted: which KMS has the passphrase. */
+  public static final String ENCRYPTION_KMS = "csi.volume.encryptKMS";
+
+  /** Of what is encrypted: whether blocks or files are. */
+  public static final String ENCRYPTION_TYPE = "csi.volume.encryptionType";
 
   /** Of a snapshot that was taken together with others: the identifier of their group. */
   public static final String GROUP_ID = "csi.groupid";
@@ -96,9 +100,20 @@ public record JournalEntry(
     return Optional.ofNullable(attributes.get(MAKER));
   }
 
-  /** Whether ceph-csi encrypts what is in it. */
+  /** Whether what is in it is encrypted. */
   public boolean isEncrypted() {
-    return attributes.containsKey(ENCRYPTION_KMS);
+    return encryptionKms().isPresent();
+  }
+
+  /** The id of the KMS that has the passphrase; empty for what is not encrypted. */
+  public Optional<String> encryptionKms() {
+    return Optional.ofNullable(attributes.get(ENCRYPTION_KMS)).filter(id -> !id.isEmpty());
+  }
+
+  /** What is encrypted: {@code block}, as of entries before there was a choice, or {@code file}. */
+  public String encryptionType() {
+    String type = attributes.getOrDefault(ENCRYPTION_TYPE, "");
+    return type.isEmpty() ? "block" : type;
   }
 
   /** The snapshot that a shallow volume shows; empty for other volumes. */

@@ -191,7 +191,6 @@ class ChartSchemaTest {
     "csiConfig[0].clusterID, x, monitors",
     "csiMapping[0].ClusterIDMapping, x, csiMapping: this driver does not map",
     "encryptionKMSConfig.vault, x, encryptionKMSConfig",
-    "storageClass.encrypted, true, this driver does not encrypt",
     "provisioner.snapshotMetadata.enabled, true, provisioner.snapshotMetadata",
     "secret.create, true, userKey"
   })

@@ -83,7 +83,7 @@ class CallCommandIT {
 
   @Test
   void aMethodThatIsNotServedIsUnimplemented() {
-    Program call = call("EncryptionKeyRotate");
+    Program call = call("PromoteVolume");
     assertThat(call.exitCode()).isEqualTo(1);
     assertThat(call.err()).startsWith("UNIMPLEMENTED: ");
   }

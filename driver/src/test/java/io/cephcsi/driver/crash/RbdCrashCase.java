@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestDriverBuilder;
 import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
 import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
@@ -20,6 +21,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -38,6 +40,19 @@ abstract class RbdCrashCase extends CrashCase {
 
   private static Set<String> before = Set.of();
 
+  /** Of the drivers of a class; set before its tests. */
+  static UnaryOperator<TestDriverBuilder> settings = UnaryOperator.identity();
+
+  /** Of its volumes, in bytes. */
+  static long size = 16 * MIB;
+
+  /** Of its processes. */
+  static String[] options = {};
+
+  private static TestDriver driver() {
+    return settings.apply(TestDriver.rbd(CLUSTER).withCredentials()).start();
+  }
+
   /** What every attempt finds: a volume with content, a snapshot of it, and clones of both. */
   record Scene(
       TestDriver driver,
@@ -49,7 +64,7 @@ abstract class RbdCrashCase extends CrashCase {
       int content) {
     static Scene set(TestDriver driver, boolean clones) {
       String name = "pvc-" + UUID.randomUUID();
-      Volume volume = driver.create(name + "-source", 16 * MIB);
+      Volume volume = driver.create(name + "-source", size);
       CONTENT.write("rbd/" + TestDriver.image(volume), 5);
       Snapshot snapshot = driver.snapshot(name + "-source", volume.getVolumeId());
       return new Scene(
@@ -165,11 +180,11 @@ abstract class RbdCrashCase extends CrashCase {
       Set<String> objects = FULL || background ? objects() : Set.of();
       boolean halted;
       Scene scene;
-      try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
+      try (TestDriver driver = driver()) {
         scene = Scene.set(driver, clones);
         prepare.accept(scene);
       }
-      try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault)) {
+      try (FaultyDriver faulty = FaultyDriver.start("rbd", CLUSTER, agent, fault, options)) {
         boolean answered;
         try {
           call.send(scene, faulty.controller());
@@ -181,7 +196,7 @@ abstract class RbdCrashCase extends CrashCase {
         halted = faulty.halted(answered && !background ? Duration.ZERO : Duration.ofSeconds(3));
         assertThat(halted || answered).as(fault).isTrue();
       }
-      try (TestDriver restarted = TestDriver.rbd(CLUSTER).withCredentials().start()) {
+      try (TestDriver restarted = driver()) {
         Scene again = withDriver(scene, restarted);
         between.accept(again);
         Object answer = call.send(again, restarted.controller());
@@ -206,7 +221,7 @@ abstract class RbdCrashCase extends CrashCase {
   /** Of all attempts of a class, the first driver that works with the pool removes what is left. */
   @AfterAll
   static void nothingIsLeft() {
-    try (TestDriver last = TestDriver.rbd(CLUSTER).withCredentials().start()) {
+    try (TestDriver last = driver()) {
       last.delete(last.create("pvc-" + UUID.randomUUID(), MIB).getVolumeId());
       awaitNothingBut("all attempts", before);
     }
@@ -248,7 +263,7 @@ abstract class RbdCrashCase extends CrashCase {
   }
 
   static String volume(Volume volume) {
-    assertThat(POOL.info(TestDriver.image(volume)).path("size").asLong()).isEqualTo(16 * MIB);
+    assertThat(POOL.info(TestDriver.image(volume)).path("size").asLong()).isEqualTo(size);
     return volume.getVolumeId();
   }
 

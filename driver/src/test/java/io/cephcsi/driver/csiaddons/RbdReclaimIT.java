@@ -342,13 +342,14 @@ class RbdReclaimIT {
                 .getCapabilitiesList())
         .extracting(Capability::getTypeCase)
         .filteredOn(type -> type != Capability.TypeCase.VOLUME_GROUP)
-        // each on the controller and on the node
+        // each on the controller and on the node, but the last
         .containsExactlyInAnyOrder(
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.RECLAIM_SPACE,
             Capability.TypeCase.RECLAIM_SPACE,
             Capability.TypeCase.NETWORK_FENCE,
-            Capability.TypeCase.NETWORK_FENCE);
+            Capability.TypeCase.NETWORK_FENCE,
+            Capability.TypeCase.ENCRYPTION_KEY_ROTATION);
   }
 }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.node.cephfs.NodeCephFsIT;
+import io.cephcsi.driver.node.rbd.EncryptedNode;
 import io.cephcsi.driver.node.rbd.KilledNbd;
 import io.cephcsi.driver.node.rbd.KrbdAgainstTrims;
 import io.cephcsi.driver.node.rbd.NodeRbdAccessIT;
@@ -27,6 +28,7 @@ public class NodeInMachineIT {
   private static final String RBD = NodeRbdIT.class.getName();
   private static final String RBD_ACCESS = NodeRbdAccessIT.class.getName();
   private static final String RBD_FORMAT = NodeRbdFormatIT.class.getName();
+  private static final String ENCRYPTED = EncryptedNode.class.getName();
   private static final String CEPHFS = NodeCephFsIT.class.getName();
   private static final String RECLAIM = RBD + "#deletedFilesGiveTheirSpaceBack(java.lang.String)";
   private static final String AGAINST_TRIMS = KrbdAgainstTrims.class.getName();
@@ -55,6 +57,15 @@ public class NodeInMachineIT {
   @Test
   void krbd() throws Exception {
     pass("rbd", RECLAIM, RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted");
+  }
+
+  @Test
+  void encrypted() throws Exception {
+    pass(
+        "rbd",
+        ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
+        ENCRYPTED + "#aFormatThatWasCutOffIsBegunAgainAndDataAreNotTouched",
+        ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse");
   }
 
   @Test
@@ -91,6 +102,7 @@ public class NodeInMachineIT {
         RBD,
         RBD_ACCESS,
         RBD_FORMAT,
+        ENCRYPTED,
         NodeRbdGrowIT.class.getName(),
         NodeRbdServerIT.class.getName());
     pass(

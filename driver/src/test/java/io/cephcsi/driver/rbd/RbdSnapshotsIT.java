@@ -107,21 +107,29 @@ class RbdSnapshotsIT {
     Volume volume = driver.create(name, 64 * MIB);
     Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
     String key = "csi.volume.encryptKMS";
-    for (String object :
+    List<String> objects =
         List.of(
             "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid(),
-            "csi.snap." + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid())) {
+            "csi.snap." + VolumeId.parse(snapshot.getSnapshotId()).orElseThrow().uuid());
+    for (String object : objects) {
       CLUSTER.rados("-p", "rbd", "setomapval", object, key, "a-kms");
     }
     String why = "encrypted";
     assertStatus(
-        Code.INVALID_ARGUMENT, why, () -> driver.snapshot(name + "-2", volume.getVolumeId()));
+        Code.FAILED_PRECONDITION, why, () -> driver.snapshot(name + "-2", volume.getVolumeId()));
     assertStatus(
         Code.INVALID_ARGUMENT, why, () -> driver.copy(name + "-c", 0, volume.getVolumeId()));
     assertStatus(
         Code.INVALID_ARGUMENT, why, () -> driver.restore(name + "-r", 0, snapshot.getSnapshotId()));
     assertThat(POOL.keys("csi.volumes.default")).noneMatch(k -> k.contains(name + "-"));
     assertThat(POOL.keys("csi.snaps.default")).noneMatch(k -> k.contains(name + "-"));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "KMS a-kms is not configured",
+        () -> driver.deleteSnapshot(snapshot.getSnapshotId()));
+    for (String object : objects) {
+      CLUSTER.rados("-p", "rbd", "rmomapkey", object, key);
+    }
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
   }

@@ -24,6 +24,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -41,6 +42,9 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * <p>A superclass of several test classes starts one for each of them in {@code @BeforeAll}.
  */
 public final class TestDriver implements AutoCloseable, AfterAllCallback {
+  /** The passphrase in the secrets of a driver whose volumes are encrypted. */
+  public static final String PASSPHRASE = "a passphrase of tests, which nobody may see";
+
   /** The cluster's id in the configuration. */
   public static final String CLUSTER_ID = "test-cluster";
 
@@ -58,6 +62,7 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
   private final DriverProcess process;
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
+  private String kmsId = "";
 
   TestDriver(
       DriverConfig.Type type,
@@ -95,7 +100,8 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
   public TestDriver restarted() {
     close();
     try {
-      return new TestDriver(type, cluster, instanceId, folder, config, folder.resolve("csi.sock"));
+      return new TestDriver(type, cluster, instanceId, folder, config, folder.resolve("csi.sock"))
+          .encryptedBy(kmsId);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -178,9 +184,13 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
     return channel;
   }
 
-  /** Secrets of the provisioning user. */
+  /** Secrets of the provisioning user, and the passphrase of what is encrypted. */
   public Map<String, String> secrets() {
-    return secrets(cluster, type);
+    Map<String, String> all = new HashMap<>(secrets(cluster, type));
+    if (!kmsId.isEmpty()) {
+      all.put("encryptionPassphrase", PASSPHRASE);
+    }
+    return all;
   }
 
   /** Secrets of the user that provisions a kind of volumes. */
@@ -198,10 +208,23 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
 
   /** The parameters of a StorageClass for the pool or file system of tests. */
   public Map<String, String> parameters() {
-    return switch (type) {
-      case RBD -> Map.of("clusterID", CLUSTER_ID, "pool", cluster.pool());
-      case CEPHFS -> Map.of("clusterID", CLUSTER_ID, "fsName", cluster.fileSystem());
-    };
+    Map<String, String> all =
+        new HashMap<>(
+            switch (type) {
+              case RBD -> Map.of("clusterID", CLUSTER_ID, "pool", cluster.pool());
+              case CEPHFS -> Map.of("clusterID", CLUSTER_ID, "fsName", cluster.fileSystem());
+            });
+    if (!kmsId.isEmpty()) {
+      all.put("encrypted", "true");
+      all.put("encryptionKMSID", kmsId);
+    }
+    return all;
+  }
+
+  /** Has volumes encrypted by a KMS, or none if that is empty. */
+  TestDriver encryptedBy(String id) {
+    kmsId = id;
+    return this;
   }
 
   /** A use that every volume can have. */

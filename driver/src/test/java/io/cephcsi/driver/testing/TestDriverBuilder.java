@@ -35,6 +35,8 @@ public final class TestDriverBuilder {
   private boolean credentials;
   private boolean node = true;
   private boolean attach;
+  private Optional<Path> kms = Optional.empty();
+  private String kmsId = "";
   private boolean groupsKeepVolumes;
 
   TestDriverBuilder(DriverConfig.Type type, TestCluster cluster) {
@@ -100,6 +102,13 @@ public final class TestDriverBuilder {
     return this;
   }
 
+  /** Has volumes encrypted by a KMS of ceph-csi's configuration. */
+  public TestDriverBuilder encrypted(Path kmsFile, String id) {
+    kms = Optional.of(kmsFile);
+    kmsId = id;
+    return this;
+  }
+
   /** Does not delete volumes with their group. */
   public TestDriverBuilder keepingVolumes() {
     groupsKeepVolumes = true;
@@ -111,7 +120,8 @@ public final class TestDriverBuilder {
     try {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
-      return new TestDriver(type, cluster, instanceId, folder, config(folder, socket), socket);
+      return new TestDriver(type, cluster, instanceId, folder, config(folder, socket), socket)
+          .encryptedBy(kmsId);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -133,7 +143,7 @@ public final class TestDriverBuilder {
         limits,
         labels,
         groupsKeepVolumes,
-        folder.resolve("kms.json"));
+        kms.orElse(folder.resolve("kms.json")));
   }
 
   private DriverConfig.Driver driver(Path folder, Path socket) throws IOException {

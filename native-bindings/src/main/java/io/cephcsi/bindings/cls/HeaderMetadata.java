@@ -1,5 +1,6 @@
 package io.cephcsi.bindings.cls;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
@@ -79,12 +80,35 @@ public final class HeaderMetadata {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
       removed.forEach(key -> RbdClass.call("metadata_remove").string(key).addTo(write));
-      if (!set.isEmpty()) {
-        ClassCall call = RbdClass.call("metadata_set").u32(set.size());
-        set.forEach((key, value) -> call.string(key).string(value));
-        call.addTo(write);
-      }
+      addSet(write, set);
       io.operate(ImageHeader.object(imageId), write);
+    }
+  }
+
+  /**
+   * Sets keys, all together, if one has a value; one round trip.
+   *
+   * @param expected the value; empty for a key that is not there
+   * @return whether they were set
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such image
+   */
+  public static boolean changeIf(
+      IoContext io, String imageId, String key, String expected, Map<String, String> set) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertExists().omapCompare(PREFIX + key, expected.getBytes(StandardCharsets.UTF_8));
+      addSet(write, set);
+      io.operate(ImageHeader.object(imageId), write);
+      return true;
+    } catch (CephException.Canceled e) {
+      return false;
+    }
+  }
+
+  private static void addSet(WriteOperation write, Map<String, String> set) {
+    if (!set.isEmpty()) {
+      ClassCall call = RbdClass.call("metadata_set").u32(set.size());
+      set.forEach((key, value) -> call.string(key).string(value));
+      call.addTo(write);
     }
   }
 }

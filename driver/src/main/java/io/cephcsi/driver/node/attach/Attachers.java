@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.attach;
 
+import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -83,11 +84,13 @@ public record Attachers(List<Attacher> all) {
 
   /** Whether a device is one of ours that nothing serves any more. */
   public boolean isDead(Path device) {
-    return all.stream().anyMatch(attacher -> attacher.isDead(device));
+    Path below = LuksDevices.below(device).orElse(device);
+    return all.stream().anyMatch(attacher -> attacher.isDead(below));
   }
 
-  /** Whose device this is; empty when it is none of ours. */
+  /** Whose device this is, or lies on decrypted; empty when it is none of ours. */
   public Optional<AttachedDevice> byDevice(Path device) {
-    return all.stream().map(attacher -> attacher.at(device)).flatMap(Optional::stream).findFirst();
+    Path below = LuksDevices.below(device).orElse(device);
+    return all.stream().map(attacher -> attacher.at(below)).flatMap(Optional::stream).findFirst();
   }
 }

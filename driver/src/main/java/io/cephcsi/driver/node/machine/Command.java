@@ -107,6 +107,11 @@ public final class Command {
     return new Command(starter, words, deadline, text.getBytes(UTF_8));
   }
 
+  /** As {@link #input(String)}; the bytes are copied. */
+  public Command input(byte[] bytes) {
+    return new Command(starter, words, deadline, bytes.clone());
+  }
+
   /** Where a program is, in PATH or the usual directories; empty when it is not installed. */
   public static Optional<Path> find(String program) {
     if (program.startsWith("/")) {

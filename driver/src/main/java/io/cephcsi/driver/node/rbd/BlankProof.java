@@ -16,11 +16,12 @@ final class BlankProof {
   /**
    * Reads what the image and its parents hold.
    *
+   * @param from where to begin: what a header of LUKS takes is not looked at
    * @return why it is not certain that all is zero; empty when it is
    */
-  static Optional<String> objection(RbdImage image) {
+  static Optional<String> objection(RbdImage image, long from) {
     List<Extent> extents = new ArrayList<>();
-    boolean all = addExtents(image, true, extents);
+    boolean all = addExtents(image, from, true, extents);
     long bytes = extents.stream().mapToLong(Extent::length).sum();
     if (!all || bytes > MOST) {
       return Optional.of("it has " + bytes + " bytes of data that are no file system");
@@ -35,11 +36,12 @@ final class BlankProof {
    * Reads what an image holds where a format was begun, until that is too much to be of it. Zeros
    * do not count: a format may fill a whole log with them.
    *
+   * @param from where to begin
    * @return why somebody else has written it; empty when it may be left of the format
    */
-  static Optional<String> objectionToHalf(RbdImage image) {
+  static Optional<String> objectionToHalf(RbdImage image, long from) {
     List<Extent> extents = new ArrayList<>();
-    boolean all = addExtents(image, false, extents);
+    boolean all = addExtents(image, from, false, extents);
     long bytes = 0;
     for (Extent extent : extents) {
       for (long at = 0; at < extent.length() && bytes <= MOST; at += PIECE) {
@@ -53,16 +55,19 @@ final class BlankProof {
   }
 
   /** Whether these are all: not more than are looked at. */
-  private static boolean addExtents(RbdImage image, boolean wholeObjects, List<Extent> extents) {
+  private static boolean addExtents(
+      RbdImage image, long from, boolean wholeObjects, List<Extent> extents) {
+    long begin = Math.min(from, image.size());
     return image.diff(
         Optional.empty(),
-        0,
-        image.size(),
+        begin,
+        image.size() - begin,
         true,
         wholeObjects,
         (offset, length, exists) -> {
-          if (exists) {
-            extents.add(new Extent(offset, length));
+          long end = offset + length; // whole objects may begin before
+          if (exists && end > begin) {
+            extents.add(new Extent(Math.max(begin, offset), end - Math.max(begin, offset)));
           }
           return extents.size() <= MOST_EXTENTS;
         });

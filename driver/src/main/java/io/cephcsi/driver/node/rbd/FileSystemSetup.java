@@ -3,7 +3,6 @@ package io.cephcsi.driver.node.rbd;
 import static io.cephcsi.driver.node.machine.DiskFileSystems.EXT4;
 import static io.cephcsi.driver.node.machine.DiskFileSystems.XFS;
 
-import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -25,9 +24,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,8 +36,6 @@ import org.slf4j.LoggerFactory;
  * knows that nothing else was ever there.
  */
 final class FileSystemSetup {
-  static final String FORMATTING = "ceph-csi-java.formatting";
-
   private static final Logger LOG = LoggerFactory.getLogger(FileSystemSetup.class);
   private static final Duration MAKING = Duration.ofMinutes(10);
   private static final Duration CHECKING = Duration.ofMinutes(60);
@@ -48,12 +43,17 @@ final class FileSystemSetup {
 
   private final OpenImage volume;
   private final Path device;
+  private final long header;
   private final VolumeUse use;
   private final Operation operation;
 
-  FileSystemSetup(OpenImage volume, Path device, VolumeUse use, Operation operation) {
+  /**
+   * @param shown the device, which may be a decrypted one
+   */
+  FileSystemSetup(OpenImage volume, LuksSetup.Shown shown, VolumeUse use, Operation operation) {
     this.volume = volume;
-    this.device = device;
+    this.device = shown.path();
+    this.header = shown.header();
     this.use = use;
     this.operation = operation;
   }
@@ -107,20 +107,22 @@ final class FileSystemSetup {
       return kind; // an image of format 1 has no id, and no note
     }
     String imageId = id.orElseGet(volume::imageId);
-    Optional<String> begun = noted(pool, imageId);
+    Optional<String> begun = FormatNote.find(volume, imageId, EXT4, XFS);
     if (begun.isEmpty() && !kind.isEmpty()) {
       return kind;
     }
     if (kind.isEmpty()) {
       try (RbdImage image = volume.openReadOnly()) {
         requireNone(
-            begun.isEmpty() ? BlankProof.objection(image) : BlankProof.objectionToHalf(image));
+            begun.isEmpty()
+                ? BlankProof.objection(image, header)
+                : BlankProof.objectionToHalf(image, header));
       }
     }
     String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
       Command make = making(wanted, mkfsOptions, !kind.isEmpty());
-      volume.changeMetadata(imageId, Map.of(FORMATTING, note(wanted, imageId)), List.of());
+      FormatNote.write(volume, imageId, wanted);
       operation.phase("format");
       LOG.info(
           "volume {}: formatting {} with {}: the image is blank",
@@ -130,22 +132,8 @@ final class FileSystemSetup {
       make.run();
       kind = wanted;
     }
-    volume.changeMetadata(imageId, Map.of(), List.of(FORMATTING));
+    FormatNote.remove(volume, imageId);
     return kind;
-  }
-
-  /** Names the image: a clone has the metadata of its source, and what was restored into it. */
-  static String note(String kind, String imageId) {
-    return kind + " " + imageId;
-  }
-
-  /** Which file system is being made on this image; older versions did not say on which. */
-  private static Optional<String> noted(RbdPool pool, String imageId) {
-    Optional<String> found =
-        HeaderMetadata.read(pool.io(), imageId, List.of(FORMATTING)).values().stream().findFirst();
-    return Stream.of(EXT4, XFS)
-        .filter(kind -> found.filter(note(kind, imageId)::equals).isPresent())
-        .findFirst();
   }
 
   private void requireNone(Optional<String> objection) {

@@ -1,30 +1,36 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.driver.node.attach.AttachedDevice;
+import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
-import io.cephcsi.driver.node.machine.Sysfs;
+import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * The decrypted device that ceph-csi lays on the device of an encrypted volume. This driver makes
- * none, and closes those that ceph-csi left.
+ * The decrypted device on the device of an encrypted volume, whichever driver made it.
  *
  * @param name what the device mapper calls it
  */
 record LuksMapping(String name) {
-  private static final Path BLOCK_DEVICES = Path.of("/sys/block");
   private static final String PROGRAM = "cryptsetup";
 
   /** The one of a volume; empty when there is none. */
   static Optional<LuksMapping> of(String volumeId) {
-    String name = "luks-rbd-" + volumeId;
-    return Sysfs.in(BLOCK_DEVICES, "dm-*").stream()
-            .anyMatch(each -> Sysfs.text(each.resolve("dm/name")).filter(name::equals).isPresent())
-        ? Optional.of(new LuksMapping(name))
-        : Optional.empty();
+    return LuksDevices.find(volumeId).map(found -> new LuksMapping(LuksDevices.nameOf(volumeId)));
+  }
+
+  /** Whether it lies on a device of another image that is served: then it is that one's. */
+  boolean isOfAnother(Attachers attachers, Optional<ImageSpec> image) {
+    return LuksDevices.find(name.substring(LuksDevices.nameOf("").length()))
+        .flatMap(LuksDevices::below)
+        .flatMap(attachers::byDevice)
+        .filter(AttachedDevice::alive)
+        .filter(below -> image.isPresent() && !image.get().equals(below.image()))
+        .isPresent();
   }
 
   /**

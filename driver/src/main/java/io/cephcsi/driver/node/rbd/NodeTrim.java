@@ -6,8 +6,10 @@ import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DeviceContent;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
+import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -48,7 +50,13 @@ final class NodeTrim {
    */
   Outcome run(Mount mount, BlockDevice device, Operation operation, BooleanSupplier stop) {
     if (!device.discards()) {
-      throw cannot(mount, "its device cannot discard");
+      throw cannot(
+          mount,
+          LuksDevices.below(device.path()).isPresent()
+              ? "it is encrypted, and its StorageClass lets no discards pass ("
+                  + EncryptionRequest.ALLOW_DISCARDS
+                  + ")"
+              : "its device cannot discard");
     }
     // Not what is below, when it is unmounted between two slices.
     MountedFileSystem fileSystem = new MountedFileSystem(mount.target(), mount.device());

@@ -20,10 +20,13 @@ import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.NbdLogs;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DiskFileSystems;
+import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.rbd.session.StaticImage;
@@ -86,7 +89,6 @@ public final class RbdNode implements NodeVolumes {
     DiskFileSystems.requireKnown(request.use().fsType());
     GroupOwnership.requireKnown(request.use());
     RbdOptions.require(request.context(), request.use());
-    NodeVolumes.requirePlain(request);
     if (request.staticVolume().isPresent()) {
       StaticImage image = StaticImage.of(request.staticVolume().get());
       requirePlace(request);
@@ -95,13 +97,21 @@ public final class RbdNode implements NodeVolumes {
           request.credentials(),
           open -> {
             open.require(); // before anything is written down
-            return stage(request, open, operation);
+            return stage(
+                request,
+                open,
+                wanted -> VolumeKeys.of(sessions.settings().kms(), request, open, wanted),
+                operation);
           });
       return;
     }
     VolumeId id = parsed(request.volumeId());
     requirePlace(request);
-    sessions.with(id, request.credentials(), volume -> stage(request, volume.image(), operation));
+    sessions.with(
+        id,
+        request.credentials(),
+        volume ->
+            stage(request, volume.image(), wanted -> VolumeKeys.of(volume, wanted), operation));
   }
 
   private void requirePlace(StageRequest request) {
@@ -109,8 +119,12 @@ public final class RbdNode implements NodeVolumes {
     publications.requireOutside(mountPath, "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
   }
 
-  private @Nullable Void stage(StageRequest request, OpenImage image, Operation operation) {
-    staging.stage(request, image, operation);
+  private @Nullable Void stage(
+      StageRequest request,
+      OpenImage image,
+      Function<EncryptionRequest, ImageKey> key,
+      Operation operation) {
+    staging.stage(request, image, key, operation);
     return null;
   }
 
@@ -255,9 +269,14 @@ public final class RbdNode implements NodeVolumes {
             .orElseGet(() -> BlockDevice.require(device.device()).size());
     operation.phase("grow the device");
     attachers.require(device.kind()).grow(device, size);
+    Optional<Path> decrypted = LuksDevices.find(id);
+    if (decrypted.isPresent()) {
+      new Cryptsetup(id, device.device()).resize();
+    }
+    Path shown = decrypted.orElse(device.device());
     if (!mount.isDevice() && !mount.superOptions().contains("ro")) {
       operation.phase("grow the file system");
-      FileSystemSetup.grow(mount.fsType(), device.device(), mount.target());
+      FileSystemSetup.grow(mount.fsType(), shown, mount.target());
     }
     return BlockDevice.require(device.device()).size();
   }

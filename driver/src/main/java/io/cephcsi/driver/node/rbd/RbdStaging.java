@@ -20,6 +20,8 @@ import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -28,6 +30,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -59,11 +62,18 @@ final class RbdStaging {
     this.logs = logs;
   }
 
-  void stage(StageRequest request, OpenImage volume, Operation operation) {
+  /**
+   * @param key finds the passphrase of an image that is to be encrypted
+   */
+  void stage(
+      StageRequest request,
+      OpenImage volume,
+      Function<EncryptionRequest, ImageKey> key,
+      Operation operation) {
     ImageSpec image =
         new ImageSpec(volume.pool().io().pool(), volume.pool().io().namespace(), volume.name());
     try (OperationRegistry.Hold alone = alone(image, operation.kind())) {
-      stage(request, volume, image, operation);
+      stage(request, volume, image, key, operation);
     }
   }
 
@@ -75,7 +85,12 @@ final class RbdStaging {
     return operations.hold("image " + image + " on this node", kind);
   }
 
-  private void stage(StageRequest request, OpenImage volume, ImageSpec image, Operation operation) {
+  private void stage(
+      StageRequest request,
+      OpenImage volume,
+      ImageSpec image,
+      Function<EncryptionRequest, ImageKey> key,
+      Operation operation) {
     String clusterId = volume.lease().config().clusterId();
     Optional<StagedImage> known = known(request, image, clusterId);
     Attacher attacher =
@@ -97,17 +112,22 @@ final class RbdStaging {
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     StagedImage staged =
         new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId).with(log);
-    staged.write(request.stagingPath());
-    try {
+    boolean recorded = false;
+    try (LuksSetup luks = LuksSetup.of(request, volume, key)) {
+      staged = staged.encrypted(luks.isEncrypted());
+      staged.write(request.stagingPath());
+      recorded = true;
       operation.phase("attach");
       AttachedDevice device = attach(attacher, attach, volume, present, operation);
       staged.at(device.device()).write(request.stagingPath());
       volume.requireAncestry(); // somebody may have changed the header before it was attached
       try (OpenDevice held = OpenDevice.of(device, attacher)) {
-        showAt(request, volume, device, operation);
+        showAt(request, volume, luks.open(device.device(), operation), operation);
       }
     } catch (RuntimeException e) {
-      undo(request, known, wasAttached, e);
+      if (recorded) {
+        undo(request, known, wasAttached, e);
+      }
       throw e;
     }
   }
@@ -231,14 +251,14 @@ final class RbdStaging {
   }
 
   private static void showAt(
-      StageRequest request, OpenImage volume, AttachedDevice device, Operation operation) {
+      StageRequest request, OpenImage volume, LuksSetup.Shown shown, Operation operation) {
     Path mountPath = mountPath(request);
     MountPoint.make(mountPath, !request.use().block());
     if (request.use().block()) {
-      Mounts.bind(device.device(), mountPath);
+      Mounts.bind(shown.path(), mountPath);
       return;
     }
-    new FileSystemSetup(volume, device.device(), request.use(), operation)
+    new FileSystemSetup(volume, shown, request.use(), operation)
         .mountAt(mountPath, request.context().getOrDefault("mkfsOptions", ""));
     GroupOwnership.give(mountPath(request), request.use());
   }
@@ -293,10 +313,11 @@ final class RbdStaging {
     Optional<StagedImage> known = StagedImage.read(stagingPath);
     boolean made = known.isPresent() || MountTable.read().at(mountPath).isPresent();
     Optional<AttachedDevice> device = attached(known, mountPath);
+    Optional<ImageSpec> image =
+        known.map(StagedImage::image).or(() -> device.map(AttachedDevice::image));
     Optional<LuksMapping> mapping =
-        known
-            .filter(StagedImage::encrypted)
-            .flatMap(staged -> LuksMapping.of(String.valueOf(mountPath.getFileName())));
+        LuksMapping.of(String.valueOf(mountPath.getFileName()))
+            .filter(found -> !found.isOfAnother(attachers, image));
     mapping.ifPresent(LuksMapping::requireClosable);
     // An earlier version staged several volumes of one image: the last one takes the device away.
     List<Mount> uses = device.map(AttachedDevice::uses).orElse(List.of());

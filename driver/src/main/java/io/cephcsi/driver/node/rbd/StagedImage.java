@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * @param unmapOptions for detaching
  * @param device its block device; empty while it is being attached
  * @param clusterId its cluster in the configuration; empty in files that ceph-csi wrote
- * @param encrypted whether ceph-csi has a mapping of LUKS on the device
+ * @param encrypted whether a decrypted device lies on the device
  * @param log what becomes of the log of rbd-nbd; empty for none
  */
 public record StagedImage(
@@ -59,6 +59,11 @@ public record StagedImage(
   /** The same with a log. */
   StagedImage with(Optional<NbdLog> other) {
     return new StagedImage(image, kind, unmapOptions, device, clusterId, encrypted, other);
+  }
+
+  /** The same as one that is encrypted, or not. */
+  StagedImage encrypted(boolean on) {
+    return new StagedImage(image, kind, unmapOptions, device, clusterId, on, log);
   }
 
   /** The same when it has a device. */

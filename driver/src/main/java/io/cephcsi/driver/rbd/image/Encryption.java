@@ -4,8 +4,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.VolumeException;
 
 /**
- * Refuses encrypted volumes and snapshots, which ceph-csi makes and this driver does not support: a
- * clone without the key would be useless.
+ * Refuses encrypted volumes where nothing copies their passphrases: a clone without the key would
+ * be useless.
  */
 public final class Encryption {
   private Encryption() {}
@@ -20,8 +20,8 @@ public final class Encryption {
     if (entry.isEncrypted()) {
       throw VolumeException.invalid(
           what
-              + " is encrypted, which this driver does not support: use another driver,"
-              + " such as ceph-csi, for it");
+              + " is encrypted, and group snapshots of encrypted volumes are not supported: take a"
+              + " snapshot of each volume");
     }
   }
 }

@@ -2,9 +2,9 @@ package io.cephcsi.driver.rbd.parameters;
 
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.image.ImageSizes;
-import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.SidecarKeys;
@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param owner who owns the volume, where the CO says it
  * @param labels Kubernetes names for the image's metadata
  * @param context what the volume's context repeats of the parameters
+ * @param encryption how it is encrypted; empty if it is not
  * @param topology where the volume will be accessible from; empty for everywhere
  * @param alternatives the same in other pools that would do as well
  */
@@ -42,6 +43,7 @@ public record RbdParameters(
     Optional<String> owner,
     Map<String, String> labels,
     Map<String, String> context,
+    Optional<EncryptionRequest> encryption,
     Map<String, String> topology,
     List<RbdParameters> alternatives) {
   /** Begins the name of an image unless the StorageClass says otherwise. */
@@ -122,6 +124,7 @@ public record RbdParameters(
         placed.owner,
         placed.labels,
         placed.context,
+        placed.encryption,
         choice.topology(),
         others);
   }
@@ -136,11 +139,8 @@ public record RbdParameters(
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
     String pool = name(parameters, "pool");
-    if (Booleans.isTrue("parameters", parameters, "encrypted")) {
-      throw VolumeException.invalid(
-          "parameters: encrypted: this driver does not support encryption; remove the"
-              + " parameter, or use another driver for this StorageClass");
-    }
+    Optional<EncryptionRequest> encryption = EncryptionRequest.parse("parameters", parameters);
+    encryption.ifPresent(wanted -> wanted.requireShort(clusterId));
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
@@ -157,6 +157,7 @@ public record RbdParameters(
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
         ImageLabels.of(parameters),
         context,
+        encryption,
         Map.of(),
         List.of());
   }
@@ -167,6 +168,13 @@ public record RbdParameters(
    * @throws VolumeException OUT_OF_RANGE
    */
   public void requireSize(long bytes) {
+    if (encryption.isPresent() && bytes < EncryptionRequest.SMALLEST) {
+      throw new VolumeException(
+          VolumeException.Reason.OUT_OF_RANGE,
+          "an encrypted volume has at least "
+              + EncryptionRequest.SMALLEST
+              + " bytes: LUKS takes 16 MiB of them");
+    }
     ImageSizes.require(bytes, 1L << options.order().orElse(DEFAULT_ORDER));
   }
 

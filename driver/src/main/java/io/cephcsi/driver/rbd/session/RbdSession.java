@@ -9,8 +9,12 @@ import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.kms.Kms;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -120,6 +124,55 @@ public final class RbdSession {
   /** The journal of groups whose names are reserved in another pool. */
   public GroupJournal groupJournal(IoContext journalPool, IoContext io) {
     return new GroupJournal(settings().instanceId(), journalPool, io);
+  }
+
+  /**
+   * Whose passphrase the KMS is asked for.
+   *
+   * @param tenant the namespace of the claim
+   */
+  public KeyOwner keyOwner(VolumeId id, Optional<String> tenant) {
+    return new KeyOwner(id.toString(), tenant, user.others());
+  }
+
+  /**
+   * The passphrase of an encrypted volume or snapshot.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if its KMS is not configured
+   */
+  public ImageKey key(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
+    return new ImageKey(pool, imageId, requireKms(entry), keyOwner(id, entry.owner()));
+  }
+
+  /**
+   * The KMS that an entry names.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is not configured
+   */
+  public Kms requireKms(JournalEntry entry) {
+    try {
+      return settings().kms().require(entry.encryptionKms().orElse(Kms.DEFAULT_ID));
+    } catch (VolumeException e) {
+      if (e.reason() != Reason.INVALID_ARGUMENT) {
+        throw e;
+      }
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          entry.requestName() + " is encrypted, and " + e.getMessage(),
+          e);
+    }
+  }
+
+  /**
+   * Has the KMS remove the passphrase of a volume or snapshot whose image is gone.
+   *
+   * @throws VolumeException as of the KMS: then the entry is to stay, so that the repeated call
+   *     tries again
+   */
+  public void removeKey(VolumeId id, JournalEntry entry) {
+    if (entry.isEncrypted()) {
+      ImageKey.remove(requireKms(entry), keyOwner(id, entry.owner()));
+    }
   }
 
   /** A volume that the journal knows; one round trip. */

@@ -124,7 +124,8 @@ public final class RbdSessions implements AutoCloseable {
     return operations;
   }
 
-  RbdSettings settings() {
+  /** How volumes are treated. */
+  public RbdSettings settings() {
     return settings;
   }
 

@@ -9,7 +9,7 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
-import io.cephcsi.driver.rbd.image.Encryption;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -39,7 +39,7 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
    * @throws VolumeException ALREADY_EXISTS if the name is that of another source's snapshot
    */
   CreatedSnapshot run() {
-    Encryption.requireNone("volume " + source.id(), source.entry());
+    requireKnownEncryption();
     RbdSession session = source.session();
     IoContext io = parameters.pool().map(session::requirePool).orElse(source.pool().io());
     requireSamePool(parameters.staysOnImage(), io);
@@ -74,6 +74,23 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
     return created(io, attempt.entry(), made);
   }
 
+  /** Before anything is made. */
+  private void requireKnownEncryption() {
+    JournalEntry entry = source.entry();
+    EncryptionRequest.requireOfBlocks("volume " + source.id(), entry);
+    if (!entry.isEncrypted()) {
+      return;
+    }
+    source.session().requireKms(entry);
+    if (parameters.staysOnImage()) {
+      throw VolumeException.invalid(
+          "volume "
+              + source.id()
+              + " is encrypted: a native snapshot has no image that could keep its passphrase; use"
+              + " a VolumeSnapshotClass without snapshotMode");
+    }
+  }
+
   private void requireSamePool(boolean staysOnImage, IoContext io) {
     if (staysOnImage && io.poolId() != source.pool().io().poolId()) {
       throw VolumeException.invalid(
@@ -89,6 +106,7 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
     Map<String, String> attributes = new LinkedHashMap<>();
     attributes.put(JournalEntry.SOURCE, source.imageName());
     source.entry().owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
+    attributes.putAll(EncryptionRequest.attributesOf(source.entry()));
     if (parameters.staysOnImage()) {
       attributes.put(JournalEntry.NATIVE_IMAGE, source.imageId());
     }
@@ -101,6 +119,11 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
               attributes);
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
+    }
+    if (!attempt.entry().encryptionKms().equals(source.entry().encryptionKms())) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "snapshot " + requestName + " exists, and is encrypted otherwise than its volume");
     }
     Optional<String> of = attempt.entry().source();
     if (!of.equals(Optional.of(source.imageName()))) {

@@ -39,7 +39,11 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
       journal.remove(entry);
       ofVolume.ifPresent(image -> session.purgeIfDeleted(io, image));
     } else {
+      if (entry.isEncrypted()) {
+        session.requireKms(entry); // before anything is moved
+      }
       Optional<String> image = moveToTrash();
+      session.removeKey(snapshot.id(), entry);
       journal.remove(entry);
       image.ifPresent(id -> session.purge(io, id));
     }

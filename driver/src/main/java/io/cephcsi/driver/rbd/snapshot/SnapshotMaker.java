@@ -9,13 +9,16 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.AttemptImages;
 import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -138,6 +141,19 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
    * id is asked for together with the first, so that one change makes both.
    */
   private String makeImage() {
+    if (!entry().isEncrypted()) {
+      return makeImage(Optional.empty());
+    }
+    ImageKey key =
+        source.session().key(source.id(), source.pool(), source.imageId(), source.entry());
+    try (ImageKey.Origin origin = key.origin()) {
+      String imageId = makeImage(Optional.of(origin));
+      key.requireUnchanged(origin);
+      return imageId;
+    }
+  }
+
+  private String makeImage(Optional<ImageKey.Origin> origin) {
     String name = entry().name();
     RbdPool pool = pool();
     try (RbdImage image = source.pool().open(source.imageName());
@@ -150,7 +166,10 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
               images.makeClone(
                   source.pool(), source.imageName(), name, name, CloneSteps.INTERMEDIATE));
       String imageId = CloneSteps.requireId(pool, name);
-      source.session().settings().labels().write(pool, imageId, labels);
+      RbdSession session = source.session();
+      session.settings().labels().write(pool, imageId, labels);
+      VolumeId id = session.id(pool.io(), entry().uuid());
+      origin.ifPresent(key -> session.key(id, pool, imageId, entry()).adopt(key));
       CloneSteps.takeSnapshot(pool, name, imageId, name, own);
       return imageId;
     }
@@ -167,6 +186,18 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     Runnable discard = () -> discard(images, source);
     discard.run();
     images.attempt().undo(discard);
+    removeKey(images);
+  }
+
+  /** A passphrase that nobody needs is no reason to fail. */
+  private static void removeKey(AttemptImages images) {
+    RbdSession session = images.session();
+    VolumeId id = session.id(images.pool().io(), images.attempt().entry().uuid());
+    try {
+      session.removeKey(id, images.attempt().entry());
+    } catch (VolumeException e) {
+      LOG.warn("the passphrase of {} stays in its KMS: {}", id, e.getMessage());
+    }
   }
 
   private static void discard(AttemptImages images, Optional<OpenVolume> source) {

@@ -4,7 +4,8 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.rbd.image.Encryption;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.OpenVolume;
@@ -12,6 +13,7 @@ import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
 
 /**
@@ -28,12 +30,15 @@ record CloneSource(
   /**
    * Finds the image of a source.
    *
+   * @param encryption of the new volume
    * @throws VolumeException NOT_FOUND if the source does not exist; INVALID_ARGUMENT if it is
-   *     encrypted
+   *     encrypted and the volume is not to be, or the other way round
    */
-  static CloneSource require(RbdSession session, ContentSource from) {
+  static CloneSource require(
+      RbdSession session, ContentSource from, Optional<EncryptionRequest> encryption) {
     Optional<JournalEntry> entry = entry(session, from);
-    entry.ifPresent(found -> Encryption.requireNone("the source " + from.id(), found));
+    entry.ifPresent(
+        found -> EncryptionRequest.requireCopyable(encryption, "the source " + from.id(), found));
     return entry
         .flatMap(found -> session.pool(from.id()).flatMap(io -> of(new RbdPool(io), found)))
         .orElseThrow(
@@ -70,6 +75,11 @@ record CloneSource(
               return ImageHeader.read(pool.io(), id)
                   .map(header -> new CloneSource(pool, entry, id, header, snapshot.size()));
             });
+  }
+
+  /** The passphrase of the image, of a source that is encrypted. */
+  ImageKey key(RbdSession session, VolumeId id) {
+    return session.key(id, pool, imageId, entry);
   }
 
   /** Whether it is a snapshot that stays on the image. */

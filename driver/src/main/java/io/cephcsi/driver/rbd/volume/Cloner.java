@@ -11,7 +11,9 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
 import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
@@ -38,31 +40,52 @@ record Cloner(PendingVolume pending, ContentSource from) {
   CreatedImage make() {
     requireSameCluster();
     try (OperationRegistry.Hold hold = operations().share(from.id().toString(), KIND)) {
-      CloneSource source = CloneSource.require(pending.session(), from);
+      RbdParameters parameters = pending.request().parameters();
+      CloneSource source = CloneSource.require(pending.session(), from, parameters.encryption());
       long expected = size(source.size());
-      pending.request().parameters().requireSize(expected);
-      try {
-        if (source.isNative()) {
-          cloneNative(source);
-        } else if (from instanceof ContentSource.OfSnapshot) {
-          cloneSnapshot(source);
-        } else {
-          cloneVolume(source);
-        }
-      } catch (CephException.NotFound e) {
-        throw sourceMissing(source, e);
+      parameters.requireSize(expected);
+      if (parameters.encryption().isEmpty()) {
+        return make(source, expected);
       }
-      String imageId = CloneSteps.requireId(pending.pool(), pending.image());
-      if (from instanceof ContentSource.OfSnapshot) {
-        return grown(imageId, source.size(), expected);
+      ImageKey key = source.key(pending.session(), from.id());
+      try (ImageKey.Origin origin = key.origin()) {
+        CreatedImage image = make(source, expected);
+        key.requireUnchanged(origin);
+        pending.key(image.id()).adopt(origin);
+        return image;
       }
-      // Somebody may have grown the source before the snapshot was taken.
-      long content =
-          ImageHeader.read(pending.pool().io(), imageId)
-              .map(ImageHeader::size)
-              .orElse(source.size());
-      return grown(imageId, content, size(content));
     }
+  }
+
+  /** Gives a clone that was made before, and has none, the passphrase of its source. */
+  boolean adoptMissingKey(String imageId) {
+    CloneSource source =
+        CloneSource.require(pending.session(), from, pending.request().parameters().encryption());
+    try (ImageKey.Origin origin = source.key(pending.session(), from.id()).origin()) {
+      return pending.key(imageId).adoptIfMissing(origin);
+    }
+  }
+
+  private CreatedImage make(CloneSource source, long expected) {
+    try {
+      if (source.isNative()) {
+        cloneNative(source);
+      } else if (from instanceof ContentSource.OfSnapshot) {
+        cloneSnapshot(source);
+      } else {
+        cloneVolume(source);
+      }
+    } catch (CephException.NotFound e) {
+      throw sourceMissing(source, e);
+    }
+    String imageId = CloneSteps.requireId(pending.pool(), pending.image());
+    if (from instanceof ContentSource.OfSnapshot) {
+      return grown(imageId, source.size(), expected);
+    }
+    // Somebody may have grown the source before the snapshot was taken.
+    long content =
+        ImageHeader.read(pending.pool().io(), imageId).map(ImageHeader::size).orElse(source.size());
+    return grown(imageId, content, size(content));
   }
 
   private OperationRegistry operations() {

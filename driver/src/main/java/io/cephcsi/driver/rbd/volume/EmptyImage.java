@@ -14,6 +14,14 @@ import java.util.Optional;
  */
 record EmptyImage(PendingVolume pending) {
   CreatedImage make() {
+    CreatedImage image = makeImage();
+    if (pending.entry().isEncrypted()) {
+      pending.key(image.id()).setUp();
+    }
+    return image;
+  }
+
+  private CreatedImage makeImage() {
     long size = pending.request().capacity().sizeToCreate();
     try {
       return create(size);

@@ -4,6 +4,7 @@ import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -54,6 +55,11 @@ record PendingVolume(
     return new AttemptImages(session, pool, attempt, request.parameters().namePrefix());
   }
 
+  /** The passphrase of its image; for a volume that is encrypted. */
+  ImageKey key(String imageId) {
+    return session.key(volume().id(), pool, imageId, entry());
+  }
+
   /** The volume that its entry tells of. */
   OpenVolume volume() {
     return new OpenVolume(session, session.id(pool.io(), entry().uuid()), pool, entry());
@@ -98,6 +104,16 @@ record PendingVolume(
   void abandon() {
     discard();
     attempt.undo(this::discard);
+    removeKey();
+  }
+
+  /** A passphrase that nobody needs is no reason to fail. */
+  private void removeKey() {
+    try {
+      session.removeKey(volume().id(), entry());
+    } catch (VolumeException e) {
+      LOG.warn("the passphrase of {} stays in its KMS: {}", volume().id(), e.getMessage());
+    }
   }
 
   private void discard() {

@@ -12,11 +12,14 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.image.RecordedImage;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSession;
+import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -46,6 +49,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * @throws VolumeException ALREADY_EXISTS if the name's volume does not fit the request
    */
   CreatedVolume run() {
+    request.parameters().encryption().ifPresent(of -> session.settings().kms().require(of.kmsId()));
     RbdPool pool = new RbdPool(validate());
     session.visitTrash(pool.io());
     try {
@@ -104,8 +108,10 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     Map<String, String> attributes = new LinkedHashMap<>();
     parameters.owner().ifPresent(owner -> attributes.put(JournalEntry.OWNER, owner));
     request.sourceId().ifPresent(from -> attributes.put(JournalEntry.CONTENT_SOURCE, from));
+    parameters.encryption().ifPresent(wanted -> attributes.putAll(wanted.attributes()));
     ImageNames names = new ImageNames(pool, parameters.namePrefix());
     Attempt attempt = journal(pool).begin(request.name(), names, attributes);
+    EncryptionRequest.requireSame(parameters.encryption(), attempt.entry());
     return new PendingVolume(session, request, pool, attempt, empty);
   }
 
@@ -173,14 +179,39 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
 
   private static OptionalLong find(PendingVolume pending) {
     return RecordedImage.find(pending.pool(), pending.attempt().journal(), pending.entry())
-        .flatMap(id -> ImageHeader.read(pending.pool().io(), id))
-        .map(
-            header -> {
-              pending.requireSize(header.size());
-              new SourceCheck(pending).requireSame(header);
-              return OptionalLong.of(header.size());
-            })
+        .flatMap(
+            id ->
+                ImageHeader.read(pending.pool().io(), id).map(header -> found(pending, id, header)))
         .orElseGet(OptionalLong::empty);
+  }
+
+  private static OptionalLong found(PendingVolume pending, String imageId, ImageHeader header) {
+    pending.requireSize(header.size());
+    new SourceCheck(pending).requireSame(header);
+    if (pending.entry().isEncrypted()) {
+      completeKey(pending, imageId);
+    }
+    return OptionalLong.of(header.size());
+  }
+
+  /** Another driver records the image before it has stored the passphrase, and may die between. */
+  private static void completeKey(PendingVolume pending, String imageId) {
+    ImageKey key = pending.key(imageId);
+    Optional<ContentSource> source = pending.request().source();
+    if (source.isEmpty()) {
+      key.setUp();
+      return;
+    }
+    try {
+      key.fetch().close();
+    } catch (VolumeException e) {
+      if (e.reason() != Reason.FAILED_PRECONDITION) {
+        throw e;
+      }
+      if (!new Cloner(pending, source.get()).adoptMissingKey(imageId)) {
+        throw e;
+      }
+    }
   }
 
   private static CreatedImage make(PendingVolume pending) {

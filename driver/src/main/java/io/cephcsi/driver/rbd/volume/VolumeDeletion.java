@@ -114,13 +114,18 @@ public final class VolumeDeletion implements AutoCloseable {
   }
 
   /**
-   * Moves the images to the trash, then removes the journal entry, then has the trash emptied.
+   * Moves the images to the trash, then has a KMS remove the passphrase, removes the journal entry,
+   * and has the trash emptied.
    *
-   * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then
+   * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then. As
+   *     of the KMS, when the images are in the trash: the mark stays, and the repeated call goes on
    */
   public void carryOut() {
     List<String> images;
     try {
+      if (volume.entry().isEncrypted()) {
+        volume.session().requireKms(volume.entry()); // before anything is moved
+      }
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
       cancel();
@@ -128,6 +133,7 @@ public final class VolumeDeletion implements AutoCloseable {
     }
     IoContext io = volume.pool().io();
     RbdSession session = volume.session();
+    session.removeKey(volume.id(), volume.entry());
     session.journal(JournalKind.VOLUME, volume.journalPool(), io).remove(volume.entry());
     mark = Optional.empty();
     images.forEach(image -> session.purge(io, image));

@@ -89,7 +89,7 @@ public class NodeRbdFormatIT extends NodeRbdCase {
         Code.FAILED_PRECONDITION, "cannot be formatted", () -> node.stage(unfit, writer("ext4")));
     assertThat(file).doesNotExist();
     assertThat(CLUSTER.rbd("image-meta", "list", CLUSTER.pool() + "/" + TestDriver.image(volume)))
-        .doesNotContain(FileSystemSetup.FORMATTING);
+        .doesNotContain(FormatNote.KEY);
     assertNothingIsLeft(volume);
     Volume shaped = volume.toBuilder().putVolumeContext("mkfsOptions", "-F -N 64").build();
     node.stage(shaped, writer("ext4")); // it is blank
@@ -162,13 +162,13 @@ public class NodeRbdFormatIT extends NodeRbdCase {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
         RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
-      image.metadata().set(FileSystemSetup.FORMATTING, FileSystemSetup.note("ext4", image.id()));
+      image.metadata().set(FormatNote.KEY, FormatNote.text("ext4", image.id()));
     }
     node.stage(volume, writer("ext4"));
     target = node.publish(volume, writer("ext4"), "pod");
     assertThat(target.resolve("file")).hasContent("kept");
     assertThat(CLUSTER.rbd("image-meta", "list", CLUSTER.pool() + "/" + TestDriver.image(volume)))
-        .doesNotContain(FileSystemSetup.FORMATTING);
+        .doesNotContain(FormatNote.KEY);
   }
 
   @Test
@@ -193,7 +193,7 @@ public class NodeRbdFormatIT extends NodeRbdCase {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
         RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
-      image.metadata().set(FileSystemSetup.FORMATTING, FileSystemSetup.note("ext4", image.id()));
+      image.metadata().set(FormatNote.KEY, FormatNote.text("ext4", image.id()));
       image.write(0, new byte[1 << 20]);
       for (int i = 1; i <= 65; i++) {
         image.write(4 * MIB * i, data);
@@ -222,7 +222,7 @@ public class NodeRbdFormatIT extends NodeRbdCase {
     try (RadosCluster cluster = CLUSTER.connect();
         IoContext io = cluster.openPool(CLUSTER.pool());
         RbdImage image = new RbdPool(io).open(TestDriver.image(volume))) {
-      image.metadata().set(FileSystemSetup.FORMATTING, note);
+      image.metadata().set(FormatNote.KEY, note);
       image.write(8 * MIB, data);
       image.flush();
     }
@@ -236,7 +236,7 @@ public class NodeRbdFormatIT extends NodeRbdCase {
     }
     node.stage(volume, writer("ext4"));
     assertThat(CLUSTER.rbd("image-meta", "list", CLUSTER.pool() + "/" + TestDriver.image(volume)))
-        .doesNotContain(FileSystemSetup.FORMATTING);
+        .doesNotContain(FormatNote.KEY);
     node.unstage(volume);
     assertNothingIsLeft(volume);
   }

@@ -245,7 +245,9 @@ class StaticImageIT {
         "staticVolume",
         () -> node.stage(with("staticVolume", "perhaps"), WRITER));
     assertStatus(
-        Code.FAILED_PRECONDITION, "encrypted", () -> node.stage(with("encrypted", "1"), WRITER));
+        Code.INVALID_ARGUMENT,
+        "encryptionPassphrase",
+        () -> node.stage(with("encrypted", "1"), WRITER));
     assertStatus(
         Code.INVALID_ARGUMENT, "encrypted", () -> node.stage(with("encrypted", "yes"), WRITER));
     assertStatus(Code.NOT_FOUND, "nowhere", () -> node.stage(with("pool", "nowhere"), WRITER));

@@ -105,7 +105,10 @@ class RbdParametersTest {
               assertThat(parsed.namePrefix()).isEqualTo("csi-vol-");
               assertThat(parsed.owner()).isEmpty();
             });
-    assertThat(parse("encrypted", "false")).isNotNull();
+    assertThat(parse("encrypted", "false").encryption()).isEmpty();
+    for (String yes : List.of("true", "True", "TRUE", "1", "t", "T")) {
+      assertThat(parse("encrypted", yes).encryption().orElseThrow().kmsId()).isEqualTo("default");
+    }
   }
 
   @ParameterizedTest
@@ -125,11 +128,6 @@ class RbdParametersTest {
     "clusterID, ''",
     "clusterID, ' '",
     "pool, ''",
-    "encrypted, true",
-    "encrypted, True",
-    "encrypted, 1",
-    "encrypted, t",
-    "encrypted, T",
     "encrypted, yes",
     "encrypted, ' true'",
     "encrypted, ''",

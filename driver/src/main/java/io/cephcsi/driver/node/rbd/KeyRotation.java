@@ -1,0 +1,204 @@
+package io.cephcsi.driver.node.rbd;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ObjectLock;
+import io.cephcsi.bindings.rados.ReadOperation;
+import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.RenewedLock;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.attach.ImageSpec;
+import io.cephcsi.driver.node.machine.LuksDevices;
+import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.rbd.encryption.EncryptionState;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Gives encrypted volumes that are staged on this node another passphrase. The data, and the key
+ * that they are encrypted with, stay as they are.
+ *
+ * <pre>
+ *            slot a   slot b   KMS
+ *   before     K1       -      K1
+ *   1.         K1       K2     K1    K2 is proven to open the volume
+ *   2.         K1       K2     K2    and read back
+ *   3.         -        K2     K2
+ * </pre>
+ *
+ * <p>A process may die anywhere: what the KMS has opens the volume, and the repeated call removes
+ * the other passphrase first. The slots are 0 and 1, as ceph-csi has them; others are not touched.
+ * Safe for several threads; blocks.
+ */
+public final class KeyRotation {
+  private static final Logger LOG = LoggerFactory.getLogger(KeyRotation.class);
+  private static final Duration HOLDS = Duration.ofMinutes(3);
+  private static final String LOCK = "-mutexlock";
+
+  private final RbdSessions sessions;
+  private final Attachers attachers;
+  private final Path secrets;
+
+  /**
+   * @param sessions of the calls
+   * @param attachers of this node
+   * @param secrets where files with secrets are, see {@link
+   *     io.cephcsi.driver.node.machine.SecretFile}
+   */
+  public KeyRotation(RbdSessions sessions, Attachers attachers, Path secrets) {
+    this.sessions = sessions;
+    this.attachers = attachers;
+    this.secrets = secrets;
+  }
+
+  /**
+   * Rotates the passphrase of a volume.
+   *
+   * @throws VolumeException NOT_FOUND if it does not exist; FAILED_PRECONDITION if it is not
+   *     encrypted, its KMS cannot store another passphrase, or it is not staged here; UNIMPLEMENTED
+   *     for encrypted files; ABORTED while another rotation is at work; as of the KMS
+   */
+  public void rotate(VolumeId id, Credentials user, Operation operation) {
+    sessions.with(
+        id,
+        user,
+        volume -> {
+          try {
+            rotate(volume, operation);
+          } finally {
+            removeLockObject(volume);
+          }
+          return null;
+        });
+  }
+
+  private void rotate(OpenVolume volume, Operation operation) {
+    ImageKey key = key(volume);
+    Path device =
+        LuksDevices.find(volume.id().toString())
+            .flatMap(LuksDevices::below)
+            .filter(below -> isOf(volume, below))
+            .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
+    Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device);
+    try (RenewedLock lock = lock(volume);
+        Passphrase present = key.fetch();
+        Passphrase next = Passphrase.random()) {
+      operation.phase("look at the slots");
+      int slot =
+          cryptsetup
+              .slotOf(present)
+              .orElseThrow(
+                  () -> refused(volume, "is not opened in slot 0 or 1 by what the KMS has"));
+      int free = 1 - slot;
+      cryptsetup.removeSlot(free, present); // of a rotation that was cut off
+      operation.phase("add the new passphrase");
+      cryptsetup.addTo(free, present, next, secrets);
+      if (!cryptsetup.isOpenedBy(next, free)) {
+        throw refused(volume, "is not opened by its new passphrase; the old one stays");
+      }
+      requireLock(lock, volume);
+      operation.phase("store the new passphrase");
+      key.replace(next);
+      try (Passphrase stored = key.fetch()) {
+        if (!stored.isSame(next)) {
+          throw refused(volume, "has another new passphrase in the KMS; the old one stays, too");
+        }
+      }
+      requireLock(lock, volume);
+      operation.phase("remove the old passphrase");
+      cryptsetup.removeSlot(slot, next);
+      LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
+    }
+  }
+
+  private boolean isOf(OpenVolume volume, Path device) {
+    IoContext io = volume.pool().io();
+    ImageSpec image = new ImageSpec(io.pool(), io.namespace(), volume.imageName());
+    return attachers.byDevice(device).filter(found -> found.image().equals(image)).isPresent();
+  }
+
+  private static ImageKey key(OpenVolume volume) {
+    if (!volume.entry().isEncrypted()) {
+      throw refused(volume, "is not encrypted");
+    }
+    if (!volume.entry().encryptionType().equals("block")) {
+      throw new VolumeException(
+          Reason.UNIMPLEMENTED,
+          "volume " + volume.id() + " has encrypted files, whose key cannot be changed");
+    }
+    ImageKey key =
+        volume.session().key(volume.id(), volume.pool(), volume.imageId(), volume.entry());
+    if (!key.kms().canReplace()) {
+      throw refused(
+          volume,
+          "has the passphrase that all volumes of KMS "
+              + key.kms().id()
+              + " have: it cannot get one of its own");
+    }
+    if (key.state() != EncryptionState.ENCRYPTED) {
+      throw refused(volume, "was never staged: it has no key yet");
+    }
+    return key;
+  }
+
+  /** The lock that ceph-csi takes for it. */
+  private static RenewedLock lock(OpenVolume volume) {
+    IoContext io = volume.pool().io();
+    String id = volume.id().toString();
+    Optional<RenewedLock> lock =
+        RenewedLock.take(
+            HOLDS,
+            () ->
+                ObjectLock.tryAcquire(
+                    io,
+                    id,
+                    id + LOCK,
+                    id + "-enc-key-rotate",
+                    "Key rotation mutex lock for " + id,
+                    HOLDS));
+    return lock.orElseThrow(
+        () ->
+            new VolumeException(
+                Reason.ABORTED, "the passphrase of volume " + id + " is being changed"));
+  }
+
+  /** Removes what the lock was on, unless somebody has taken it since. */
+  private static void removeLockObject(OpenVolume volume) {
+    IoContext io = volume.pool().io();
+    String id = volume.id().toString();
+    try (ReadOperation read = new ReadOperation();
+        WriteOperation write = new WriteOperation()) {
+      long version = io.operateVersioned(id, read.assertExists());
+      if (ObjectLock.holders(io, id, id + LOCK).isEmpty()) {
+        io.operate(id, write.assertVersion(version).remove());
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("there was no lock of {}", id);
+    } catch (CephException e) {
+      LOG.info("object {} stays in pool {}: {}", id, io.pool(), e.getMessage());
+    }
+  }
+
+  private static void requireLock(RenewedLock lock, OpenVolume volume) {
+    if (lock.isLost()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the lock for the change of the passphrase of volume " + volume.id() + " was lost");
+    }
+  }
+
+  private static VolumeException refused(OpenVolume volume, String why) {
+    return new VolumeException(Reason.FAILED_PRECONDITION, "volume " + volume.id() + " " + why);
+  }
+}

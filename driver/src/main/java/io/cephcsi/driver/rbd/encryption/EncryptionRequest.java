@@ -1,0 +1,192 @@
+package io.cephcsi.driver.rbd.encryption;
+
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.kms.Kms;
+import io.cephcsi.driver.volume.Booleans;
+import io.cephcsi.driver.volume.PlainText;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What the parameters of a StorageClass, or the context of a volume, say of its encryption. The
+ * node gets the same keys as the controller.
+ *
+ * @param kmsId which KMS keeps the passphrase
+ * @param cipher of LUKS; empty for that of cryptsetup
+ * @param keyBits of the volume key; empty for those of cryptsetup
+ * @param sectorBytes of LUKS; empty for those of cryptsetup
+ * @param allowDiscards whether discards pass LUKS: then anybody who reads the pool sees which
+ *     blocks are in use
+ */
+public record EncryptionRequest(
+    String kmsId,
+    Optional<String> cipher,
+    Optional<String> keyBits,
+    Optional<String> sectorBytes,
+    boolean allowDiscards) {
+  /** Names the parameter that lets discards pass. */
+  public static final String ALLOW_DISCARDS = "encryptionAllowDiscards";
+
+  /** The least size of an encrypted volume, in bytes: the header of LUKS and as much again. */
+  public static final long SMALLEST = 32L << 20;
+
+  private static final String BLOCK = "block";
+  private static final String FILE = "file";
+  private static final int LONGEST_CLUSTER_ID = 54; // the device mapper's names have 127 bytes
+  private static final Set<String> CIPHERS = Set.of("aes-xts-plain64", "serpent-xts-plain64");
+  private static final Set<String> KEYS = Set.of("256", "512");
+  private static final Set<String> SECTORS = Set.of("512", "1024", "2048", "4096");
+
+  /**
+   * Reads it.
+   *
+   * @param field of the request, such as {@code parameters}
+   * @return empty for what is not encrypted
+   * @throws VolumeException INVALID_ARGUMENT naming the key that is wrong; FAILED_PRECONDITION for
+   *     an encryption that this driver does not do
+   */
+  public static Optional<EncryptionRequest> parse(String field, Map<String, String> values) {
+    if (!Booleans.isTrue(field, values, "encrypted")) {
+      return Optional.empty();
+    }
+    String type = values.getOrDefault("encryptionType", BLOCK);
+    if (type.equals(FILE)) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          field + ": encryptionType file (fscrypt) is not supported; use block, or ceph-csi");
+    }
+    if (!type.equals(BLOCK)) {
+      throw VolumeException.invalid(
+          field + ": encryptionType must be block or file, not " + PlainText.show(type));
+    }
+    if (!values.getOrDefault("integrityMode", "").isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          field
+              + ": integrityMode is not supported: a format would write the whole image; remove"
+              + " the parameter");
+    }
+    String kms = values.getOrDefault("encryptionKMSID", "");
+    return Optional.of(
+        new EncryptionRequest(
+            kms.isEmpty() ? Kms.DEFAULT_ID : kms,
+            among(field, values, "encryptionCipher", CIPHERS),
+            among(field, values, "encryptionKeySize", KEYS),
+            among(field, values, "encryptionSectorSize", SECTORS),
+            Booleans.isTrue(field, values, ALLOW_DISCARDS)));
+  }
+
+  private static Optional<String> among(
+      String field, Map<String, String> values, String key, Set<String> allowed) {
+    String value = values.getOrDefault(key, "");
+    if (value.isEmpty()) {
+      return Optional.empty();
+    }
+    if (!allowed.contains(value)) {
+      throw VolumeException.invalid(
+          field
+              + ": "
+              + key
+              + " must be one of "
+              + String.join(", ", allowed.stream().sorted().toList())
+              + ", not "
+              + PlainText.show(value));
+    }
+    return Optional.of(value);
+  }
+
+  /**
+   * Requires that a node can name the device of a volume of a cluster.
+   *
+   * @throws VolumeException INVALID_ARGUMENT if it cannot
+   */
+  public void requireShort(String clusterId) {
+    if (clusterId.length() > LONGEST_CLUSTER_ID) {
+      throw VolumeException.invalid(
+          "parameters: clusterID has more than "
+              + LONGEST_CLUSTER_ID
+              + " characters: the encrypted device could not be named after the volume");
+    }
+  }
+
+  /** The keys of the journal that record it. */
+  public Map<String, String> attributes() {
+    return Map.of(JournalEntry.ENCRYPTION_KMS, kmsId, JournalEntry.ENCRYPTION_TYPE, BLOCK);
+  }
+
+  /** The keys of the journal for a copy of what an entry tells of; none if it is not encrypted. */
+  public static Map<String, String> attributesOf(JournalEntry entry) {
+    return entry
+        .encryptionKms()
+        .map(
+            kms ->
+                Map.of(
+                    JournalEntry.ENCRYPTION_KMS,
+                    kms,
+                    JournalEntry.ENCRYPTION_TYPE,
+                    entry.encryptionType()))
+        .orElse(Map.of());
+  }
+
+  /**
+   * Requires that a name was reserved for the same encryption.
+   *
+   * @param wanted empty for none
+   * @throws VolumeException ALREADY_EXISTS if it was not
+   */
+  public static void requireSame(Optional<EncryptionRequest> wanted, JournalEntry entry) {
+    boolean same =
+        wanted.map(EncryptionRequest::kmsId).equals(entry.encryptionKms())
+            && (wanted.isEmpty() || entry.encryptionType().equals(BLOCK));
+    if (!same) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "volume " + entry.requestName() + " exists and " + describe(entry));
+    }
+  }
+
+  /**
+   * Requires that a copy is encrypted as its source is: ciphertext in a plain volume would look
+   * like damage, and plain text in an encrypted one like what is to be formatted.
+   *
+   * @param what the source, for the message
+   * @throws VolumeException INVALID_ARGUMENT if it is not
+   */
+  public static void requireCopyable(
+      Optional<EncryptionRequest> wanted, String what, JournalEntry source) {
+    requireOfBlocks(what, source);
+    if (wanted.isPresent() != source.isEncrypted()) {
+      throw VolumeException.invalid(
+          what
+              + " "
+              + describe(source)
+              + ", and the new volume is to be "
+              + (wanted.isPresent() ? "encrypted" : "without encryption")
+              + ": both must be the same");
+    }
+  }
+
+  /**
+   * Requires that the blocks of what an entry tells of are encrypted, or nothing.
+   *
+   * @throws VolumeException INVALID_ARGUMENT for encrypted files
+   */
+  public static void requireOfBlocks(String what, JournalEntry entry) {
+    if (entry.isEncrypted() && !entry.encryptionType().equals(BLOCK)) {
+      throw VolumeException.invalid(
+          what
+              + " has encrypted files (fscrypt), which this driver does not support: use ceph-csi");
+    }
+  }
+
+  private static String describe(JournalEntry entry) {
+    return entry
+        .encryptionKms()
+        .map(
+            kms -> "is encrypted by the KMS " + PlainText.show(kms) + ", " + entry.encryptionType())
+        .orElse("is not encrypted");
+  }
+}

@@ -1,0 +1,320 @@
+package io.cephcsi.driver.rbd.encryption;
+
+import io.cephcsi.bindings.cls.HeaderMetadata;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.kms.KeyStore;
+import io.cephcsi.driver.kms.KeyWrapper;
+import io.cephcsi.driver.kms.Kms;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.kms.SharedPassphrase;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The passphrase of one encrypted image, where ceph-csi has it: in the KMS by the id of the volume,
+ * or wrapped in the image's metadata. One that is there is never overwritten by making or copying
+ * one: all is written by compare-and-set, so that a late call of a process that was held up cannot
+ * take the passphrase from a volume that was formatted meanwhile. Only the metadata of journaled
+ * images, which librbd writes for their mirrors, are compared before and not with the write. All
+ * methods block on the cluster and the KMS.
+ *
+ * @param pool of the image
+ * @param imageId its id
+ * @param kms who keeps the passphrase
+ * @param owner whose it is
+ */
+public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
+  static final String STATE = "rbd.csi.ceph.com/encrypted";
+  static final String DEK = "rbd.csi.ceph.com/dek";
+
+  /** What the metadata of an image says; empty for a key that is not there. */
+  private record Stored(String state, String dek) {}
+
+  /**
+   * What a copy gets.
+   *
+   * @param passphrase of the source
+   * @param state how far its encryption was; if it was formatted since, the staging finds that
+   * @param dek as the metadata of the source has it, which a copy may have inherited
+   */
+  public record Origin(Passphrase passphrase, EncryptionState state, String dek)
+      implements AutoCloseable {
+    @Override
+    public void close() {
+      passphrase.close();
+    }
+
+    @Override
+    public String toString() {
+      return "key of a source, " + state;
+    }
+  }
+
+  /**
+   * How far the encryption is; one round trip, two more where keys have the names of older drivers.
+   *
+   * @throws VolumeException FAILED_PRECONDITION for a state that no driver writes
+   */
+  public EncryptionState state() {
+    return state(read());
+  }
+
+  private EncryptionState state(Stored stored) {
+    return EncryptionState.of(stored.state())
+        .orElseThrow(() -> damaged("its metadata has a state that no driver writes"));
+  }
+
+  /**
+   * Makes a passphrase for an image that was only just made, unless it has one, and notes that the
+   * first staging formats it.
+   *
+   * @throws VolumeException as of the KMS; FAILED_PRECONDITION for an image that has LUKS and no
+   *     passphrase
+   */
+  public void setUp() {
+    Stored stored = read();
+    EncryptionState state = state(stored);
+    boolean formatted = state == EncryptionState.ENCRYPTED;
+    try (Passphrase made = Passphrase.random()) {
+      if (kms instanceof SharedPassphrase shared) {
+        shared.passphrase(owner).close(); // it must be there
+      } else if (kms instanceof KeyStore store) {
+        if (formatted) {
+          requireStored(store).close();
+        } else {
+          store.storeIfAbsent(owner, made);
+        }
+      } else if (kms instanceof KeyWrapper wrapper && stored.dek().isEmpty()) {
+        if (formatted) {
+          throw damaged("it is encrypted, and its metadata has no passphrase");
+        }
+        changeIf(DEK, "", Map.of(DEK, wrapper.wrap(owner, made)));
+      }
+    }
+    if (state == EncryptionState.NONE) {
+      changeIf(STATE, "", Map.of(STATE, EncryptionState.PREPARED.text()));
+    }
+  }
+
+  /**
+   * The passphrase, which the caller closes.
+   *
+   * @throws VolumeException as of the KMS; FAILED_PRECONDITION when there is none
+   */
+  public Passphrase fetch() {
+    return fetch(read());
+  }
+
+  private Passphrase fetch(Stored stored) {
+    if (kms instanceof SharedPassphrase shared) {
+      return shared.passphrase(owner);
+    }
+    if (kms instanceof KeyStore store) {
+      return requireStored(store);
+    }
+    if (stored.dek().isEmpty()) {
+      throw damaged("its metadata has no passphrase");
+    }
+    return ((KeyWrapper) kms).unwrap(owner, stored.dek());
+  }
+
+  private Passphrase requireStored(KeyStore store) {
+    return store
+        .find(owner)
+        .orElseThrow(() -> damaged("KMS " + kms.id() + " has no passphrase of it"));
+  }
+
+  /**
+   * What a copy of the image gets, which the caller closes. To be asked for before the copy is
+   * made.
+   */
+  public Origin origin() {
+    Stored stored = read();
+    return new Origin(fetch(stored), state(stored), stored.dek());
+  }
+
+  /**
+   * Gives the image, which is a copy and was not answered yet, the passphrase of its source. May be
+   * repeated after a crash at any point.
+   *
+   * @throws VolumeException as of the KMS; INVALID_ARGUMENT when a KMS with one passphrase for all
+   *     has another; ABORTED when another attempt has left another passphrase: the copy is to be
+   *     given up, and made under a new id
+   */
+  public void adopt(Origin origin) {
+    Stored stored = read();
+    Map<String, String> change = new LinkedHashMap<>();
+    if (state(stored) != EncryptionState.ENCRYPTED) {
+      change.put(STATE, origin.state().text());
+    }
+    if (kms instanceof KeyWrapper wrapper) {
+      if (!isAdopted(wrapper, stored, origin)) {
+        change.put(DEK, wrapper.wrap(owner, origin.passphrase()));
+        if (!changeIf(DEK, stored.dek(), change)) {
+          throw contended();
+        }
+        return;
+      }
+    } else if (kms instanceof KeyStore store) {
+      try (Passphrase kept = store.storeIfAbsent(owner, origin.passphrase())) {
+        requireSame(kept.isSame(origin.passphrase()));
+      }
+    } else if (kms instanceof SharedPassphrase shared) {
+      try (Passphrase common = shared.passphrase(owner)) {
+        if (!common.isSame(origin.passphrase())) {
+          throw VolumeException.invalid(
+              "the source has another passphrase than KMS " + kms.id() + " has for all volumes");
+        }
+      }
+    }
+    if (!changeIf(STATE, stored.state(), change)) {
+      throw contended();
+    }
+  }
+
+  /**
+   * As {@link #adopt}, of a copy that may have been answered: only if it has no passphrase yet, as
+   * when another driver died before it stored one.
+   *
+   * @return false if it has one, whether that can be read or not
+   */
+  public boolean adoptIfMissing(Origin origin) {
+    String dek = read().dek();
+    if (kms instanceof KeyWrapper && !dek.isEmpty() && !dek.equals(origin.dek())) {
+      return false;
+    }
+    adopt(origin);
+    return true;
+  }
+
+  /** Whether an attempt before has done it; what the source has is inherited with the metadata. */
+  private boolean isAdopted(KeyWrapper wrapper, Stored stored, Origin origin) {
+    if (stored.dek().isEmpty() || stored.dek().equals(origin.dek())) {
+      return false;
+    }
+    try (Passphrase kept = wrapper.unwrap(owner, stored.dek())) {
+      requireSame(kept.isSame(origin.passphrase()));
+      return true;
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.FAILED_PRECONDITION) {
+        return false; // wrapped for the source, before that got another
+      }
+      throw e;
+    }
+  }
+
+  private void requireSame(boolean same) {
+    if (!same) {
+      throw contended();
+    }
+  }
+
+  private VolumeException contended() {
+    return new VolumeException(
+        Reason.ABORTED,
+        "another attempt to make " + owner.volumeId() + " left another passphrase; try again");
+  }
+
+  /**
+   * Stores another passphrase, which opens the image already.
+   *
+   * @throws VolumeException as of the KMS; FAILED_PRECONDITION when it has one for all volumes;
+   *     ABORTED when somebody else has just stored another
+   */
+  public void replace(Passphrase next) {
+    if (kms instanceof KeyStore store) {
+      store.replace(owner, next);
+    } else if (kms instanceof KeyWrapper wrapper) {
+      String present = read().dek();
+      if (!changeIf(DEK, present, Map.of(DEK, wrapper.wrap(owner, next)))) {
+        throw contended();
+      }
+    } else {
+      throw damaged("KMS " + kms.id() + " has one passphrase for all volumes");
+    }
+  }
+
+  /**
+   * Requires that the passphrase is still what it was before a copy was made: else nobody knows
+   * which one opens the copy.
+   *
+   * @throws VolumeException ABORTED when it was changed
+   */
+  public void requireUnchanged(Origin origin) {
+    boolean same =
+        kms instanceof KeyStore store
+            ? store.find(owner).filter(origin.passphrase()::isSame).isPresent()
+            : kms instanceof SharedPassphrase || read().dek().equals(origin.dek());
+    if (!same) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the passphrase of " + owner.volumeId() + " was changed meanwhile; try again");
+    }
+  }
+
+  /** Notes that the image has LUKS; it never goes back. */
+  public void markEncrypted() {
+    change(Map.of(STATE, EncryptionState.ENCRYPTED.text()), List.of());
+  }
+
+  /** Removes what the KMS itself keeps; nothing to do where the image has all of it. */
+  public static void remove(Kms kms, KeyOwner owner) {
+    if (kms instanceof KeyStore store) {
+      store.remove(owner);
+    }
+  }
+
+  /** Reads the keys; those of older drivers, which mirrors leave out, get their new names. */
+  private Stored read() {
+    Map<String, String> found =
+        HeaderMetadata.read(pool.io(), imageId, List.of(STATE, DEK, "." + STATE, "." + DEK));
+    Map<String, String> renamed = new LinkedHashMap<>();
+    for (String key : List.of(STATE, DEK)) {
+      String old = found.get("." + key);
+      if (old != null && !found.containsKey(key)) {
+        renamed.put(key, old);
+      }
+    }
+    if (!renamed.isEmpty()) {
+      change(renamed, renamed.keySet().stream().map(key -> "." + key).toList());
+      found.putAll(renamed);
+    }
+    return new Stored(found.getOrDefault(STATE, ""), found.getOrDefault(DEK, ""));
+  }
+
+  /**
+   * Writes keys if one of them is as it was read; false if it is not. Mirrors need librbd for it,
+   * which cannot compare: then only what was read says so.
+   */
+  private boolean changeIf(String key, String expected, Map<String, String> values) {
+    if (values.isEmpty()) {
+      return true;
+    }
+    if (HeaderMetadata.isJournaled(pool.io(), imageId)) {
+      change(values, List.of());
+      return true;
+    }
+    return HeaderMetadata.changeIf(pool.io(), imageId, key, expected, values);
+  }
+
+  private void change(Map<String, String> set, List<String> removed) {
+    if (!HeaderMetadata.isJournaled(pool.io(), imageId)) {
+      HeaderMetadata.change(pool.io(), imageId, set, removed);
+      return;
+    }
+    try (RbdImage image = pool.openById(imageId)) {
+      set.forEach(image.metadata()::set);
+      removed.forEach(image.metadata()::remove);
+    }
+  }
+
+  private VolumeException damaged(String why) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION, "the image of " + owner.volumeId() + " cannot be used: " + why);
+  }
+}

@@ -1,0 +1,174 @@
+package io.cephcsi.driver.node.rbd;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.node.machine.CommandException;
+import io.cephcsi.driver.node.machine.DeviceContent;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The real cryptsetup on files, which needs no device mapper as long as nothing is opened. */
+class CryptsetupIT {
+  private static final long BYTES = 64 << 20;
+  private static final Passphrase ONE = passphrase("one passphrase");
+  private static final Passphrase TWO = passphrase("another, with a newline\nwithin");
+
+  @TempDir private Path folder;
+  private Path device;
+  private Cryptsetup cryptsetup;
+
+  private static Passphrase passphrase(String text) {
+    return Passphrase.of(text.getBytes(UTF_8));
+  }
+
+  private static EncryptionRequest request(String... more) {
+    Map<String, String> values = new HashMap<>(Map.of("encrypted", "true"));
+    for (int i = 0; i < more.length; i += 2) {
+      values.put(more[i], more[i + 1]);
+    }
+    return EncryptionRequest.parse("parameters", values).orElseThrow();
+  }
+
+  @BeforeEach
+  void makeDevice() throws IOException {
+    device = folder.resolve("device");
+    Files.deleteIfExists(device);
+    try (RandomAccessFile file = new RandomAccessFile(device.toFile(), "rw")) {
+      file.setLength(BYTES);
+    }
+    cryptsetup = new Cryptsetup("a-volume", device);
+  }
+
+  private String dump() throws IOException, InterruptedException {
+    Process process =
+        new ProcessBuilder("cryptsetup", "luksDump", device.toString())
+            .redirectErrorStream(true)
+            .start();
+    String text = new String(process.getInputStream().readAllBytes(), UTF_8);
+    assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    return text;
+  }
+
+  @Test
+  void aFormatIsAsCephCsiMakesIt() throws Exception {
+    cryptsetup.format(request(), ONE);
+    assertThat(DeviceContent.of(device)).isEqualTo("crypto_LUKS");
+    String dump = dump();
+    assertThat(dump).containsPattern("Version:\\s+2").contains("aes-xts-plain64", "sha256");
+    assertThat(dump).containsPattern("Memory:\\s+32768").containsPattern("offset: 16777216");
+    assertThat(cryptsetup.isOpenedBy(ONE)).isTrue();
+    assertThat(cryptsetup.isOpenedBy(passphrase("one passphrase\n"))).isFalse();
+    assertThat(cryptsetup.isOpenedBy(TWO)).isFalse();
+  }
+
+  @Test
+  void whatTheClassAsksForIsInTheHeader() throws Exception {
+    cryptsetup.format(
+        request(
+            "encryptionCipher", "aes-xts-plain64",
+            "encryptionKeySize", "256",
+            "encryptionSectorSize", "4096"),
+        TWO);
+    assertThat(dump())
+        .contains("aes-xts-plain64")
+        .containsPattern("sector: 4096")
+        .containsPattern("Key:\\s+256 bits");
+    assertThat(cryptsetup.isOpenedBy(TWO)).isTrue();
+  }
+
+  /** The steps of a rotation; after each of them what the KMS has opens the volume. */
+  @Test
+  void aPassphraseIsReplacedSlotBySlot() throws Exception {
+    cryptsetup.format(request(), ONE);
+    for (Passphrase[] pair : new Passphrase[][] {{ONE, TWO}, {TWO, ONE}}) {
+      int slot = cryptsetup.slotOf(pair[0]).orElseThrow();
+      cryptsetup.removeSlot(1 - slot, pair[0]); // there is none
+      cryptsetup.addTo(1 - slot, pair[0], pair[1], folder.resolve("secrets"));
+      assertThat(cryptsetup.isOpenedBy(pair[0], slot)).isTrue();
+      assertThat(cryptsetup.isOpenedBy(pair[1], 1 - slot)).isTrue();
+      assertThat(cryptsetup.isOpenedBy(pair[1], slot)).isFalse();
+      assertThatThrownBy(
+              () -> cryptsetup.addTo(1 - slot, pair[0], pair[1], folder.resolve("secrets")))
+          .isInstanceOf(CommandException.class);
+      cryptsetup.removeSlot(slot, pair[1]);
+      assertThat(cryptsetup.slotOf(pair[0])).isEmpty();
+      assertThat(cryptsetup.slotOf(pair[1])).hasValue(1 - slot);
+    }
+    assertThat(folder.resolve("secrets")).isEmptyDirectory();
+  }
+
+  /**
+   * What a format leaves that is killed: never something that its passphrase opens, unless whole.
+   */
+  @Test
+  void aFormatThatIsKilledLeavesNothingBehindItsHeader() throws Exception {
+    Random random = new Random(7);
+    int opened = 0;
+    int cut = 0;
+    for (int i = 0; i < 12; i++) {
+      makeDevice();
+      Process process =
+          new ProcessBuilder(
+                  "cryptsetup",
+                  "-q",
+                  "luksFormat",
+                  "--type",
+                  "luks2",
+                  "--pbkdf-memory",
+                  "32768",
+                  "--key-file=-",
+                  device.toString())
+              .redirectErrorStream(true)
+              .start();
+      process.getOutputStream().write(ONE.bytes());
+      process.getOutputStream().close();
+      // The first is let end, the second is killed at once.
+      long wait = i == 0 ? 120_000 : i == 1 ? 1 : random.nextInt(2500);
+      boolean ended = process.waitFor(wait, TimeUnit.MILLISECONDS);
+      process.destroyForcibly().waitFor();
+      try (RandomAccessFile file = new RandomAccessFile(device.toFile(), "r")) {
+        byte[] data = new byte[(int) BYTES - (16 << 20)];
+        file.seek(16 << 20);
+        file.readFully(data);
+        assertThat(Arrays.equals(data, new byte[data.length]))
+            .as("zero behind the header")
+            .isTrue();
+      }
+      String kind = DeviceContent.of(device);
+      assertThat(kind).isIn("", "crypto_LUKS");
+      assertThat(!ended || kind.equals("crypto_LUKS")).isTrue();
+      if (kind.equals("crypto_LUKS") && cryptsetup.isOpenedBy(ONE)) {
+        opened++;
+        assertThat(cryptsetup.isOpenedBy(ONE, 0)).isTrue();
+      } else {
+        cut++;
+      }
+    }
+    assertThat(opened).as("formats that had ended").isPositive();
+    assertThat(cut).as("formats that were cut off").isPositive();
+  }
+
+  @Test
+  void aPassphraseReachesNoCommandLine() {
+    assertThat(new String(ONE.bytes(), ISO_8859_1)).isEqualTo("one passphrase");
+    assertThatThrownBy(() -> new Cryptsetup("v", folder.resolve("gone")).format(request(), ONE))
+        .isInstanceOf(CommandException.class)
+        .hasMessageContaining("luksFormat")
+        .hasMessageNotContaining("one passphrase");
+  }
+}

@@ -1,0 +1,413 @@
+package io.cephcsi.driver.rbd;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.kms.KeyStore;
+import io.cephcsi.driver.kms.KeyWrapper;
+import io.cephcsi.driver.kms.KmsConfig;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.group.StaleGroupMembers;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.snapshot.RbdSnapshots;
+import io.cephcsi.driver.rbd.volume.RbdVolumes;
+import io.cephcsi.driver.rbd.volume.VolumeRequest;
+import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The controller's part of encrypted volumes: what is kept of their passphrases. */
+class EncryptedVolumesIT {
+  private static final long MIB = 1L << 20;
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
+  private static final String STATE = "rbd.csi.ceph.com/encrypted";
+  private static final String DEK = "rbd.csi.ceph.com/dek";
+
+  @TempDir private static Path folder;
+
+  private static Path kmsFile;
+  private static TestDriver driver;
+  private static KeyWrapper kms;
+
+  private String name;
+
+  @BeforeAll
+  static void start() throws IOException {
+    kmsFile =
+        Files.writeString(
+            folder.resolve("kms.json"),
+            "{\"meta\": {\"encryptionKMSType\": \"metadata\"},"
+                + " \"other\": {\"encryptionKMSType\": \"metadata\"}}");
+    driver = TestDriver.rbd(CLUSTER).encrypted(kmsFile, "meta").start();
+    kms = (KeyWrapper) new KmsConfig(kmsFile, Optional.empty(), Map.of()).require("meta");
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+  }
+
+  @BeforeEach
+  void name() {
+    name = "enc-" + UUID.randomUUID();
+  }
+
+  private static String meta(String image, String key) {
+    return CLUSTER.rbd("image-meta", "get", "rbd/" + image, key).strip();
+  }
+
+  /** The passphrase of a volume or snapshot, as ceph-csi would find it. */
+  private static String passphrase(String id, String image) {
+    KeyOwner owner = new KeyOwner(id, Optional.empty(), driver.secrets());
+    return kms.unwrap(owner, meta(image, DEK)).text();
+  }
+
+  private static Map<String, String> entry(String kind, String id) {
+    String object = "csi." + kind + "." + VolumeId.parse(id).orElseThrow().uuid();
+    Omaps omaps = new Omaps(CLUSTER, "rbd", "");
+    return omaps.objects().contains(object) ? omaps.of(object) : Map.of();
+  }
+
+  @Test
+  void aNewVolumeHasTheKeysThatCephCsiGivesIt() {
+    CreateVolumeRequest.Builder request =
+        driver
+            .createRequest(name, 64 * MIB)
+            .putParameters("csi.storage.k8s.io/pvc/namespace", "shop");
+    Volume volume = driver.create(request);
+    String image = TestDriver.image(volume);
+    assertThat(entry("volume", volume.getVolumeId()))
+        .containsEntry("csi.volume.encryptKMS", "meta")
+        .containsEntry("csi.volume.encryptionType", "block")
+        .containsEntry("csi.volume.owner", "shop");
+    assertThat(meta(image, STATE)).isEqualTo("encryptionPrepared");
+    String dek = meta(image, DEK);
+    assertThat(passphrase(volume.getVolumeId(), image)).matches("[A-Za-z0-9_-]{27}=");
+    assertThat(volume.getVolumeContextMap())
+        .containsEntry("encrypted", "true")
+        .containsEntry("encryptionKMSID", "meta")
+        .doesNotContainKey("encryptionPassphrase");
+    CLUSTER.rbd("image-meta", "set", "rbd/" + image, STATE, "encrypted");
+    assertThat(driver.create(request)).isEqualTo(volume);
+    assertThat(meta(image, DEK)).as("a repeated call makes no other passphrase").isEqualTo(dek);
+    assertThat(meta(image, STATE)).isEqualTo("encrypted");
+    driver.delete(volume.getVolumeId());
+    assertThat(POOL.images()).doesNotContain(image);
+  }
+
+  @Test
+  void theDefaultKmsKeepsNothing() {
+    CreateVolumeRequest.Builder request =
+        driver.createRequest(name, 64 * MIB).removeParameters("encryptionKMSID");
+    Volume volume = driver.create(request);
+    String image = TestDriver.image(volume);
+    assertThat(entry("volume", volume.getVolumeId()))
+        .containsEntry("csi.volume.encryptKMS", "default");
+    assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + image))
+        .contains("encryptionPrepared")
+        .doesNotContain(DEK);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    assertThat(meta(TestDriver.image(snapshot), STATE)).isEqualTo("encryptionPrepared");
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void whatCannotBeEncryptedLeavesNothing() {
+    CreateVolumeRequest.Builder request = driver.createRequest(name, 64 * MIB);
+    refused(Code.INVALID_ARGUMENT, "KMS nobody", with(request, "encryptionKMSID", "nobody"));
+    refused(Code.INVALID_ARGUMENT, "encrypted", with(request, "encrypted", "yes"));
+    refused(Code.OUT_OF_RANGE, "LUKS takes 16 MiB", driver.createRequest(name, 16 * MIB));
+    refused(Code.INVALID_ARGUMENT, "encryptionType", with(request, "encryptionType", ""));
+    refused(Code.FAILED_PRECONDITION, "fscrypt", with(request, "encryptionType", "file"));
+    refused(Code.INVALID_ARGUMENT, "encryptionCipher", with(request, "encryptionCipher", "rot13"));
+    refused(Code.INVALID_ARGUMENT, "KeySize", with(request, "encryptionKeySize", "64"));
+    refused(Code.INVALID_ARGUMENT, "SectorSize", with(request, "encryptionSectorSize", "8192"));
+    refused(
+        Code.FAILED_PRECONDITION, "integrityMode", with(request, "integrityMode", "hmac-sha256"));
+    refused(
+        Code.INVALID_ARGUMENT,
+        "encryptionPassphrase",
+        request.clone().removeSecrets("encryptionPassphrase"));
+    assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+  }
+
+  private static CreateVolumeRequest.Builder with(
+      CreateVolumeRequest.Builder request, String key, String value) {
+    return request.clone().putParameters(key, value);
+  }
+
+  private static void refused(Code code, String text, CreateVolumeRequest.Builder request) {
+    assertStatus(code, text, () -> driver.create(request));
+  }
+
+  @Test
+  void theSameNameWithAnotherEncryptionIsAnotherVolume() {
+    CreateVolumeRequest.Builder request = driver.createRequest(name, 64 * MIB);
+    Volume volume = driver.create(request);
+    refused(Code.ALREADY_EXISTS, "KMS \"meta\"", with(request, "encryptionKMSID", "other"));
+    refused(Code.ALREADY_EXISTS, "KMS \"meta\"", with(request, "encrypted", "false"));
+    driver.delete(volume.getVolumeId());
+    Volume plain = driver.create(with(request, "encrypted", "false"));
+    refused(Code.ALREADY_EXISTS, "not encrypted", request);
+    driver.delete(plain.getVolumeId());
+  }
+
+  @Test
+  void copiesHaveThePassphraseOfTheirSourceUnderTheirOwnIds() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String source = passphrase(volume.getVolumeId(), TestDriver.image(volume));
+    CLUSTER.rbd("image-meta", "set", "rbd/" + TestDriver.image(volume), STATE, "encrypted");
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    assertThat(entry("snap", snapshot.getSnapshotId()))
+        .containsEntry("csi.volume.encryptKMS", "meta")
+        .containsEntry("csi.volume.encryptionType", "block");
+    String image = TestDriver.image(snapshot);
+    assertThat(passphrase(snapshot.getSnapshotId(), image)).isEqualTo(source);
+    assertThat(meta(image, STATE)).isEqualTo("encrypted");
+
+    Volume restored =
+        driver.create(
+            with(
+                driver.restoreRequest(name + "-r", 0, snapshot.getSnapshotId()),
+                "encryptionKMSID",
+                "other"));
+    Volume copied = driver.copy(name + "-c", 96 * MIB, volume.getVolumeId());
+    for (Volume copy : new Volume[] {restored, copied}) {
+      assertThat(passphrase(copy.getVolumeId(), TestDriver.image(copy))).isEqualTo(source);
+      assertThat(meta(TestDriver.image(copy), STATE)).isEqualTo("encrypted");
+    }
+    assertThat(entry("volume", restored.getVolumeId()))
+        .containsEntry("csi.volume.encryptKMS", "other");
+    assertThat(driver.copy(name + "-c", 96 * MIB, volume.getVolumeId())).isEqualTo(copied);
+
+    refused(
+        Code.INVALID_ARGUMENT,
+        "without encryption",
+        with(driver.cloneRequest(name + "-p", 0, volume.getVolumeId()), "encrypted", "false"));
+    assertStatus(
+        Code.INVALID_ARGUMENT,
+        "native",
+        () ->
+            driver.snapshot(
+                driver
+                    .snapshotRequest(name + "-n", volume.getVolumeId())
+                    .putParameters("snapshotMode", "native")));
+    driver.delete(copied.getVolumeId());
+    driver.delete(restored.getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void aPlainVolumeIsNotCopiedIntoAnEncryptedOne() {
+    CreateVolumeRequest.Builder plain =
+        with(driver.createRequest(name, 64 * MIB), "encrypted", "false");
+    Volume volume = driver.create(plain);
+    refused(
+        Code.INVALID_ARGUMENT,
+        "not encrypted",
+        driver.cloneRequest(name + "-c", 0, volume.getVolumeId()));
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void whatAnotherDriverDidNotCompleteIsCompleted() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String image = "rbd/" + TestDriver.image(volume);
+    CLUSTER.rbd("image-meta", "remove", image, STATE);
+    CLUSTER.rbd("image-meta", "remove", image, DEK);
+    assertThat(driver.create(name, 64 * MIB)).isEqualTo(volume);
+    assertThat(meta(TestDriver.image(volume), STATE)).isEqualTo("encryptionPrepared");
+    String source = passphrase(volume.getVolumeId(), TestDriver.image(volume));
+
+    Volume copy = driver.copy(name + "-c", 0, volume.getVolumeId());
+    CLUSTER.rbd(
+        "image-meta",
+        "set",
+        "rbd/" + TestDriver.image(copy),
+        DEK,
+        meta(TestDriver.image(volume), DEK)); // as it is inherited
+    assertThat(driver.copy(name + "-c", 0, volume.getVolumeId())).isEqualTo(copy);
+    assertThat(passphrase(copy.getVolumeId(), TestDriver.image(copy))).isEqualTo(source);
+
+    CLUSTER.rbd("image-meta", "set", image, STATE, "encrypted");
+    CLUSTER.rbd("image-meta", "remove", image, DEK);
+    assertStatus(Code.FAILED_PRECONDITION, "no passphrase", () -> driver.create(name, 64 * MIB));
+    driver.delete(copy.getVolumeId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  /** Who has changed the Secret can put it right; who has overwritten the passphrase cannot. */
+  @Test
+  void aPassphraseThatCannotBeReadIsNotReplaced() {
+    CreateVolumeRequest.Builder request =
+        driver.createRequest(name, 64 * MIB).removeParameters("encryptionKMSID");
+    Volume volume = driver.create(request);
+    CreateVolumeRequest.Builder clone = driver.cloneRequest(name + "-c", 0, volume.getVolumeId());
+    Volume copy = driver.create(clone);
+    String dek = meta(TestDriver.image(copy), DEK);
+    refused(
+        Code.FAILED_PRECONDITION,
+        "another",
+        clone.clone().putSecrets("encryptionPassphrase", "changed"));
+    assertThat(meta(TestDriver.image(copy), DEK)).isEqualTo(dek);
+    assertThat(driver.create(clone)).isEqualTo(copy);
+    driver.delete(copy.getVolumeId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void theKeysOfOlderDriversGetTheirNewNames() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String image = "rbd/" + TestDriver.image(volume);
+    String dek = meta(TestDriver.image(volume), DEK);
+    CLUSTER.rbd("image-meta", "set", image, "." + STATE, "encrypted");
+    CLUSTER.rbd("image-meta", "set", image, "." + DEK, dek);
+    CLUSTER.rbd("image-meta", "remove", image, STATE);
+    CLUSTER.rbd("image-meta", "remove", image, DEK);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    assertThat(meta(TestDriver.image(snapshot), STATE)).isEqualTo("encrypted");
+    assertThat(meta(TestDriver.image(volume), DEK)).isEqualTo(dek);
+    assertThat(CLUSTER.rbd("image-meta", "ls", image)).doesNotContain(" ." + STATE);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
+
+  /** A KMS that keeps passphrases itself, and can be down. */
+  private static final class Store implements KeyStore {
+    private final Map<String, String> kept = new ConcurrentHashMap<>();
+    private volatile boolean down;
+
+    @Override
+    public String id() {
+      return "store";
+    }
+
+    private void require() {
+      if (down) {
+        throw new VolumeException(Reason.UNAVAILABLE, "KMS store is down");
+      }
+    }
+
+    @Override
+    public Optional<Passphrase> find(KeyOwner owner) {
+      require();
+      return Optional.ofNullable(kept.get(owner.volumeId())).map(Store::passphrase);
+    }
+
+    private static Passphrase passphrase(String text) {
+      return Passphrase.of(text.getBytes(UTF_8));
+    }
+
+    @Override
+    public Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase) {
+      require();
+      kept.putIfAbsent(owner.volumeId(), passphrase.text());
+      return passphrase(kept.get(owner.volumeId()));
+    }
+
+    @Override
+    public void replace(KeyOwner owner, Passphrase passphrase) {
+      require();
+      kept.put(owner.volumeId(), passphrase.text());
+    }
+
+    @Override
+    public void remove(KeyOwner owner) {
+      require();
+      kept.remove(owner.volumeId());
+    }
+  }
+
+  @Test
+  void aKmsThatKeepsPassphrasesLosesThemWithTheVolumeAndNotBefore() throws IOException {
+    Store store = new Store();
+    ClusterDirectory clusters =
+        new ClusterDirectory(
+            TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
+    Duration patience = Duration.ofSeconds(10);
+    RbdSettings settings =
+        new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> store);
+    try (ConnectionPool connections = new ConnectionPool(patience, patience);
+        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
+        RbdSessions sessions =
+            new RbdSessions(
+                clusters, connections, executors, new OperationRegistry(patience), settings)) {
+      RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
+      RbdSnapshots snapshots = new RbdSnapshots(sessions);
+      Credentials user = Storage.RBD.credentials(driver.secrets());
+      VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
+      String passphrase = store.kept.get(volume.toString());
+      assertThat(passphrase).isNotNull();
+      VolumeId snapshot =
+          snapshots.create(name, volume, SnapshotParameters.parse(Map.of()), user).id();
+      VolumeId restored =
+          volumes
+              .create(
+                  request(name + "-r", Optional.of(new ContentSource.OfSnapshot(snapshot))), user)
+              .id();
+      assertThat(store.kept)
+          .containsOnly(
+              Map.entry(volume.toString(), passphrase),
+              Map.entry(snapshot.toString(), passphrase),
+              Map.entry(restored.toString(), passphrase));
+      store.down = true;
+      assertThatThrownBy(() -> volumes.create(request(name + "-x", Optional.empty()), user))
+          .hasMessageContaining("KMS store is down");
+      assertThatThrownBy(() -> volumes.delete(restored, user))
+          .hasMessageContaining("KMS store is down");
+      assertThat(entry("volume", restored.toString())).isNotEmpty();
+      store.down = false;
+      volumes.delete(restored, user);
+      assertThat(entry("volume", restored.toString())).isEmpty();
+      snapshots.delete(snapshot, user);
+      volumes.delete(volume, user);
+      assertThat(store.kept).isEmpty();
+      assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+    }
+  }
+
+  private static VolumeRequest request(String name, Optional<ContentSource> source) {
+    return new VolumeRequest(
+        name, RbdParameters.parse(driver.parameters()), new CapacityRange(64 * MIB, 0), source);
+  }
+}
