@@ -89,10 +89,13 @@ public final class HttpCalls {
    * busy.
    *
    * @return the last answer, which may be temporary
-   * @throws VolumeException UNAVAILABLE when there is no answer by the deadline
+   * @throws VolumeException UNAVAILABLE when there is no answer by the deadline. An attempt that
+   *     the deadline cut off says nothing of its own: the failure before it is thrown, if there was
+   *     one
    */
   public Answer send(HttpRequest request, Deadline deadline) {
     Duration pause = FIRST_PAUSE;
+    VolumeException before = null;
     for (int attempt = 1; ; attempt++) {
       Duration wait = pause;
       try {
@@ -102,6 +105,10 @@ public final class HttpCalls {
           return answer;
         }
       } catch (VolumeException e) {
+        if (before != null && deadline.left().isZero()) {
+          throw before;
+        }
+        before = e;
         if (Thread.currentThread().isInterrupted()
             || attempt == ATTEMPTS
             || e.getCause() instanceof BoundedBody.TooLong

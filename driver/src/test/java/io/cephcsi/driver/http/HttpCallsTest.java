@@ -22,7 +22,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class HttpCallsTest {
+  /** Where the deadline ends the call. */
   private static final Duration SHORT = Duration.ofMillis(800);
+
+  /** Where something else ends it, on a busy machine too. */
+  private static final Duration AMPLE = Duration.ofSeconds(40);
 
   @TempDir private static Path folder;
   private static TestKeys keys;
@@ -52,7 +56,7 @@ class HttpCallsTest {
   void anAnswerIsReadAndNoRedirectIsFollowed() throws Exception {
     try (TestServer server =
         TestServer.of(keys, asked -> new Reply(307, "away", "Location", "/other"))) {
-      HttpCalls.Answer answer = get(server, trust(), Duration.ofSeconds(20));
+      HttpCalls.Answer answer = get(server, trust(), AMPLE);
       assertThat(answer.status()).isEqualTo(307);
       assertThat(answer.body()).isEqualTo("away".getBytes(UTF_8));
       assertThat(server.asked()).hasSize(1);
@@ -65,13 +69,13 @@ class HttpCallsTest {
       AtomicInteger calls = new AtomicInteger();
       try (TestServer server =
           TestServer.of(keys, a -> new Reply(calls.incrementAndGet() < 3 ? status : 200, "x"))) {
-        assertThat(get(server, trust(), Duration.ofSeconds(20)).status()).isEqualTo(200);
+        assertThat(get(server, trust(), AMPLE).status()).isEqualTo(200);
         assertThat(calls).hasValue(3);
       }
     }
     for (int status : new int[] {400, 401, 403, 404, 501}) {
       try (TestServer server = TestServer.of(keys, a -> new Reply(status, "x"))) {
-        assertThat(get(server, trust(), Duration.ofSeconds(20)).status()).isEqualTo(status);
+        assertThat(get(server, trust(), AMPLE).status()).isEqualTo(status);
         assertThat(server.asked()).hasSize(1);
       }
     }
@@ -81,7 +85,7 @@ class HttpCallsTest {
   void aServerThatAsksForALongPauseEndsTheAttempts() throws Exception {
     try (TestServer server =
         TestServer.of(keys, a -> new Reply(503, "busy", "Retry-After", "30"))) {
-      assertThat(get(server, trust(), Duration.ofSeconds(5)).status()).isEqualTo(503);
+      assertThat(get(server, trust(), Duration.ofSeconds(20)).status()).isEqualTo(503);
       assertThat(server.asked()).hasSize(1);
     }
   }
@@ -90,7 +94,7 @@ class HttpCallsTest {
   void aLongBodyIsBrokenOff() throws Exception {
     AtomicInteger sent = new AtomicInteger();
     try (TestServer server = TestServer.raw(keys, exchange -> flood(exchange, sent))) {
-      assertUnavailable(server, trust(), Duration.ofSeconds(20), "more than 1572864 bytes");
+      assertUnavailable(server, trust(), AMPLE, "more than 1572864 bytes");
       assertThat(sent.get()).isLessThan(200);
     }
   }
@@ -122,7 +126,7 @@ class HttpCallsTest {
             })) {
       long start = System.nanoTime();
       assertUnavailable(server, trust(), SHORT, "no complete answer in time");
-      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(5));
+      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
     }
   }
 
@@ -131,14 +135,14 @@ class HttpCallsTest {
     try (TestServer server = TestServer.raw(keys, exchange -> Thread.sleep(30_000))) {
       long start = System.nanoTime();
       assertUnavailable(server, trust(), SHORT, "no complete answer in time");
-      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(5));
+      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
     }
   }
 
   @Test
   void aConnectionThatBreaksIsUnavailable() throws Exception {
     try (TestServer server = TestServer.raw(keys, exchange -> exchange.close())) {
-      assertUnavailable(server, trust(), SHORT, "the connection broke");
+      assertUnavailable(server, trust(), AMPLE, "the connection broke");
     }
   }
 
@@ -147,14 +151,13 @@ class HttpCallsTest {
     TestKeys other = TestKeys.make(folder, "EC", "dns:vault.example.com");
     Optional<Tls.Pem> ca = Optional.of(pem(other.certificate()));
     try (TestServer server = TestServer.of(other, a -> new Reply(200, "x"))) {
-      assertUnavailable(server, Tls.of(ca, Optional.empty()), SHORT, "SSL");
-      assertUnavailable(server, trust(), SHORT, "SSL");
-      assertUnavailable(server, Tls.of(ca, Optional.empty(), "vault.example.org"), SHORT, "SSL");
+      assertUnavailable(server, Tls.of(ca, Optional.empty()), AMPLE, "SSL");
+      assertUnavailable(server, trust(), AMPLE, "SSL");
+      assertUnavailable(server, Tls.of(ca, Optional.empty(), "vault.example.org"), AMPLE, "SSL");
       assertThat(server.asked()).isEmpty();
-      Duration time = Duration.ofSeconds(20);
-      assertThat(get(server, Tls.of(ca, Optional.empty(), "vault.example.com"), time).isGood())
+      assertThat(get(server, Tls.of(ca, Optional.empty(), "vault.example.com"), AMPLE).isGood())
           .isTrue();
-      assertThat(get(server, Tls.withoutVerification(Optional.empty()), time).isGood()).isTrue();
+      assertThat(get(server, Tls.withoutVerification(Optional.empty()), AMPLE).isGood()).isTrue();
     }
   }
 
@@ -165,9 +168,8 @@ class HttpCallsTest {
       Optional<Tls.Pem> ca = Optional.of(pem(both.certificate()));
       try (TestServer server = TestServer.of(both, true, a -> new Reply(200, "x"))) {
         Tls.Identity identity = new Tls.Identity(pem(both.certificate()), pem(both.key()));
-        assertThat(get(server, Tls.of(ca, Optional.of(identity)), SHORT.multipliedBy(20)).isGood())
-            .isTrue();
-        assertThatThrownBy(() -> get(server, Tls.of(ca, Optional.empty()), SHORT))
+        assertThat(get(server, Tls.of(ca, Optional.of(identity)), AMPLE).isGood()).isTrue();
+        assertThatThrownBy(() -> get(server, Tls.of(ca, Optional.empty()), AMPLE))
             .isInstanceOf(VolumeException.class);
       }
     }
