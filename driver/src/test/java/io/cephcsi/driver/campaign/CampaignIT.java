@@ -95,7 +95,8 @@ class CampaignIT {
             .atMost(REST)
             .pollInterval(Duration.ofSeconds(2))
             .untilAsserted(() -> assertThat(storage.everything()).isEmpty());
-        assertThat(tally.slowest())
+        // A reclaim waits for a cluster that is not healthy, for up to five minutes.
+        assertThat(tally.slowestExcept("ControllerReclaimSpace"))
             .as(tally::toString)
             .isLessThan(OPERATION_TIMEOUT.plusSeconds(1));
       } finally {
