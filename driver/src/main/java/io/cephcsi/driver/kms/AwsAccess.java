@@ -108,15 +108,7 @@ record AwsAccess(String region, String key, AwsSignature signature) {
 
     @Override
     public AwsAccess of(KeyOwner owner, Deadline deadline) {
-      String tenant =
-          owner
-              .tenant()
-              .orElseThrow(
-                  () ->
-                      VolumeException.invalid(
-                          section.name()
-                              + " is by tenant, and the namespace of the claim is not known: run"
-                              + " csi-provisioner with --extra-create-metadata"));
+      String tenant = owner.requireTenant(section.name(), "");
       SecretData data =
           objects.secret(tenant, section.get("secretName", "ceph-csi-aws-credentials"), deadline);
       String region = region(data.name() + ": awsRegion", data.text("awsRegion"));

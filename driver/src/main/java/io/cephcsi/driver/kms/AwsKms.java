@@ -112,7 +112,7 @@ record AwsKms(String id, RestCalls calls, CloudServers servers, AwsAccess.Source
       String what,
       Deadline deadline) {
     String address = servers.address("https://" + AwsAccess.host("kms", access.region()));
-    byte[] json = VaultSession.json(body).getBytes(StandardCharsets.UTF_8);
+    byte[] json = RestCalls.json(body).getBytes(StandardCharsets.UTF_8);
     URI uri = URI.create(address + "/");
     HttpRequest.Builder request =
         HttpRequest.newBuilder(uri).POST(BodyPublishers.ofByteArray(json));

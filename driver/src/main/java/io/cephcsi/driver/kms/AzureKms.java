@@ -16,6 +16,7 @@ import java.security.MessageDigest;
 import java.security.Signature;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
@@ -137,7 +138,7 @@ final class AzureKms implements KeyStore {
 
   private void write(KeyOwner owner, Passphrase passphrase, Deadline deadline) {
     String text = passphrase.text();
-    String body = VaultSession.json(Map.of("value", text));
+    String body = RestCalls.json(Map.of("value", text));
     RestCalls.Reply reply = call("PUT", owner, body, List.of(text), deadline);
     if (!reply.isGood()) {
       throw refused("to store the passphrase of " + owner.volumeId(), reply);
@@ -186,7 +187,7 @@ final class AzureKms implements KeyStore {
             .method(
                 method, body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body))
             .build();
-    List<String> hidden = new java.util.ArrayList<>(secrets);
+    List<String> hidden = new ArrayList<>(secrets);
     hidden.add(token);
     return calls.call(request, hidden, deadline);
   }
@@ -211,9 +212,9 @@ final class AzureKms implements KeyStore {
   /** A token that the client signs itself, instead of a password. */
   private String assertion(String thumbprint, Tls.Pem pem) throws GeneralSecurityException {
     long now = Instant.now().getEpochSecond();
-    String head = VaultSession.json(Map.of("alg", "RS256", "typ", "JWT", "x5t", thumbprint));
+    String head = RestCalls.json(Map.of("alg", "RS256", "typ", "JWT", "x5t", thumbprint));
     String claims =
-        VaultSession.json(
+        RestCalls.json(
             Map.of(
                 "aud",
                 login,

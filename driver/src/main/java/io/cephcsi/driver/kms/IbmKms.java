@@ -139,7 +139,7 @@ final class IbmKms implements KeyWrapper {
     Map<String, Object> body = new LinkedHashMap<>();
     body.put(field, value);
     body.put("aad", List.of(owner.volumeId()));
-    String json = VaultSession.json(body);
+    String json = RestCalls.json(body);
     RestCalls.Reply reply = send(action, key, json, token(apiKey, deadline), secrets, deadline);
     if (reply.status() == 401) {
       tokens.invalidateAll();

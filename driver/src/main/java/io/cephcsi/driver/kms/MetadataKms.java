@@ -48,19 +48,11 @@ record MetadataKms(String id, Source source, ScryptKeys keys) implements KeyWrap
     return (owner, deadline) ->
         objects
             .secret(
-                namespace.or(owner::tenant).orElseThrow(() -> unknownTenant(section, owner)),
+                namespace.orElseGet(
+                    () -> owner.requireTenant(section.name(), "set secretNamespace, or ")),
                 secret.get(),
                 deadline)
             .passphrase(SecretPassphrase.KEY);
-  }
-
-  private static VolumeException unknownTenant(Section section, KeyOwner owner) {
-    return VolumeException.invalid(
-        section.name()
-            + ": the namespace of the claim of "
-            + owner.volumeId()
-            + " is not known: set secretNamespace, or run csi-provisioner with"
-            + " --extra-create-metadata");
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.cephcsi.driver.kms;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.HttpCalls;
 import io.cephcsi.driver.volume.Json;
@@ -115,6 +116,15 @@ final class RestCalls {
   /** The answer is not what is documented. */
   VolumeException strange(String what) {
     return new VolumeException(Reason.UNAVAILABLE, name + ": the answer has no " + what);
+  }
+
+  /** JSON of something. */
+  static String json(Object value) {
+    try {
+      return Json.mapper().writeValueAsString(value);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a map of texts is no JSON", null);
+    }
   }
 
   /** A form, as it is sent. */

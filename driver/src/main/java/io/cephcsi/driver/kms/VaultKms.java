@@ -163,11 +163,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     List<String> secrets = List.of(text);
     VaultSession.Answer answer =
         vault.call(
-            "PUT",
-            path(vault, owner, "data", deadline),
-            VaultSession.json(body),
-            secrets,
-            deadline);
+            "PUT", path(vault, owner, "data", deadline), RestCalls.json(body), secrets, deadline);
     if (answer.isGood()) {
       return true;
     }

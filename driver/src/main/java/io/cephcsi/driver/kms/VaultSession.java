@@ -2,7 +2,6 @@ package io.cephcsi.driver.kms;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.HttpCalls;
 import io.cephcsi.driver.volume.Json;
@@ -260,7 +259,8 @@ final class VaultSession {
     if (!settings.loginSpace().isEmpty()) {
       request.header("X-Vault-Namespace", settings.loginSpace());
     }
-    request.POST(BodyPublishers.ofString(json(Map.of("jwt", account, "role", settings.role()))));
+    request.POST(
+        BodyPublishers.ofString(RestCalls.json(Map.of("jwt", account, "role", settings.role()))));
     Answer answer = answer(request.build(), List.of(account), deadline);
     if (!answer.isGood() || !(answer.json().get(LOGIN) instanceof Map<?, ?> auth)) {
       throw new VolumeException(
@@ -291,15 +291,6 @@ final class VaultSession {
     }
     Duration kept = Duration.ofSeconds(seconds).minusMillis(Math.min(30_000, seconds * 100));
     return kept.compareTo(LONGEST_KEPT) < 0 ? kept : LONGEST_KEPT;
-  }
-
-  /** JSON of something. */
-  static String json(Object value) {
-    try {
-      return Json.mapper().writeValueAsString(value);
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("a map of texts is no JSON", null);
-    }
   }
 
   /** Vault does not do what was asked. */

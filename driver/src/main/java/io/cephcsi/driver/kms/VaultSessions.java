@@ -64,7 +64,7 @@ final class VaultSessions {
 
   /** For the owner of a volume. */
   VaultSession open(KeyOwner owner, Deadline deadline) {
-    String tenant = kind.isOfTenant() ? tenant(owner) : "";
+    String tenant = kind.isOfTenant() ? owner.requireTenant(section.name(), "") : "";
     VaultSettings settings = settings(tenant, deadline);
     Optional<Tls.Pem> ca =
         settings.ca().map(secret -> ca(settings, secret, owner, tenant, deadline));
@@ -79,19 +79,6 @@ final class VaultSessions {
         new VaultSession(
             id, settings, tls(settings, ca, client), kind.logsIn(), credential(settings, tenant));
     return Objects.requireNonNull(kept.get(key, missing -> made));
-  }
-
-  private String tenant(KeyOwner owner) {
-    return owner
-        .tenant()
-        .filter(name -> !name.isEmpty())
-        .orElseThrow(
-            () ->
-                VolumeException.invalid(
-                    section.name()
-                        + " is by tenant, and the namespace of the claim of "
-                        + owner.volumeId()
-                        + " is not known: run csi-provisioner with --extra-create-metadata"));
   }
 
   private VaultSettings settings(String tenant, Deadline deadline) {

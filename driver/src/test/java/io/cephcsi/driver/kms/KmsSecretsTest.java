@@ -126,7 +126,7 @@ class KmsSecretsTest {
     all.put("auth", Map.of("client_token", sent));
     all.put("data", Map.of("data", sent));
     all.put("ciphertext", "");
-    return new Reply(status, VaultSession.json(all));
+    return new Reply(status, RestCalls.json(all));
   }
 
   private void call(TestKubernetes kubernetes, TestKeys keys, TestServer server) throws Exception {
@@ -145,7 +145,7 @@ class KmsSecretsTest {
               "vaultCAFromSecret",
               "ca"));
     }
-    Path file = Files.writeString(folder.resolve("all.json"), VaultSession.json(sections));
+    Path file = Files.writeString(folder.resolve("all.json"), RestCalls.json(sections));
     KmsConfig config = new KmsConfig(file, Optional.of(kubernetes.api()), Map.of());
     KeyOwner owner =
         new KeyOwner("volume-1", Optional.of("shop"), Map.of("ca", keys.certificate()));

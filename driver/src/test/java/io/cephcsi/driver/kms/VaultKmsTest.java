@@ -65,7 +65,7 @@ class VaultKmsTest {
   private KeyStore kms(Map<String, ?> fields) throws Exception {
     Map<String, Object> section = new LinkedHashMap<>(Map.of("vaultAddress", vault.address()));
     section.putAll(fields);
-    Files.writeString(folder.resolve("config.json"), VaultSession.json(Map.of("vault-1", section)));
+    Files.writeString(folder.resolve("config.json"), RestCalls.json(Map.of("vault-1", section)));
     return (KeyStore) config.require("vault-1");
   }
 

@@ -59,7 +59,7 @@ class VaultTenantsTest {
     section.put("vaultCAFromSecret", "vault-ca");
     section.putAll(fields);
     Path file = folder.resolve("config.json");
-    Files.writeString(file, VaultSession.json(Map.of("vault-2", section)));
+    Files.writeString(file, RestCalls.json(Map.of("vault-2", section)));
     return (KeyStore)
         new KmsConfig(file, Optional.of(kubernetes.api()), Map.of()).require("vault-2");
   }
@@ -222,7 +222,7 @@ class VaultTenantsTest {
     Map<String, Object> section = new LinkedHashMap<>(fields);
     section.remove("vaultAddress");
     Path file = folder.resolve("environment.json");
-    Files.writeString(file, VaultSession.json(Map.of("env", section)));
+    Files.writeString(file, RestCalls.json(Map.of("env", section)));
     try (Logged log = Logged.by(KmsTypes.class)) {
       KeyStore kms =
           (KeyStore) new KmsConfig(file, Optional.of(kubernetes.api()), Map.of()).require("env");

@@ -22,12 +22,16 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What one call works with on a cluster: the connection and its user, pools and their journals, and
  * the work in the background. Lives as long as the call. Safe for several threads.
  */
 public final class RbdSession {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdSession.class);
+
   private final RbdSessions sessions;
   private final Lease lease;
   private final Credentials user;
@@ -172,6 +176,15 @@ public final class RbdSession {
   public void removeKey(VolumeId id, JournalEntry entry) {
     if (entry.isEncrypted()) {
       ImageKey.remove(requireKms(entry), keyOwner(id, entry.owner()));
+    }
+  }
+
+  /** The same for what was never answered: a passphrase that nobody needs is no reason to fail. */
+  public void removeKeyIfPossible(VolumeId id, JournalEntry entry) {
+    try {
+      removeKey(id, entry);
+    } catch (VolumeException e) {
+      LOG.warn("the passphrase of {} stays in its KMS: {}", id, e.getMessage());
     }
   }
 

@@ -186,18 +186,9 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     Runnable discard = () -> discard(images, source);
     discard.run();
     images.attempt().undo(discard);
-    removeKey(images);
-  }
-
-  /** A passphrase that nobody needs is no reason to fail. */
-  private static void removeKey(AttemptImages images) {
     RbdSession session = images.session();
-    VolumeId id = session.id(images.pool().io(), images.attempt().entry().uuid());
-    try {
-      session.removeKey(id, images.attempt().entry());
-    } catch (VolumeException e) {
-      LOG.warn("the passphrase of {} stays in its KMS: {}", id, e.getMessage());
-    }
+    JournalEntry entry = images.attempt().entry();
+    session.removeKeyIfPossible(session.id(images.pool().io(), entry.uuid()), entry);
   }
 
   private static void discard(AttemptImages images, Optional<OpenVolume> source) {

@@ -104,16 +104,7 @@ record PendingVolume(
   void abandon() {
     discard();
     attempt.undo(this::discard);
-    removeKey();
-  }
-
-  /** A passphrase that nobody needs is no reason to fail. */
-  private void removeKey() {
-    try {
-      session.removeKey(volume().id(), entry());
-    } catch (VolumeException e) {
-      LOG.warn("the passphrase of {} stays in its KMS: {}", volume().id(), e.getMessage());
-    }
+    session.removeKeyIfPossible(volume().id(), entry());
   }
 
   private void discard() {
