@@ -26,7 +26,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Random;
 
 /**
@@ -133,12 +132,12 @@ final class TrimQuestion implements Question {
 
   private static double plan(RbdImages images, int objects)
       throws IOException, InterruptedException {
-    OptionalLong[] bytes = new OptionalLong[1];
+    long[] bytes = new long[1];
     double millis;
     try (RbdImage image = images.pool.openReadOnly(IMAGE)) {
-      millis = Baseline.millis(() -> bytes[0] = TrimEstimate.of(image));
+      millis = Baseline.millis(() -> bytes[0] = TrimEstimate.of(image).discardedBytes());
     }
-    require(bytes[0].orElse(0) >= (long) objects * RbdImages.OBJECT_BYTES, "the plan: " + bytes[0]);
+    require(bytes[0] >= (long) objects * RbdImages.OBJECT_BYTES, "the plan: " + bytes[0]);
     return millis;
   }
 

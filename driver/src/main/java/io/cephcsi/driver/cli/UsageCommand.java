@@ -12,13 +12,13 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.reclaim.TrimEstimate;
+import io.cephcsi.driver.reclaim.TrimReport;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -181,12 +181,12 @@ final class UsageCommand extends ImageCommand {
     }
   }
 
-  private OptionalLong estimate(RbdPool images, String id) {
+  private Optional<TrimReport> estimate(RbdPool images, String id) {
     if (!reclaimable && top == 0) {
-      return OptionalLong.empty();
+      return Optional.empty();
     }
     try (RbdImage image = images.openByIdReadOnly(id)) {
-      return TrimEstimate.of(image);
+      return Optional.of(TrimEstimate.of(image));
     }
   }
 

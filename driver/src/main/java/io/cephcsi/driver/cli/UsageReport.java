@@ -3,12 +3,12 @@ package io.cephcsi.driver.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.cls.ImageUsage;
+import io.cephcsi.driver.reclaim.TrimReport;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /**
  * Usages for people and for programs.
@@ -21,16 +21,22 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
    * An image.
    *
    * @param usage empty when it could not be measured
-   * @param reclaimable what a trim would free; empty when nobody looked or none is possible
+   * @param trim what a trim would free, or why nothing; empty when nobody looked
    * @param problem why there is no usage
    */
-  record Row(String name, Optional<ImageUsage> usage, OptionalLong reclaimable, String problem) {
+  record Row(String name, Optional<ImageUsage> usage, Optional<TrimReport> trim, String problem) {
     static Row failed(String name, String problem) {
-      return new Row(name, Optional.empty(), OptionalLong.empty(), problem);
+      return new Row(name, Optional.empty(), Optional.empty(), problem);
     }
 
+    /** What a trim would free in bytes; -1 when that is not known. */
     long rank() {
-      return reclaimable.orElse(-1);
+      return trim.filter(report -> !report.isSkipped()).map(TrimReport::discardedBytes).orElse(-1L);
+    }
+
+    /** Why a trim would free nothing, as a word; empty otherwise. */
+    String whyNot() {
+      return trim.filter(TrimReport::isSkipped).map(TrimReport::reason).orElse("");
     }
   }
 
@@ -39,8 +45,9 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
         rows.stream().mapToInt(row -> PlainText.escape(row.name()).length()).max().orElse(0);
     width = Math.max(width, "IMAGE".length());
     String line = "%-" + width + "s %11s %11s %11s %11s  %s%n";
+    String method = reclaimable ? "METHOD      WHY NOT" : "METHOD";
     out.printf(
-        line, "IMAGE", "SIZE", "USED", "SNAPSHOTS", reclaimable ? "RECLAIMABLE" : "", "METHOD");
+        line, "IMAGE", "SIZE", "USED", "SNAPSHOTS", reclaimable ? "RECLAIMABLE" : "", method);
     long size = 0;
     long used = 0;
     long snapshots = 0;
@@ -53,15 +60,15 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
       size += usage.sizeBytes();
       used += usage.headBytes();
       snapshots += usage.snapshotBytes();
-      gain += row.reclaimable().orElse(0);
+      gain += Math.max(0, row.rank());
       out.printf(
           line,
           PlainText.escape(row.name()),
           ImageCommand.bytes(usage.sizeBytes()),
           ImageCommand.bytes(usage.headBytes()),
           ImageCommand.bytes(usage.snapshotBytes()),
-          !reclaimable ? "" : row.reclaimable().isPresent() ? ImageCommand.bytes(row.rank()) : "-",
-          method(usage));
+          !reclaimable ? "" : row.rank() >= 0 ? ImageCommand.bytes(row.rank()) : "-",
+          "%-11s %s".formatted(method(usage), row.whyNot()).strip());
     }
     out.printf(
         line,
@@ -97,7 +104,11 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
           .put("snapshotBytes", usage.snapshotBytes())
           .put("totalBytes", usage.totalBytes())
           .put("method", method(usage));
-      row.reclaimable().ifPresent(bytes -> image.put("reclaimableBytes", bytes));
+      if (row.rank() >= 0) {
+        image.put("reclaimableBytes", row.rank());
+      } else if (!row.whyNot().isEmpty()) {
+        image.put("notReclaimable", row.whyNot());
+      }
       ArrayNode snapshots = image.putArray("snapshots");
       for (ImageUsage.OfSnapshot snapshot : usage.snapshots()) {
         snapshots

@@ -6,6 +6,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.cluster.ApartConnection;
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
@@ -20,17 +21,25 @@ import java.util.function.Supplier;
  * @param image its image
  * @param nodes those that have it by the journal
  * @param trash finds the image in the trash
+ * @param key fetches its passphrase, if it is encrypted
  */
-record VolumeTarget(OpenImage image, List<String> nodes, Supplier<Optional<TrashEntry>> trash)
+record VolumeTarget(
+    OpenImage image,
+    List<String> nodes,
+    Supplier<Optional<TrashEntry>> trash,
+    Supplier<Optional<Passphrase>> key)
     implements ReclaimTarget {
   static VolumeTarget of(OpenVolume volume) {
-    return new VolumeTarget(volume.image(), volume.nodes(), volume::inTrash);
+    return new VolumeTarget(volume.image(), volume.nodes(), volume::inTrash, volume::passphrase);
   }
 
   /** Of a volume that no journal knows. */
   static VolumeTarget of(OpenImage image) {
     return new VolumeTarget(
-        image, List.of(), () -> TrashDirectory.named(image.pool().io(), image.name()));
+        image,
+        List.of(),
+        () -> TrashDirectory.named(image.pool().io(), image.name()),
+        Optional::empty);
   }
 
   @Override
@@ -41,6 +50,11 @@ record VolumeTarget(OpenImage image, List<String> nodes, Supplier<Optional<Trash
   @Override
   public RbdImage openReadOnly() {
     return image.openReadOnly();
+  }
+
+  @Override
+  public Optional<Passphrase> passphrase() {
+    return key.get();
   }
 
   @Override

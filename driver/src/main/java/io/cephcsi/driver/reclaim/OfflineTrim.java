@@ -6,14 +6,23 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.DiscardPipeline;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.reclaim.fs.BlockReader;
+import io.cephcsi.driver.reclaim.fs.FileSystemKind;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;
+import io.cephcsi.driver.reclaim.luks.LuksRefusal;
+import io.cephcsi.driver.reclaim.luks.LuksVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /**
  * Discards the ranges that the file system in an image does not use. The caller has held the
@@ -32,12 +41,57 @@ final class OfflineTrim {
    * Looks for a file system and computes what it does not use; changes nothing.
    *
    * @param granularity the shortest range that is discarded inside an object
+   * @param passphrase by which an encrypted image is read; empty to leave it alone
+   * @throws VolumeException FAILED_PRECONDITION when the passphrase does not open it
    */
-  static Planned plan(RbdImage image, long granularity) {
-    Inspection inspection = inspect(image);
+  static Planned plan(RbdImage image, long granularity, Optional<Passphrase> passphrase) {
+    try {
+      BlockReader reader = new ImageReader(image);
+      Inspection inspection = FileSystems.inspect(reader);
+      if (inspection.kind() != FileSystemKind.LUKS || passphrase.isEmpty()) {
+        return plan(image, granularity, inspection, "", clean -> clean::freeRanges);
+      }
+      LuksVolume decrypted = open(reader, passphrase.get());
+      return plan(
+          image,
+          granularity,
+          FileSystems.inspect(decrypted),
+          " in LUKS",
+          clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)));
+    } catch (LuksRefusal e) {
+      return new Planned(
+          TrimReport.skipped(e.reason(), e.detail(), FileSystemKind.LUKS.label()),
+          Optional.empty());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static LuksVolume open(BlockReader reader, Passphrase passphrase)
+      throws IOException, LuksRefusal {
+    byte[] bytes = passphrase.bytes();
+    try {
+      return LuksVolume.open(reader, bytes)
+          .orElseThrow(
+              () ->
+                  new VolumeException(
+                      Reason.FAILED_PRECONDITION,
+                      "reclaim.decrypt: the passphrase in the KMS does not open the image; nothing"
+                          + " was changed"));
+    } finally {
+      Arrays.fill(bytes, (byte) 0);
+    }
+  }
+
+  private static Planned plan(
+      RbdImage image,
+      long granularity,
+      Inspection inspection,
+      String where,
+      Function<Inspection.Clean, TrimPlan.FreeSpace> free) {
     if (inspection instanceof Inspection.Refused refused) {
       return new Planned(
-          TrimReport.skipped(refused.reason(), refused.detail(), refused.kind().label()),
+          TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label()),
           Optional.empty());
     }
     Inspection.Clean clean = (Inspection.Clean) inspection;
@@ -46,7 +100,7 @@ final class OfflineTrim {
     boolean snapshots = !image.snapshots().list().isEmpty();
     TrimPlan plan =
         new TrimPlan(
-            clean::freeRanges,
+            free.apply(clean),
             layout,
             stored.orElseGet(() -> walk(image, layout)),
             image.parent().isPresent() ? image.overlap() : 0,
@@ -54,15 +108,8 @@ final class OfflineTrim {
                 ? TrimPlan.Sharing.NONE
                 : stored.isPresent() ? TrimPlan.Sharing.BY_MAP : TrimPlan.Sharing.UNKNOWN,
             granularity);
-    return new Planned(TrimReport.done(clean.kind().label(), plan.bytes()), Optional.of(plan));
-  }
-
-  private static Inspection inspect(RbdImage image) {
-    try {
-      return FileSystems.inspect(new ImageReader(image));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    String label = clean.kind().label() + where;
+    return new Planned(TrimReport.done(label, plan.bytes()), Optional.of(plan));
   }
 
   /** A map for an image that has none: librbd asks every object. */

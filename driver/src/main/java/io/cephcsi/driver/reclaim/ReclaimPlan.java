@@ -22,6 +22,7 @@ import java.util.Map;
  * @param trimGranularity the shortest range that a trim discards inside an object, in bytes, and
  *     what its ends are multiples of; a power of two from 4 KiB
  * @param thick whether images that were provisioned thick are reclaimed, too
+ * @param decrypt whether the file system of an encrypted volume is read, by its passphrase
  */
 public record ReclaimPlan(
     boolean dryRun,
@@ -33,7 +34,8 @@ public record ReclaimPlan(
     ReclaimMethod method,
     boolean enableLock,
     long trimGranularity,
-    boolean thick) {
+    boolean thick,
+    boolean decrypt) {
   /** What librbd rounds discards to unless it is told otherwise. */
   public static final long DEFAULT_TRIM_GRANULARITY = 64 << 10;
 
@@ -66,7 +68,17 @@ public record ReclaimPlan(
   /** What is done when the request says nothing. */
   public static final ReclaimPlan DEFAULT =
       new ReclaimPlan(
-          false, 0, false, 0, 0, false, ReclaimMethod.BOTH, false, DEFAULT_TRIM_GRANULARITY, false);
+          false,
+          0,
+          false,
+          0,
+          0,
+          false,
+          ReclaimMethod.BOTH,
+          false,
+          DEFAULT_TRIM_GRANULARITY,
+          false,
+          false);
 
   /**
    * Reads the parameters; others than {@code reclaim.*} are not ours and ignored.
@@ -96,6 +108,7 @@ public record ReclaimPlan(
       case "enableLock" -> plan.enableLock = bool(key, value);
       case "trimGranularity" -> plan.trimGranularity = powerOfTwo(key, value);
       case "thick" -> plan.thick = bool(key, value);
+      case "decrypt" -> plan.decrypt = bool(key, value);
       default -> throw VolumeException.invalid("parameters: " + key + " is not known");
     }
     return plan.build();
@@ -180,6 +193,7 @@ public record ReclaimPlan(
     private boolean enableLock;
     private long trimGranularity;
     private boolean thick;
+    private boolean decrypt;
 
     Builder(ReclaimPlan plan) {
       dryRun = plan.dryRun;
@@ -192,6 +206,7 @@ public record ReclaimPlan(
       enableLock = plan.enableLock;
       trimGranularity = plan.trimGranularity;
       thick = plan.thick;
+      decrypt = plan.decrypt;
     }
 
     ReclaimPlan build() {
@@ -205,7 +220,8 @@ public record ReclaimPlan(
           method,
           enableLock,
           trimGranularity,
-          thick);
+          thick,
+          decrypt);
     }
   }
 }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.kms.Passphrase;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -17,6 +18,16 @@ public interface ReclaimTarget {
   /** The nodes that the volume is published to, as far as that is recorded; sorted. */
   default List<String> nodes() {
     return List.of();
+  }
+
+  /**
+   * The passphrase of an encrypted volume, which the caller closes. May block on the KMS.
+   *
+   * @return empty for a volume that is not encrypted, and for an image that no journal knows
+   * @throws io.cephcsi.driver.volume.VolumeException as of the KMS
+   */
+  default Optional<Passphrase> passphrase() {
+    return Optional.empty();
   }
 
   /** The image in the trash, asked for when there is none outside. */

@@ -5,6 +5,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.Operation;
 import java.util.List;
 import java.util.Optional;
@@ -27,6 +28,7 @@ final class ReclaimWork {
 
   private final RbdImage image;
   private final long ourClientId;
+  private final Optional<Passphrase> passphrase;
   private final ReclaimLock lock;
   private final List<String> nodes;
   private final ReclaimPlan plan;
@@ -39,24 +41,25 @@ final class ReclaimWork {
   private volatile String stopped = ""; // set on threads of librbd, too
 
   /**
-   * @param image the open image
-   * @param ourClientId the id of the connection that it was opened by
+   * @param open the image
+   * @param passphrase of an encrypted image, if that is to be read
    * @param lock the image's
    * @param nodes those that have the volume by the journal
    * @param load holds the work back
    * @param mustStop asked often; must not block
    */
   ReclaimWork(
-      RbdImage image,
-      long ourClientId,
+      ReclaimTarget.Writable open,
+      Optional<Passphrase> passphrase,
       ReclaimLock lock,
       List<String> nodes,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
       BooleanSupplier mustStop) {
-    this.image = image;
-    this.ourClientId = ourClientId;
+    this.image = open.image();
+    this.ourClientId = open.clientId();
+    this.passphrase = passphrase;
     this.lock = lock;
     this.nodes = nodes;
     this.plan = plan;
@@ -180,7 +183,7 @@ final class ReclaimWork {
               "");
       return;
     }
-    OfflineTrim.Planned planned = OfflineTrim.plan(image, plan.trimGranularity());
+    OfflineTrim.Planned planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
       trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);

@@ -7,6 +7,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
@@ -111,9 +112,22 @@ public final class SpaceReclaimer {
     }
     // What is read, or copied up, may be a parent's.
     AncestryCheck.require(image.pool().io(), image.id());
-    if (plan.dryRun()) {
-      return dryRun(image, plan, operation);
+    Optional<Passphrase> passphrase = plan.decrypt() ? target.passphrase() : Optional.empty();
+    try {
+      return plan.dryRun()
+          ? dryRun(image, passphrase, plan, operation)
+          : reclaimInTurn(target, image, passphrase, plan, operation);
+    } finally {
+      passphrase.ifPresent(Passphrase::close);
     }
+  }
+
+  private ReclaimResult reclaimInTurn(
+      ReclaimTarget target,
+      RbdImage image,
+      Optional<Passphrase> passphrase,
+      ReclaimPlan plan,
+      Operation operation) {
     IoContext io = image.pool().io();
     try (ClusterLoad load = ClusterLoad.watch(io.cluster(), operation, limits)) {
       load.hold(operation::isCancelled);
@@ -122,7 +136,7 @@ public final class SpaceReclaimer {
         return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
       }
       try (Admission.Slot held = slot.get()) {
-        return reclaim(target, plan, operation, load, held, io.cluster());
+        return reclaim(target, passphrase, plan, operation, load, held, io.cluster());
       }
     }
   }
@@ -132,10 +146,11 @@ public final class SpaceReclaimer {
     return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage, usage, trim);
   }
 
-  private static ReclaimResult dryRun(RbdImage image, ReclaimPlan plan, Operation operation) {
+  private static ReclaimResult dryRun(
+      RbdImage image, Optional<Passphrase> passphrase, ReclaimPlan plan, Operation operation) {
     OfflineTrim.Planned trim =
         plan.method().trims()
-            ? OfflineTrim.plan(image, plan.trimGranularity())
+            ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase)
             : new OfflineTrim.Planned(
                 TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty());
     return new ReclaimResult(
@@ -148,6 +163,7 @@ public final class SpaceReclaimer {
 
   private static ReclaimResult reclaim(
       ReclaimTarget target,
+      Optional<Passphrase> passphrase,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
@@ -166,14 +182,7 @@ public final class SpaceReclaimer {
       ReclaimLock lock = new ReclaimLock(open.image(), another);
       work =
           new ReclaimWork(
-              open.image(),
-              open.clientId(),
-              lock,
-              target.nodes(),
-              plan,
-              operation,
-              load,
-              slot::isLost);
+              open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");

@@ -1,7 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
-import java.util.OptionalLong;
+import java.util.Optional;
 
 /** What a trim of an image would free, for rankings. Changes nothing, and takes no lock. */
 public final class TrimEstimate {
@@ -10,11 +10,10 @@ public final class TrimEstimate {
   /**
    * Looks into the file system of an image.
    *
-   * @return how many bytes a trim would discard; empty when it would discard nothing for a reason:
-   *     the file system is mounted, encrypted, or not known
+   * @return what a trim would discard; or for what reason it would discard nothing: the file system
+   *     is mounted, encrypted, or not known
    */
-  public static OptionalLong of(RbdImage image) {
-    OfflineTrim.Planned planned = OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY);
-    return planned.plan().map(plan -> OptionalLong.of(plan.bytes())).orElse(OptionalLong.empty());
+  public static TrimReport of(RbdImage image) {
+    return OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty()).report();
   }
 }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -109,6 +110,22 @@ class ImageCommandsIT {
       files.writeTo(image);
     }
     return files;
+  }
+
+  @Test
+  void usageSaysWhyThereIsNothingToReclaim() throws IOException {
+    pool.create(name, 16L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      image.write(0, "LUKS\u00ba\u00be".getBytes(ISO_8859_1));
+    }
+    assertThat(run(new UsageCommand(), "-o", "json", "--reclaimable", spec())).isZero();
+    JsonNode usage = printed().get("images").get(0);
+    assertThat(usage.get("notReclaimable").asText()).isEqualTo("encrypted");
+    assertThat(usage.has("reclaimableBytes")).isFalse();
+    assertThat(run(new UsageCommand(), "--reclaimable", spec())).isZero();
+    assertThat(out.toString()).contains("WHY NOT").containsPattern(name + " .* - .*encrypted");
+    assertThat(run(new UsageCommand(), spec())).isZero();
+    assertThat(out.toString()).doesNotContain("encrypted", "WHY NOT");
   }
 
   @Test

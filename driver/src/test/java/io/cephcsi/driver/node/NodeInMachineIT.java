@@ -65,7 +65,8 @@ public class NodeInMachineIT {
         "rbd",
         ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
         ENCRYPTED + "#aFormatThatWasCutOffIsBegunAgainAndDataAreNotTouched",
-        ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse");
+        ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse",
+        ENCRYPTED + "#deletedFilesGiveTheirSpaceBackOnlyWhereDiscardsMayPass");
   }
 
   @Test

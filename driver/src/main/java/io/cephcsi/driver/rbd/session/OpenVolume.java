@@ -9,6 +9,8 @@ import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
@@ -77,6 +79,20 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
   /** The ids of the nodes that it is published to by the journal, sorted; does not block. */
   public List<String> nodes() {
     return AttachmentJournal.nodes(entry);
+  }
+
+  /**
+   * Its passphrase, which the caller closes; empty when it is not encrypted.
+   *
+   * @throws VolumeException as of the KMS; INVALID_ARGUMENT when its files are encrypted, not its
+   *     blocks
+   */
+  public Optional<Passphrase> passphrase() {
+    if (!entry.isEncrypted()) {
+      return Optional.empty();
+    }
+    EncryptionRequest.requireOfBlocks("volume " + id, entry);
+    return Optional.of(session.key(id, pool, imageId(), entry).fetch());
   }
 
   /** Its image in the trash; empty when it is not there. */

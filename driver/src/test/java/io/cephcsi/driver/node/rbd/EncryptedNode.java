@@ -16,6 +16,8 @@ import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotateRequest;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotationControllerGrpc;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotationControllerGrpc.EncryptionKeyRotationControllerBlockingStub;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
 import io.cephcsi.proto.csi.v1.NodeStageVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -326,6 +328,8 @@ public class EncryptedNode extends NodeRbdCase {
       volumes.add(volume);
       node.stage(volume, writer("ext4"));
       Path target = node.publish(volume, writer("ext4"), "pod");
+      write(target.resolve("kept"), 8);
+      byte[] kept = Files.readAllBytes(target.resolve("kept"));
       write(target.resolve("data"), 64);
       Files.delete(target.resolve("data"));
       if (allowed) {
@@ -341,6 +345,30 @@ public class EncryptedNode extends NodeRbdCase {
       node.unpublish(volume, "pod");
       node.unstage(volume);
       assertNothingIsLeft(volume);
+      if (!allowed) {
+        assertThat(reclaimOffline(volume, "false")).isLessThan(MIB);
+        assertThat(reclaimOffline(volume, "true")).isGreaterThan(56 * MIB);
+      }
+      node.stage(volume, writer("ext4"));
+      target = node.publish(volume, writer("ext4"), "pod");
+      assertThat(target.resolve("kept")).hasBinaryContent(kept);
+      node.unpublish(volume, "pod");
+      node.unstage(volume);
     }
+  }
+
+  /** How many bytes it freed. */
+  private static long reclaimOffline(Volume volume, String decrypt) {
+    ControllerReclaimSpaceResponse answer =
+        driver
+            .reclaim()
+            .controllerReclaimSpace(
+                ControllerReclaimSpaceRequest.newBuilder()
+                    .setVolumeId(volume.getVolumeId())
+                    .putAllSecrets(driver.secrets())
+                    .putParameters("reclaim.method", "trim")
+                    .putParameters("reclaim.decrypt", decrypt)
+                    .build());
+    return answer.getPreUsage().getUsageBytes() - answer.getPostUsage().getUsageBytes();
   }
 }

@@ -1,0 +1,123 @@
+package io.cephcsi.driver.reclaim.luks;
+
+import io.cephcsi.driver.reclaim.fs.BlockReader;
+import io.cephcsi.driver.reclaim.luks.LuksLayout.Argon2;
+import io.cephcsi.driver.reclaim.luks.LuksLayout.Derivation;
+import io.cephcsi.driver.reclaim.luks.LuksLayout.Pbkdf2;
+import io.cephcsi.driver.reclaim.luks.LuksLayout.Slot;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import org.bouncycastle.crypto.Digest;
+import org.bouncycastle.crypto.digests.SHA256Digest;
+import org.bouncycastle.crypto.digests.SHA512Digest;
+import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
+import org.bouncycastle.crypto.generators.PKCS5S2ParametersGenerator;
+import org.bouncycastle.crypto.params.Argon2Parameters;
+import org.bouncycastle.crypto.params.KeyParameter;
+
+/** Finds the key of the data by a passphrase. */
+final class LuksKey {
+  /** Argon2 takes up to 64 MiB: one at a time. */
+  private static final ReentrantLock ARGON2 = new ReentrantLock();
+
+  private LuksKey() {}
+
+  /**
+   * The key, which the caller wipes. Takes seconds of CPU where Argon2 was measured on a faster
+   * machine.
+   *
+   * @return empty when the passphrase is that of no slot
+   */
+  static Optional<byte[]> find(BlockReader device, LuksLayout layout, byte[] passphrase)
+      throws IOException {
+    for (Slot slot : layout.slots()) {
+      byte[] candidate = open(device, slot, layout.keyBytes(), passphrase);
+      byte[] digest =
+          derive(layout.digest().derivation(), candidate, layout.digest().value().length);
+      if (MessageDigest.isEqual(digest, layout.digest().value())) {
+        return Optional.of(candidate);
+      }
+      Arrays.fill(candidate, (byte) 0);
+    }
+    return Optional.empty();
+  }
+
+  private static byte[] open(BlockReader device, Slot slot, int keyBytes, byte[] passphrase)
+      throws IOException {
+    int sectors = (slot.spreadBytes(keyBytes) + AesXts.UNIT - 1) / AesXts.UNIT;
+    byte[] area = new byte[sectors * AesXts.UNIT];
+    device.read(slot.offset(), ByteBuffer.wrap(area));
+    byte[] key = derive(slot.derivation(), passphrase, slot.areaKeyBytes());
+    try {
+      new AesXts(key, AesXts.UNIT).decrypt(area, 0);
+      return merge(area, keyBytes, slot);
+    } finally {
+      Arrays.fill(key, (byte) 0);
+      Arrays.fill(area, (byte) 0);
+    }
+  }
+
+  private static byte[] derive(Derivation how, byte[] secret, int length) {
+    if (how instanceof Pbkdf2 pbkdf2) {
+      Digest hash = pbkdf2.hash().equals("sha512") ? new SHA512Digest() : new SHA256Digest();
+      PKCS5S2ParametersGenerator generator = new PKCS5S2ParametersGenerator(hash);
+      generator.init(secret, pbkdf2.salt(), pbkdf2.iterations());
+      return ((KeyParameter) generator.generateDerivedMacParameters(length * 8)).getKey();
+    }
+    Argon2 argon2 = (Argon2) how;
+    Argon2Parameters parameters =
+        new Argon2Parameters.Builder(
+                argon2.id() ? Argon2Parameters.ARGON2_id : Argon2Parameters.ARGON2_i)
+            .withVersion(Argon2Parameters.ARGON2_VERSION_13)
+            .withIterations(argon2.iterations())
+            .withMemoryAsKB(argon2.memoryKib())
+            .withParallelism(argon2.lanes())
+            .withSalt(argon2.salt())
+            .build();
+    byte[] made = new byte[length];
+    ARGON2.lock();
+    try {
+      Argon2BytesGenerator generator = new Argon2BytesGenerator();
+      generator.init(parameters);
+      generator.generateBytes(secret, made);
+    } finally {
+      ARGON2.unlock();
+    }
+    return made;
+  }
+
+  /** Undoes what makes a key unreadable when a part of its area is lost (AFsplitter of LUKS). */
+  private static byte[] merge(byte[] spread, int keyBytes, Slot slot) {
+    byte[] key = new byte[keyBytes];
+    for (int stripe = 0; stripe < slot.stripes(); stripe++) {
+      if (stripe > 0) {
+        diffuse(key, slot.afHash());
+      }
+      for (int i = 0; i < keyBytes; i++) {
+        key[i] ^= spread[stripe * keyBytes + i];
+      }
+    }
+    return key;
+  }
+
+  private static void diffuse(byte[] key, String hash) {
+    try {
+      MessageDigest digest = MessageDigest.getInstance(hash.replace("sha", "SHA-"));
+      int length = digest.getDigestLength();
+      for (int block = 0; block * length < key.length; block++) {
+        int at = block * length;
+        int part = Math.min(length, key.length - at);
+        digest.update(ByteBuffer.allocate(Integer.BYTES).putInt(0, block));
+        digest.update(key, at, part);
+        System.arraycopy(digest.digest(), 0, key, at, part);
+      }
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("SHA-2 fails", e);
+    }
+  }
+}

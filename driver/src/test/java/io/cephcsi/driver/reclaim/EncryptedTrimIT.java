@@ -1,0 +1,150 @@
+package io.cephcsi.driver.reclaim;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.reclaim.luks.TestLuks;
+import io.cephcsi.driver.testing.FileSystemImage;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** File systems in LUKS2, whose free space is discarded by the passphrase. */
+class EncryptedTrimIT extends ReclaimCase {
+  private static final String PASSPHRASE = "the passphrase of the volume";
+  private static final Map<String, String> DECRYPT =
+      Map.of("reclaim.method", "trim", "reclaim.decrypt", "true");
+  private static final long EXT4 = 96L * MIB;
+  private static final long XFS = 320L * MIB; // none is smaller
+
+  @TempDir private Path folder;
+  private String known = PASSPHRASE;
+
+  private record Encrypted(ReclaimTarget target, String text) implements ReclaimTarget {
+    @Override
+    public String name() {
+      return target.name();
+    }
+
+    @Override
+    public RbdImage openReadOnly() {
+      return target.openReadOnly();
+    }
+
+    @Override
+    public Optional<TrashEntry> inTrash() {
+      return target.inTrash();
+    }
+
+    @Override
+    public Writable open(Map<String, String> options) {
+      return target.open(options);
+    }
+
+    @Override
+    public Optional<Passphrase> passphrase() {
+      return Optional.of(Passphrase.of(text.getBytes(UTF_8)));
+    }
+  }
+
+  @Override
+  ReclaimTarget target() {
+    return new Encrypted(super.target(), known);
+  }
+
+  private TestLuks inImage(FileSystemImage files, long size, int sector, int objectSize) {
+    files.fillAndEmpty(size);
+    TestLuks luks =
+        TestLuks.format(
+            folder,
+            TestLuks.OFFSET + 4L * MIB,
+            PASSPHRASE,
+            "--sector-size",
+            Integer.toString(sector));
+    pool.create(name, TestLuks.OFFSET + size, options().objectSizeBytes(objectSize).build());
+    try (RbdImage image = open()) {
+      luks.writeTo(image, files.file(), sector);
+    }
+    return luks;
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "ext4,4096,65536,1024", // objects that are cut off at any place, blocks smaller than sectors
+    "ext4,512,1048576,4096",
+    "xfs,4096,4194304,0",
+  })
+  void whatTheFileSystemDoesNotUseIsDiscardedAndEveryFileIsWhole(
+      String type, int sector, int objectSize, int block) {
+    boolean xfs = type.equals("xfs");
+    FileSystemImage files =
+        xfs
+            ? FileSystemImage.make(folder, type, XFS)
+            : FileSystemImage.make(folder, type, EXT4, "-b", Integer.toString(block));
+    TestLuks luks = inImage(files, xfs ? XFS : EXT4, sector, objectSize);
+    String checksums = files.checksums();
+    long before = used();
+
+    ReclaimResult opaque = reclaimed(reclaim(Map.of("reclaim.method", "trim")));
+    assertThat(opaque.trim().reason()).isEqualTo("encrypted");
+    assertThat(used()).isEqualTo(before);
+    ReclaimResult foretold =
+        reclaim(
+            Map.of("reclaim.method", "trim", "reclaim.decrypt", "true", "reclaim.dryRun", "true"));
+    assertThat(used()).isEqualTo(before);
+
+    ReclaimResult result = reclaimed(reclaim(DECRYPT));
+
+    assertThat(result.trim().isSkipped()).as(result.trim().detail()).isFalse();
+    assertThat(result.trim().fileSystem()).isEqualTo((xfs ? "XFS" : type) + " in LUKS");
+    assertThat(result.freed()).isGreaterThan(20L * MIB);
+    assertThat(foretold.trim().discardedBytes()).isEqualTo(result.trim().discardedBytes());
+    assertThat(foretold.after()).isEqualTo(result.after());
+    try (RbdImage image = pool.openReadOnly(name)) {
+      luks.readFrom(image, files.file(), sector);
+    }
+    files.check();
+    assertThat(files.checksums()).isNotEmpty().isEqualTo(checksums);
+    assertThat(reclaimed(reclaim(DECRYPT)).freed()).isZero();
+  }
+
+  @Test
+  void anotherPassphraseIsAnErrorAndChangesNothing() {
+    inImage(FileSystemImage.make(folder, "ext4", EXT4), EXT4, 4096, 4 * MIB);
+    long before = used();
+    known = "another passphrase";
+    assertThatThrownBy(() -> reclaim(DECRYPT))
+        .hasRootCauseInstanceOf(VolumeException.class)
+        .satisfies(
+            e -> {
+              VolumeException cause = (VolumeException) e.getCause();
+              assertThat(cause.reason()).isEqualTo(Reason.FAILED_PRECONDITION);
+              assertThat(cause).hasMessageContaining("does not open the image");
+              assertThat(cause.getMessage()).doesNotContain(known, PASSPHRASE);
+            });
+    assertThat(used()).isEqualTo(before);
+  }
+
+  @Test
+  void whatIsNotEncryptedIsTrimmedAsEver() {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", EXT4);
+    files.fillAndEmpty(EXT4);
+    pool.create(name, EXT4, options().objectSizeBytes(MIB).build());
+    try (RbdImage image = open()) {
+      files.writeTo(image);
+    }
+    ReclaimResult result = reclaimed(reclaim(DECRYPT));
+    assertThat(result.trim().fileSystem()).isEqualTo("ext4");
+    assertThat(result.freed()).isGreaterThan(20L * MIB);
+  }
+}
