@@ -202,7 +202,6 @@ class RepairIT {
           }
           damaged.addAndGet(changes.size());
           List<String> done = repair();
-          mended.addAndGet(done.size());
           assertThat(expected)
               .as(changes.keySet() + " after " + done)
               .containsAll(CheckedCluster.shown(cluster.check()));
@@ -211,6 +210,8 @@ class RepairIT {
           names.stream()
               .filter(name -> MENDED.stream().noneMatch(kind -> name.startsWith(kind + " of sev")))
               .forEach(name -> changes.get(name).undo());
+          done.addAll(repair()); // what another damage was in the way of, as a second instance is
+          mended.addAndGet(done.size());
           assertThat(cluster.check()).as(names + " after " + done).isEmpty();
         });
     LOG.warn("{} damages in {} tries, {} repairs", damaged, TRIES, mended);
