@@ -7,15 +7,12 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.bouncycastle.crypto.generators.SCrypt;
@@ -23,8 +20,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Keys that scrypt makes of a passphrase and the id of a volume. That takes 32 MiB of memory and
- * some 0.1 s of CPU: two run at once in a process, and what they made is kept for a few minutes,
- * then wiped. Who asks for a kept key must have the same passphrase. Safe for several threads.
+ * some 0.1 s of CPU: one is made at a time in a process, and what was made is kept for a few
+ * minutes, then wiped. Who asks for a kept key must have the same passphrase. Safe for several
+ * threads.
  */
 final class ScryptKeys {
   /** The length of a key in bytes. */
@@ -32,13 +30,10 @@ final class ScryptKeys {
 
   private static final int COST = 32768;
   private static final int BLOCK = 8;
-  private static final int AT_ONCE = 2;
   private static final int MOST_KEPT = 256;
 
   /** How long a key is kept. */
   static final Duration KEPT = Duration.ofMinutes(5);
-
-  private static final Semaphore DERIVATIONS = new Semaphore(AT_ONCE);
 
   private final byte[] hidden = new byte[BYTES];
   private final Cache<ByteBuffer, Kept> kept;
@@ -86,20 +81,8 @@ final class ScryptKeys {
   }
 
   private static byte[] make(byte[] passphrase, byte[] salt, Deadline deadline) {
-    try {
-      if (!DERIVATIONS.tryAcquire(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
-        throw new VolumeException(
-            Reason.UNAVAILABLE, "too many passphrases are wrapped or unwrapped at the same time");
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new VolumeException(Reason.UNAVAILABLE, "the call was interrupted", e);
-    }
-    try {
-      return SCrypt.generate(passphrase, salt, COST, BLOCK, 1, BYTES);
-    } finally {
-      DERIVATIONS.release();
-    }
+    return KeyDerivation.inTurn(
+        deadline, () -> SCrypt.generate(passphrase, salt, COST, BLOCK, 1, BYTES));
   }
 
   /** What tells nothing of the passphrase without what this process keeps to itself. */

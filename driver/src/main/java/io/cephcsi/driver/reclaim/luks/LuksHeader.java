@@ -23,7 +23,7 @@ import java.util.Arrays;
 record LuksHeader(JsonNode json, int bytes) {
   private static final int BINARY = 4096;
   private static final int SMALLEST = 16 << 10;
-  private static final int LARGEST = 4 << 20;
+  private static final int LARGEST = 128 << 10; // with slots that no driver fills
   private static final int VERSION = 2;
   private static final int VERSION_AT = 6;
   private static final int SIZE_AT = 8;
@@ -49,8 +49,11 @@ record LuksHeader(JsonNode json, int bytes) {
     }
     long size = ByteBuffer.wrap(start).getLong(SIZE_AT);
     LuksRefusal.require(
-        size >= SMALLEST && size <= LARGEST && Long.bitCount(size) == 1,
+        size >= SMALLEST && Long.bitCount(size) == 1,
         "the header of LUKS has a size that none has");
+    if (size > LARGEST) {
+      throw LuksRefusal.unsupported("the header of LUKS is larger than " + LARGEST + " bytes");
+    }
     byte[] first = copy(device, 0, (int) size, FIRST);
     byte[] second = copy(device, size, (int) size, SECOND);
     LuksRefusal.require(

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.reclaim.luks;
 
+import io.cephcsi.driver.http.Deadline;
+import io.cephcsi.driver.kms.KeyDerivation;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.luks.LuksLayout.Argon2;
 import io.cephcsi.driver.reclaim.luks.LuksLayout.Derivation;
@@ -9,9 +11,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
 import org.bouncycastle.crypto.Digest;
 import org.bouncycastle.crypto.digests.SHA256Digest;
 import org.bouncycastle.crypto.digests.SHA512Digest;
@@ -22,8 +24,7 @@ import org.bouncycastle.crypto.params.KeyParameter;
 
 /** Finds the key of the data by a passphrase. */
 final class LuksKey {
-  /** Argon2 takes up to 64 MiB: one at a time. */
-  private static final ReentrantLock ARGON2 = new ReentrantLock();
+  private static final Duration TURN = Duration.ofMinutes(1);
 
   private LuksKey() {}
 
@@ -79,16 +80,15 @@ final class LuksKey {
             .withParallelism(argon2.lanes())
             .withSalt(argon2.salt())
             .build();
-    byte[] made = new byte[length];
-    ARGON2.lock();
-    try {
-      Argon2BytesGenerator generator = new Argon2BytesGenerator();
-      generator.init(parameters);
-      generator.generateBytes(secret, made);
-    } finally {
-      ARGON2.unlock();
-    }
-    return made;
+    return KeyDerivation.inTurn(
+        Deadline.after(TURN),
+        () -> {
+          byte[] made = new byte[length];
+          Argon2BytesGenerator generator = new Argon2BytesGenerator();
+          generator.init(parameters);
+          generator.generateBytes(secret, made);
+          return made;
+        });
   }
 
   /** Undoes what makes a key unreadable when a part of its area is lost (AFsplitter of LUKS). */

@@ -33,8 +33,8 @@ record LuksLayout(
   /** Those that ceph-csi and this driver use; another may be for emergencies. */
   private static final List<String> SLOTS = List.of("0", "1");
 
-  // A header is a tenant's: what it asks for must not stop the driver. 32 MiB are usual.
-  private static final int MOST_MEMORY_KIB = 64 << 10;
+  // A header is a tenant's: what it asks for must not stop the driver. This is what drivers make.
+  private static final int MOST_MEMORY_KIB = 32 << 10;
   private static final long MOST_WORK_KIB = 16L << 20;
   private static final int MOST_LANES = 64;
   private static final int MOST_ITERATIONS = 20_000_000;
