@@ -39,6 +39,49 @@ public final class UsageMeter {
   }
 
   /**
+   * What only one snapshot holds, and would be free without it: whole objects, by the object maps
+   * of the snapshots around it. The image is not opened.
+   *
+   * @return empty when a map is missing, not valid or damaged, or there is no such snapshot
+   */
+  public OptionalLong bytesOnlyIn(String imageId, long snapshotId) {
+    Optional<UsageHeader> header =
+        UsageHeader.read(pool.io(), imageId).filter(UsageHeader::mapsAreValid);
+    if (header.isEmpty()) {
+      return OptionalLong.empty();
+    }
+    ImageLayout layout = header.get().layout();
+    List<ImageSnapshot> snapshots =
+        header.get().snapshots().stream().map(UsageHeader.Snapshot::info).toList();
+    for (int i = 0; i < snapshots.size(); i++) {
+      if (snapshots.get(i).id() == snapshotId) {
+        ImageLayout then = layout.resized(snapshots.get(i).size());
+        boolean isNewest = i + 1 == snapshots.size();
+        long next = isNewest ? 0 : snapshots.get(i + 1).id();
+        long nextSize = isNewest ? layout.size() : snapshots.get(i + 1).size();
+        Optional<ObjectMap> held = ObjectMap.read(pool.io(), imageId, snapshotId, then.objects());
+        Optional<ObjectMap> after =
+            ObjectMap.read(pool.io(), imageId, next, layout.resized(nextSize).objects());
+        return held.isEmpty() || after.isEmpty()
+            ? OptionalLong.empty()
+            : OptionalLong.of(bytesOnlyIn(held.get(), i == 0, after.get(), then));
+      }
+    }
+    return OptionalLong.empty();
+  }
+
+  /** An object that is clean is the one of the snapshot before. */
+  private static long bytesOnlyIn(
+      ObjectMap held, boolean isOldest, ObjectMap after, ImageLayout layout) {
+    long bytes = 0;
+    for (long o = held.nextExisting(0); o >= 0; o = held.nextExisting(o + 1)) {
+      boolean isOfTheOneBefore = !isOldest && held.isClean(o);
+      bytes += isOfTheOneBefore || after.isClean(o) ? 0 : layout.bytesOf(o);
+    }
+    return bytes;
+  }
+
+  /**
    * The object map of an image's head, if it is valid.
    *
    * @param imageId the image's id

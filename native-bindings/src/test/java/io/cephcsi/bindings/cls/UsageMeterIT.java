@@ -10,7 +10,9 @@ import io.cephcsi.bindings.rbd.RbdCompletion;
 import io.cephcsi.bindings.rbd.RbdImage;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -51,6 +53,37 @@ class UsageMeterIT extends UsageCase {
     ImageUsage usage = meter.byObjectMap(id()).orElseThrow();
     assertThat(usage.snapshots()).extracting(ImageUsage.OfSnapshot::name).hasSize(3);
     assertThat(usage.snapshotBytes()).isPositive();
+  }
+
+  @Test
+  void whatOnlyOneSnapshotHoldsIsWhatItsRemovalFrees() {
+    pool.create(name, 200L * OBJECT, mapped(OBJECT).build());
+    List<String> names = new ArrayList<>();
+    try (RbdImage image = pool.open(name)) {
+      for (int i = 0; i < 6; i++) {
+        scribble(image, 40, SEED + i);
+        image.resize((200L + 10L * (i % 3)) * OBJECT, true, Progress.NONE);
+        image.snapshots().create("s" + i);
+        names.add("s" + i);
+      }
+      scribble(image, 20, SEED + 9);
+      Collections.shuffle(names, new Random(SEED));
+      for (String snapshot : names) {
+        long before = meter.byObjectMap(id()).orElseThrow().totalBytes();
+        long held = meter.bytesOnlyIn(id(), idOf(image, snapshot)).orElseThrow();
+        image.snapshots().remove(snapshot);
+        assertThat(before - meter.byObjectMap(id()).orElseThrow().totalBytes()).isEqualTo(held);
+      }
+    }
+    assertThat(meter.bytesOnlyIn(id(), 999_999)).isEmpty();
+  }
+
+  private static long idOf(RbdImage image, String snapshot) {
+    return image.snapshots().list().stream()
+        .filter(each -> each.name().equals(snapshot))
+        .findFirst()
+        .orElseThrow()
+        .id();
   }
 
   @Test

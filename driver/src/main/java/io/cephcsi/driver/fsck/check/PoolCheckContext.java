@@ -76,6 +76,18 @@ record PoolCheckContext(
     }
   }
 
+  /**
+   * What only one snapshot of an image holds, in bytes, by object maps; empty as {@link #bytes}.
+   */
+  OptionalLong bytes(String imageId, long snapshotId) {
+    workers.turn();
+    try {
+      return new UsageMeter(new RbdPool(io)).bytesOnlyIn(imageId, snapshotId);
+    } catch (CephException e) {
+      return OptionalLong.empty();
+    }
+  }
+
   /** The words of a command about an object of the pool. */
   String[] rados(String... words) {
     String[] begin =

@@ -81,6 +81,7 @@ final class SnapshotCheck {
     if (children.isEmpty()) {
       findings.add(
           Finding.of(TRASH_SNAPSHOT_WITHOUT_CLONE, context.place(), object, "image id " + id)
+              .with(context.bytes(id, snapshot.id()))
               .with(
                   "rbd",
                   "snap",
@@ -127,6 +128,7 @@ final class SnapshotCheck {
                 claims.isEmpty()
                     ? "no entry has its name"
                     : "what it was taken for is complete without it")
+            .with(context.bytes(id, snapshot.id()))
             .with("rbd", "snap", "rm", context.path(name + "@" + snapshot.name())));
   }
 
