@@ -13,7 +13,6 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -22,7 +21,6 @@ import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -159,22 +157,7 @@ class BackOffIT {
   }
 
   /** Its operations are given up after 4 seconds. */
-  private record Hurried(TestTarget target) implements ReclaimTarget {
-    @Override
-    public String name() {
-      return target.name();
-    }
-
-    @Override
-    public RbdImage openReadOnly() {
-      return target.openReadOnly();
-    }
-
-    @Override
-    public Optional<TrashEntry> inTrash() {
-      return target.inTrash();
-    }
-
+  private record Hurried(TestTarget target) implements WrappedTarget {
     @Override
     public Writable open(Map<String, String> options) {
       Map<String, String> all = new HashMap<>(options);

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.reclaim.luks.TestLuks;
 import io.cephcsi.driver.testing.FileSystemImage;
@@ -30,27 +29,7 @@ class EncryptedTrimIT extends ReclaimCase {
   @TempDir private Path folder;
   private String known = PASSPHRASE;
 
-  private record Encrypted(ReclaimTarget target, String text) implements ReclaimTarget {
-    @Override
-    public String name() {
-      return target.name();
-    }
-
-    @Override
-    public RbdImage openReadOnly() {
-      return target.openReadOnly();
-    }
-
-    @Override
-    public Optional<TrashEntry> inTrash() {
-      return target.inTrash();
-    }
-
-    @Override
-    public Writable open(Map<String, String> options) {
-      return target.open(options);
-    }
-
+  private record Encrypted(ReclaimTarget target, String text) implements WrappedTarget {
     @Override
     public Optional<Passphrase> passphrase() {
       return Optional.of(Passphrase.of(text.getBytes(UTF_8)));

@@ -11,7 +11,6 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.volume.VolumeException;
@@ -19,7 +18,6 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.awaitility.Awaitility;
@@ -303,30 +301,10 @@ class SkipReasonIT extends ReclaimCase {
   }
 
   /** The volume of a node that the cluster does not see. */
-  private record Published(TestTarget target) implements ReclaimTarget {
-    @Override
-    public String name() {
-      return target.name();
-    }
-
+  private record Published(TestTarget target) implements WrappedTarget {
     @Override
     public List<String> nodes() {
       return List.of("node-1");
-    }
-
-    @Override
-    public RbdImage openReadOnly() {
-      return target.openReadOnly();
-    }
-
-    @Override
-    public Optional<TrashEntry> inTrash() {
-      return target.inTrash();
-    }
-
-    @Override
-    public Writable open(Map<String, String> options) {
-      return target.open(options);
     }
   }
 
