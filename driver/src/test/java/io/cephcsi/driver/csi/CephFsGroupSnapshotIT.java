@@ -150,7 +150,7 @@ class CephFsGroupSnapshotIT extends ConformanceCase {
         .allSatisfy(
             snapshot -> {
               assertThat(snapshot.getReadyToUse()).isTrue();
-              assertThat(snapshot.getSizeBytes()).isEqualTo(16 * MIB);
+              assertThat(snapshot.getSizeBytes()).isEqualTo(SIZE);
               assertThat(snapshot.getGroupSnapshotId()).isEqualTo(taken.getGroupSnapshotId());
             });
     assertThat(groups().take(name, b.getVolumeId(), a.getVolumeId()).getSnapshotsList())

@@ -35,6 +35,10 @@ import org.junit.jupiter.api.AfterAll;
  */
 abstract class ConformanceCase {
   static final long MIB = 1L << 20;
+
+  /** Of a volume: the least that an encrypted one may have. */
+  static final long SIZE = 32 * MIB;
+
   static final TestCluster CLUSTER = TestCluster.shared();
 
   /** An identifier that parses, of a volume or snapshot that never was. */
@@ -48,8 +52,13 @@ abstract class ConformanceCase {
 
   /** Starts the driver of a kind of storage, for the tests of a class. */
   static void start(Kind storage) {
+    start(storage, storage.start(CLUSTER, newInstance(), true));
+  }
+
+  /** The same with a driver that was started otherwise, and is closed at the end. */
+  static void start(Kind storage, TestDriver started) {
     kind = storage;
-    driver = storage.start(CLUSTER, newInstance(), true);
+    driver = started;
   }
 
   static String newInstance() {
@@ -70,7 +79,7 @@ abstract class ConformanceCase {
   }
 
   static Volume create() {
-    return driver.create(newName(), 16 * MIB);
+    return driver.create(newName(), SIZE);
   }
 
   /** Asks for a volume until its content is copied, as the CO does. */

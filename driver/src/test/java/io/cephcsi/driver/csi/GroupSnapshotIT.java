@@ -192,7 +192,7 @@ class GroupSnapshotIT extends ConformanceCase {
         .allSatisfy(
             snapshot -> {
               assertThat(snapshot.getReadyToUse()).isTrue();
-              assertThat(snapshot.getSizeBytes()).isEqualTo(16 * MIB);
+              assertThat(snapshot.getSizeBytes()).isEqualTo(SIZE);
               assertThat(snapshot.getGroupSnapshotId()).isEqualTo(taken.getGroupSnapshotId());
             })
         .extracting(Snapshot::getSourceVolumeId)

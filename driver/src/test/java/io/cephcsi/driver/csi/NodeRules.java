@@ -303,7 +303,7 @@ abstract class NodeRules extends ConformanceCase {
     node.publish(volume, WRITER, "pod");
     NodeGetVolumeStatsResponse stats = node.stats(volume, "pod");
     assertThat(stats.getVolumeCondition().getAbnormal()).isFalse();
-    assertThat(stats.getUsage(0).getTotal()).isBetween(8 * MIB, 16 * MIB);
+    assertThat(stats.getUsage(0).getTotal()).isBetween(SIZE / 2, SIZE);
     assertThat(stats.getUsage(0).getAvailable()).isPositive();
     NodeExpandVolumeRequest.Builder more =
         NodeExpandVolumeRequest.newBuilder()

@@ -47,7 +47,7 @@ abstract class PublishRules extends ConformanceCase {
   }
 
   private static Volume create(String name) {
-    return driver.create(name, 16 * MIB);
+    return driver.create(name, SIZE);
   }
 
   private static VolumeCapability singleMultiWriter() {

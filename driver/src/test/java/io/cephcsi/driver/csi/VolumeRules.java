@@ -62,7 +62,7 @@ abstract class VolumeRules extends ConformanceCase {
     void aNulInAPrefixIsRefusedBeforeAnythingIsWritten() {
       for (String prefix : List.of("\0", "a\0b", "a\nb", "\u001b[2K")) {
         String name = newName();
-        var request = driver.createRequest(name, 16 * MIB);
+        var request = driver.createRequest(name, SIZE);
         assertInvalid(
             "volumeNamePrefix",
             controller()::createVolume,
@@ -164,7 +164,7 @@ abstract class VolumeRules extends ConformanceCase {
 
   @Nested
   class CreateVolume {
-    private final CreateVolumeRequest request = driver.createRequest(newName(), 16 * MIB).build();
+    private final CreateVolumeRequest request = driver.createRequest(newName(), SIZE).build();
 
     private void assertRefused(Code code, String text, CreateVolumeRequest.Builder changed) {
       assertStatus(code, text, () -> controller().createVolume(changed.build()));
@@ -212,13 +212,13 @@ abstract class VolumeRules extends ConformanceCase {
     @Test
     void twiceIsOnceAndAnotherSizeAlreadyExists() {
       Volume first = controller().createVolume(request).getVolume();
-      assertThat(first.getCapacityBytes()).isEqualTo(16 * MIB);
+      assertThat(first.getCapacityBytes()).isEqualTo(SIZE);
       assertThat(controller().createVolume(request).getVolume()).isEqualTo(first);
       assertRefused(
           Code.ALREADY_EXISTS,
           "",
           request.toBuilder()
-              .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(32 * MIB)));
+              .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(2 * SIZE)));
       driver.delete(first.getVolumeId());
     }
 
@@ -359,8 +359,8 @@ abstract class VolumeRules extends ConformanceCase {
       Volume volume = create();
       for (int i = 0; i < 2; i++) {
         var answer =
-            controller().controllerExpandVolume(expand(volume.getVolumeId(), 32 * MIB).build());
-        assertThat(answer.getCapacityBytes()).isEqualTo(32 * MIB);
+            controller().controllerExpandVolume(expand(volume.getVolumeId(), 2 * SIZE).build());
+        assertThat(answer.getCapacityBytes()).isEqualTo(2 * SIZE);
         assertThat(answer.getNodeExpansionRequired()).isEqualTo(kind.expandsOnNode());
       }
       driver.delete(volume.getVolumeId());
