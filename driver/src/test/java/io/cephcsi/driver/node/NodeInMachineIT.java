@@ -65,8 +65,7 @@ public class NodeInMachineIT {
         "rbd",
         ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
         ENCRYPTED + "#aFormatThatWasCutOffIsBegunAgainAndDataAreNotTouched",
-        ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse",
-        ENCRYPTED + "#deletedFilesGiveTheirSpaceBackOnlyWhereDiscardsMayPass");
+        ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse");
   }
 
   @Test
