@@ -22,6 +22,7 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.UUID;
@@ -55,8 +56,18 @@ abstract class ConformanceCase {
     start(storage, storage.start(CLUSTER, newInstance(), true));
   }
 
-  /** The same with a driver that was started otherwise, and is closed at the end. */
-  static void start(Kind storage, TestDriver started) {
+  /** The same for RBD with a class that encrypts. */
+  static void startEncrypted() {
+    start(
+        Kind.RBD,
+        TestDriver.rbd(CLUSTER)
+            .instance(newInstance())
+            .withCredentials()
+            .encrypted(Path.of("/nonexistent"), "default")
+            .start());
+  }
+
+  private static void start(Kind storage, TestDriver started) {
     kind = storage;
     driver = started;
   }
