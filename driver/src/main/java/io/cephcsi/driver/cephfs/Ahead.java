@@ -16,8 +16,8 @@ import java.util.function.Supplier;
 
 /**
  * A question to the manager that goes out before its answer is needed, by a thread of its own, so
- * that nobody waits for it while other work is done. It changes nothing, as the caller may fail
- * before it takes the answer.
+ * that nobody waits for it while other work is done. What it changes may be changed though the
+ * caller fails before it takes the answer.
  *
  * @param <T> the answer
  */

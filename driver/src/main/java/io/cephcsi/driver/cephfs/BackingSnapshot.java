@@ -216,7 +216,14 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
   private void remove(JournalEntry entry) {
     entry.requireOwnName();
     try {
-      entry.source().ifPresent(source -> files.admin().removeSnapshot(source, entry.name()));
+      files
+          .deletedNames()
+          .whileSnapshotGoes(
+              entry,
+              () ->
+                  entry
+                      .source()
+                      .ifPresent(source -> files.admin().removeSnapshot(source, entry.name())));
     } catch (CephException e) {
       if (e.errno() == Errno.EAGAIN) {
         throw CephFsVolumes.inUse("snapshot " + id + " is being copied", e);

@@ -157,16 +157,20 @@ final class CephFsCloner {
   /** Removes a subvolume, whatever state it is in, with the snapshot that it was copied by. */
   static void remove(OpenFileSystem files, JournalEntry entry) {
     entry.requireOwnName();
-    SubvolumeAdmin admin = files.admin();
+    removeSubvolume(files.admin(), entry.name());
+    removeSource(files, entry);
+  }
+
+  /** Removes a subvolume, whatever state it is in. */
+  static void removeSubvolume(SubvolumeAdmin admin, String name) {
     try {
-      admin.remove(entry.name());
+      admin.remove(name);
     } catch (CephException e) {
       if (e.errno() != Errno.EAGAIN) {
         throw e;
       }
-      admin.cancelClone(entry.name());
-      admin.removeFailedClone(entry.name());
+      admin.cancelClone(name);
+      admin.removeFailedClone(name);
     }
-    removeSource(files, entry);
   }
 }

@@ -71,7 +71,7 @@ public final class CephFsGroupSnapshots {
     GroupSources.requireTogether(sources, MAX_VOLUMES, clusterId, "file systems");
     ClusterConfig cluster = volumes.clusters().requireOf(first, "volume");
     List<String> ids = sources.stream().map(VolumeId::toString).toList();
-    return volumes.connected(
+    return volumes.changing(
         cluster,
         user,
         lease -> {
@@ -239,7 +239,7 @@ public final class CephFsGroupSnapshots {
    *     copied; ABORTED while another driver takes it
    */
   public void delete(VolumeId id, Set<String> expected, Credentials user) {
-    volumes.connected(
+    volumes.changing(
         volumes.clusters().holding(id, "group snapshot"),
         user,
         lease -> {

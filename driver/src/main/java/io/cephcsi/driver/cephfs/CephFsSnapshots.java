@@ -59,7 +59,7 @@ public final class CephFsSnapshots {
       throw VolumeException.invalid(
           "parameters: clusterID is \"" + clusterId.get() + "\", but that of volume " + source);
     }
-    return volumes.connected(
+    return volumes.changing(
         volumes.clusters().requireOf(source, "volume"),
         credentials,
         lease -> {
@@ -231,7 +231,7 @@ public final class CephFsSnapshots {
   /** Of a volume that does not exist any more: it cannot be taken again. */
   private static void undoIfAbsent(JournalEntry entry, OpenFileSystem files) {
     if (files.admin().snapshotInfo(entry.source().orElse(""), entry.name()).isEmpty()) {
-      files.snapshots().undo(entry);
+      files.deletedNames().whileSnapshotGoes(entry, () -> files.snapshots().undo(entry));
     }
   }
 
@@ -240,7 +240,7 @@ public final class CephFsSnapshots {
    * not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials credentials) {
-    volumes.connected(
+    volumes.changing(
         volumes.clusters().holding(id, "snapshot"),
         credentials,
         lease -> {

@@ -109,12 +109,17 @@ final class CephFsVolumeCreation {
       if (status.isPresent()) {
         endDeletion(entry);
       } else {
-        CephFsCloner.removeSource(files, entry);
+        removeSource(entry);
         files.volumes().undo(entry);
       }
       return Optional.empty();
     }
     return advance(entry, "", Optional.empty());
+  }
+
+  /** Of a volume that was not made, but may be by a command that is under way. */
+  private void removeSource(JournalEntry entry) {
+    files.deletedNames().whileVolumeGoes(entry, () -> CephFsCloner.removeSource(files, entry));
   }
 
   private Optional<CreatedVolume> shownBefore(JournalEntry entry) {
@@ -370,7 +375,7 @@ final class CephFsVolumeCreation {
         if (files.admin().cloneStatus(reserved.entry().name()).isPresent()) {
           return;
         }
-        CephFsCloner.removeSource(files, reserved.entry());
+        removeSource(reserved.entry());
       } else if (!gone || holdsReference(reserved.entry())) {
         return; // the retry goes on, or a caller has got it before
       }

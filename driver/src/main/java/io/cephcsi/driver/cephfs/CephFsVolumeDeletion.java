@@ -52,7 +52,7 @@ record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntr
 
   private void removeSubvolume(AttachmentJournal attachments, String mark) {
     try {
-      CephFsCloner.remove(files, entry);
+      files.deletedNames().whileVolumeGoes(entry, () -> CephFsCloner.remove(files, entry));
     } catch (CephException e) {
       switch (e.errno()) {
         case EAGAIN -> throw CephFsVolumes.notYet("volume " + id(), e);

@@ -30,6 +30,7 @@ public final class CephFsVolumes implements AutoCloseable {
   private final String instanceId;
   private final SnapshotPaths paths = new SnapshotPaths();
   private final Trackers trackers = new Trackers();
+  private final LateCommands late;
 
   /**
    * @param clusters the configured clusters
@@ -42,10 +43,20 @@ public final class CephFsVolumes implements AutoCloseable {
       ConnectionPool connections,
       OperationRegistry operations,
       String instanceId) {
+    this(clusters, connections, operations, instanceId, LateCommands.Times.USUAL);
+  }
+
+  CephFsVolumes(
+      ClusterDirectory clusters,
+      ConnectionPool connections,
+      OperationRegistry operations,
+      String instanceId,
+      LateCommands.Times times) {
     this.clusters = clusters;
     this.connections = connections;
     this.operations = operations;
     this.instanceId = instanceId;
+    this.late = new LateCommands(connections, instanceId, paths, times);
   }
 
   /**
@@ -56,7 +67,7 @@ public final class CephFsVolumes implements AutoCloseable {
    */
   public CreatedVolume create(CephFsRequest request, Credentials credentials, CopyWait wait) {
     ClusterConfig cluster = clusters.require(request.parameters().clusterId());
-    return connected(
+    return changing(
         cluster,
         credentials,
         lease -> {
@@ -68,7 +79,7 @@ public final class CephFsVolumes implements AutoCloseable {
 
   /** As {@link CephFsVolumeDeletion}; a volume that does not exist is deleted already. */
   public void delete(VolumeId id, Credentials credentials) {
-    connected(
+    changing(
         clusters.holding(id, "volume"),
         credentials,
         lease -> {
@@ -277,6 +288,17 @@ public final class CephFsVolumes implements AutoCloseable {
     return connections.connected(cluster, credentials, work);
   }
 
+  /** As {@link #connected}, for work that creates or deletes. */
+  <T> T changing(ClusterConfig cluster, Credentials credentials, Function<Lease, T> work) {
+    return connected(
+        cluster,
+        credentials,
+        lease -> {
+          late.lookLater(cluster, credentials, lease.cluster().fsid());
+          return work.apply(lease);
+        });
+  }
+
   ClusterDirectory clusters() {
     return clusters;
   }
@@ -295,6 +317,7 @@ public final class CephFsVolumes implements AutoCloseable {
 
   @Override
   public void close() {
+    late.close();
     paths.close();
   }
 }

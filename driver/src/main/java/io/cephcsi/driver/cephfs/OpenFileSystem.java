@@ -87,6 +87,10 @@ record OpenFileSystem(
     return new GroupJournal(instanceId, metadata, metadata);
   }
 
+  DeletedNames deletedNames() {
+    return new DeletedNames(metadata, instanceId);
+  }
+
   /** A set of subvolumes whose clients stand still. */
   Quiesce quiesce(String setId) {
     return new Quiesce(

@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param pool the pool of its files; empty when it is not said
  */
 record SubvolumeInfo(String state, Optional<String> path, long quota, String pool) {
-  private static final String RETAINED = "snapshot-retained";
+  static final String RETAINED = "snapshot-retained";
 
   /** One that is ready for use, of which no pool is said. */
   static SubvolumeInfo complete(String path, long quota) {

@@ -29,12 +29,7 @@ record SubvolumeMetadata(String path, long quota) {
       return Optional.empty();
     }
     String subvolume = files.subvolumePath(name);
-    String text;
-    try (CephFsFile meta = mount.openFile("/" + name + "/.meta")) {
-      text = new String(meta.read(0, MOST_BYTES), UTF_8);
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
+    String text = read(mount, name);
     String path = value(text, "path");
     if (!value(text, "state").equals("complete")
         || !path.startsWith(subvolume + "/")
@@ -47,6 +42,24 @@ record SubvolumeMetadata(String path, long quota) {
     } catch (CephException.NotFound e) {
       return Optional.empty(); // removed meanwhile
     }
+  }
+
+  /** Empty if there is none. */
+  private static String read(CephFsMount mount, String name) {
+    try (CephFsFile meta = mount.openFile("/" + name + "/.meta")) {
+      return new String(meta.read(0, MOST_BYTES), UTF_8);
+    } catch (CephException.NotFound e) {
+      return "";
+    }
+  }
+
+  /**
+   * Whether a subvolume was removed, and is kept for its snapshots; a few round trips.
+   *
+   * @param mount of the directory of the subvolumes
+   */
+  static boolean isRetained(CephFsMount mount, String name) {
+    return isName(name) && value(read(mount, name), "state").equals(SubvolumeInfo.RETAINED);
   }
 
   /** Whether it is the name of an entry of a directory, and leads nowhere else. */

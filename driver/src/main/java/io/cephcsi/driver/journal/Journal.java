@@ -263,6 +263,11 @@ public final class Journal {
         : new VolumeException(Reason.ABORTED, message);
   }
 
+  /** Whether there is an object of a uuid, though its entry may not be complete; one round trip. */
+  public boolean isKnown(UUID uuid) {
+    return isKnownIn(imagePool, uuid);
+  }
+
   /** Whether the name of an entry leads to it; one round trip. */
   public boolean isReserved(JournalEntry entry) {
     return directoryValue(entry.requestName())

@@ -146,7 +146,7 @@ public final class SubvolumeState {
   }
 
   private static boolean isOfAnotherInstance(String object) {
-    return object.startsWith("csi.java.nodes.")
+    return isOfDriver(object)
         || (object.matches("csi\\.(volumes|snaps|groups)\\..*") && !object.endsWith(".default"));
   }
 
@@ -164,9 +164,13 @@ public final class SubvolumeState {
   /** Marks a volume as a driver does that dies while it deletes it. */
   public void markDeleting(String volumeId) {
     String object = "csi.volume." + volumeId.substring(volumeId.length() - UUID_LENGTH);
+    setOmap(object, "csi.java.deleting", "2026-01-01T00:00:00Z x");
+  }
+
+  /** Writes a key of an object that is there. */
+  public void setOmap(String object, String key, String value) {
     try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapSet("csi.java.deleting", "2026-01-01T00:00:00Z x".getBytes(UTF_8));
-      metadata.operate(object, write);
+      metadata.operate(object, write.assertExists().omapSet(key, value.getBytes(UTF_8)));
     }
   }
 
@@ -186,12 +190,17 @@ public final class SubvolumeState {
     for (String object : metadata.objects()) {
       if (object.matches("csi\\.(volumes|snaps|groups)\\..*")) {
         left.addAll(omap(object).keySet());
-      } else if (!object.startsWith("csi.java.nodes.")) {
+      } else if (!isOfDriver(object)) {
         left.add(object);
       }
     }
     left.removeAll(before);
     return left;
+  }
+
+  /** Whether an object is of no volume: it is there, or comes, whatever volumes are. */
+  private static boolean isOfDriver(String object) {
+    return object.startsWith("csi.java.nodes.") || object.startsWith("csi.java.deleted.");
   }
 
   /** The identifier that the journal of the default instance has for a request name. */

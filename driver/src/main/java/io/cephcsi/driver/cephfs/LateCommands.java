@@ -1,0 +1,208 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.cephfs.CephFsMount;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.cephfs.DeletedNames.Deleted;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterWorkers;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.FileSystemInfo;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.MonitorQueries;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.volume.VolumeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Removes what commands to the manager made that were carried out after the deletion of what they
+ * were for, as those of a driver that was killed behind a broken network. Only a subvolume or
+ * snapshot is removed whose name is among {@link DeletedNames} and that no journal entry has.
+ *
+ * <p>Some time after a call that may change the cluster, the names are read in the background; if
+ * there are any, the directory of the subvolumes is listed, without the manager. Safe for several
+ * threads and processes.
+ */
+final class LateCommands implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(LateCommands.class);
+  private static final int QUEUE = 100;
+
+  private final ConnectionPool connections;
+  private final String instanceId;
+  private final SnapshotPaths paths;
+  private final Times times;
+  private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+  private final ClusterWorkers workers = new ClusterWorkers("late-commands", 1, QUEUE);
+
+  /**
+   * When names are looked at.
+   *
+   * @param first after the call
+   * @param again after each look, while there are names
+   * @param kept how long a name is remembered: longer than a command can be under way, which the
+   *     kernel of a machine gives up to send after 15 minutes
+   */
+  record Times(Duration first, Duration again, Duration kept) {
+    static final Times USUAL =
+        new Times(Duration.ofSeconds(20), Duration.ofMinutes(1), Duration.ofMinutes(20));
+  }
+
+  LateCommands(ConnectionPool connections, String instanceId, SnapshotPaths paths, Times times) {
+    this.connections = connections;
+    this.instanceId = instanceId;
+    this.paths = paths;
+    this.times = times;
+  }
+
+  /**
+   * Has the names of a cluster looked at some time after a call that may have deleted something.
+   */
+  void lookLater(ClusterConfig cluster, Credentials user, String fsid) {
+    // The other secrets of the call are not kept.
+    lookAfter(times.first(), cluster, new Credentials(user.userId(), user.key()), fsid);
+  }
+
+  private void lookAfter(Duration delay, ClusterConfig cluster, Credentials user, String fsid) {
+    String key = fsid + "/" + user.userId();
+    if (waiting.add(key)) {
+      CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, Runnable::run)
+          .execute(() -> submit(key, cluster, user, fsid));
+    }
+  }
+
+  private void submit(String key, ClusterConfig cluster, Credentials user, String fsid) {
+    try {
+      workers.of(fsid).execute(() -> look(key, cluster, user, fsid));
+    } catch (RejectedExecutionException e) {
+      waiting.remove(key); // the driver ends, or the next call has it done
+    }
+  }
+
+  private void look(String key, ClusterConfig cluster, Credentials user, String fsid) {
+    boolean more = false;
+    try (Lease lease = connections.lease(cluster, user)) {
+      for (FileSystemInfo info : MonitorQueries.fileSystems(lease.cluster())) {
+        more |= look(lease, info);
+      }
+    } catch (RuntimeException e) {
+      LOG.debug("what late commands made on {} could not be looked for", fsid, e);
+    }
+    waiting.remove(key);
+    if (more) {
+      lookAfter(times.again(), cluster, user, fsid);
+    }
+  }
+
+  private boolean look(Lease lease, FileSystemInfo info) {
+    try {
+      return removeLeftovers(OpenFileSystem.open(lease, info, instanceId));
+    } catch (CephException | VolumeException e) {
+      // As of a file system that this user may not read.
+      LOG.debug("file system {} is left out: {}", info.name(), e.getMessage());
+      return false;
+    }
+  }
+
+  /**
+   * Removes what late commands made in a file system.
+   *
+   * @return whether there are names that have to be looked at again
+   */
+  private boolean removeLeftovers(OpenFileSystem files) {
+    List<Deleted> names = files.deletedNames().all();
+    if (names.isEmpty()) {
+      return false;
+    }
+    Set<Deleted> there =
+        paths.mounted(files, mount -> Optional.of(there(mount, names))).orElse(Set.of());
+    Instant old = Instant.now().minus(times.kept());
+    List<Deleted> done = new ArrayList<>();
+    for (Deleted name : names) {
+      boolean isLeft = there.contains(name) && !isClaimed(files, name) && !isRemoved(files, name);
+      if (!isLeft && name.at().isBefore(old)) {
+        done.add(name);
+      }
+    }
+    if (!done.isEmpty()) {
+      files.deletedNames().forget(done);
+    }
+    return done.size() < names.size();
+  }
+
+  /** Those that the file system has, apart from what is kept of a subvolume for its snapshots. */
+  private static Set<Deleted> there(CephFsMount mount, List<Deleted> names) {
+    Set<String> subvolumes = Set.copyOf(mount.names("/"));
+    Map<String, List<String>> snapshots = new HashMap<>();
+    Set<Deleted> there = ConcurrentHashMap.newKeySet();
+    for (Deleted name : names) {
+      if (!subvolumes.contains(name.subvolume())) {
+        continue;
+      }
+      if (name.snapshot().isEmpty()) {
+        if (!SubvolumeMetadata.isRetained(mount, name.subvolume())) {
+          there.add(name);
+        }
+      } else if (snapshots
+          .computeIfAbsent(name.subvolume(), source -> snapshots(mount, source))
+          .contains(name.snapshot().get())) {
+        there.add(name);
+      }
+    }
+    return there;
+  }
+
+  private static List<String> snapshots(CephFsMount mount, String subvolume) {
+    try {
+      return mount.snapshots("/" + subvolume).names();
+    } catch (CephException.NotFound e) {
+      return List.of();
+    }
+  }
+
+  /** Whether there is a journal entry, complete or not. */
+  private static boolean isClaimed(OpenFileSystem files, Deleted name) {
+    return (name.kind() == JournalKind.VOLUME ? files.volumes() : files.snapshots())
+        .isKnown(name.uuid());
+  }
+
+  private static boolean isRemoved(OpenFileSystem files, Deleted name) {
+    try {
+      if (name.snapshot().isPresent()) {
+        files.admin().removeSnapshot(name.subvolume(), name.snapshot().get());
+      } else {
+        CephFsCloner.removeSubvolume(files.admin(), name.subvolume());
+      }
+      LOG.info(
+          "removed {} in file system {}: a late command made it after it was deleted",
+          name,
+          files.info().name());
+      return true;
+    } catch (CephException e) {
+      LOG.warn(
+          "{} in file system {}, which a late command made after it was deleted, could not be"
+              + " removed; the next look tries again: {}",
+          name,
+          files.info().name(),
+          e.getMessage());
+      return false;
+    }
+  }
+
+  @Override
+  public void close() {
+    workers.close();
+  }
+}

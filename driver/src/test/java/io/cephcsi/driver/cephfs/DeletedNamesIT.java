@@ -1,0 +1,172 @@
+package io.cephcsi.driver.cephfs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.Snapshot;
+import io.cephcsi.proto.csi.v1.Volume;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Consumer;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What commands make that the manager carries out after the deletion, when the driver that sent
+ * them has long been killed.
+ */
+class DeletedNamesIT extends ManagerCase {
+  private static final String DELETED = "csi.java.deleted.default";
+  private static final Duration SOON = Duration.ofMillis(100);
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
+  private final String name = "pvc-" + UUID.randomUUID();
+  private Volume source = Volume.getDefaultInstance();
+
+  @BeforeEach
+  void makeSource() {
+    source = driver.create(name + "-source", 16 * MIB);
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    driver.delete(source.getVolumeId());
+    Awaitility.await().atMost(LIMIT).untilAsserted(() -> assertThat(STATE.leftovers()).isEmpty());
+  }
+
+  private static String subvolume(Volume volume) {
+    return volume.getVolumeContextMap().get("subvolumeName");
+  }
+
+  private static String nameOf(Snapshot snapshot) {
+    VolumeId id = VolumeId.parse(snapshot.getSnapshotId()).orElseThrow();
+    return "csi-snap-" + id.uuid();
+  }
+
+  /** Looks at names again and again, for as long as the work takes. */
+  private static void looking(Duration kept, Runnable work) {
+    try (Lease lease = lease();
+        SnapshotPaths paths = new SnapshotPaths();
+        LateCommands late =
+            new LateCommands(
+                connections, "default", paths, new LateCommands.Times(SOON, SOON, kept))) {
+      late.lookLater(
+          lease.config(), Credentials.fromSecrets(driver.secrets()), lease.cluster().fsid());
+      work.run();
+    }
+  }
+
+  private static void late(Consumer<OpenFileSystem> work) {
+    try (Lease lease = lease()) {
+      work.accept(open(lease, command -> command.toManager(lease.cluster()).text()));
+    }
+  }
+
+  private static JournalEntry entry(OpenFileSystem files, Volume volume) {
+    UUID uuid = VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
+    return files.volumes().byUuid(uuid).orElseThrow();
+  }
+
+  @Test
+  void aSubvolumeAndASnapshotOfDeletedNamesAreRemovedAndOthersStay() {
+    Snapshot snapshot = driver.snapshot(name, source.getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    Volume deleted = driver.create(name, 16 * MIB);
+    driver.delete(deleted.getVolumeId());
+    String others = "csi-vol-" + UUID.randomUUID();
+    String othersSnapshot = "csi-snap-" + UUID.randomUUID();
+    late(
+        files -> {
+          files.admin().create(subvolume(deleted), 16 * MIB, Optional.empty());
+          files.admin().create(others, 16 * MIB, Optional.empty());
+          files.admin().createSnapshot(subvolume(source), nameOf(snapshot));
+          files.admin().createSnapshot(subvolume(source), othersSnapshot);
+        });
+    looking(
+        Duration.ofMinutes(1),
+        () ->
+            Awaitility.await()
+                .atMost(LIMIT)
+                .untilAsserted(
+                    () -> {
+                      assertThat(STATE.subvolumes())
+                          .containsExactlyInAnyOrder(subvolume(source), others);
+                      assertThat(STATE.snapshots(subvolume(source)))
+                          .containsExactly(othersSnapshot);
+                    }));
+    STATE.removeSnapshot(subvolume(source), othersSnapshot);
+    STATE.removeSubvolume(others);
+  }
+
+  @Test
+  void aCopyThatIsBegunAfterItsDeletionIsRemovedWithItsSnapshot() {
+    Volume copy = driver.copy(name, 16 * MIB, source.getVolumeId());
+    driver.delete(copy.getVolumeId());
+    late(
+        files -> {
+          files.admin().createSnapshot(subvolume(source), subvolume(copy));
+          files
+              .admin()
+              .clone(subvolume(source), subvolume(copy), subvolume(copy), Optional.empty());
+        });
+    looking(
+        Duration.ofMinutes(1),
+        () ->
+            Awaitility.await()
+                .atMost(LIMIT)
+                .untilAsserted(
+                    () -> {
+                      assertThat(STATE.subvolumes()).containsExactly(subvolume(source));
+                      assertThat(STATE.snapshots(subvolume(source))).isEmpty();
+                    }));
+  }
+
+  @Test
+  void whatHasAJournalEntryAndWhatIsKeptForItsSnapshotsStays() {
+    Volume kept = driver.create(name, 16 * MIB);
+    Snapshot snapshot = driver.snapshot(name, kept.getVolumeId());
+    driver.delete(kept.getVolumeId());
+    late(files -> files.deletedNames().whileVolumeGoes(entry(files, source), () -> {}));
+    List<String> names = new ArrayList<>(STATE.omap(DELETED).keySet());
+    assertThat(names).contains(subvolume(kept), subvolume(source));
+    looking(
+        Duration.ZERO,
+        () ->
+            Awaitility.await()
+                .atMost(LIMIT)
+                .untilAsserted(() -> assertThat(STATE.omap(DELETED)).isEmpty()));
+    assertThat(STATE.subvolumes()).containsExactlyInAnyOrder(subvolume(kept), subvolume(source));
+    Volume restored = driver.restore(name + "-restored", 16 * MIB, snapshot.getSnapshotId());
+    driver.delete(restored.getVolumeId());
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+  }
+
+  @Test
+  void keysThatNoDriverWroteRemoveNothing() {
+    String others = "csi-vol-" + UUID.randomUUID();
+    Volume deleted = driver.create(name, 16 * MIB);
+    driver.delete(deleted.getVolumeId());
+    late(files -> files.admin().create(others, 16 * MIB, Optional.empty()));
+    STATE.setOmap(DELETED, others, "VOLUME " + UUID.randomUUID() + " 1");
+    STATE.setOmap(DELETED, subvolume(source), "x");
+    STATE.setOmap(DELETED, "../" + others, "SNAPSHOT " + others.substring(8) + " 1");
+    looking(
+        Duration.ZERO,
+        () ->
+            Awaitility.await()
+                .atMost(LIMIT)
+                .untilAsserted(
+                    () -> assertThat(STATE.omap(DELETED)).doesNotContainKey(subvolume(deleted))));
+    assertThat(STATE.subvolumes()).containsExactlyInAnyOrder(subvolume(source), others);
+    STATE.removeSubvolume(others);
+    STATE.removeObject(DELETED);
+  }
+}
