@@ -21,7 +21,8 @@ import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /**
  * The node's tests where the kernel has rbd, nbd and ceph: in a virtual machine, where Java is ten
- * times slower. The essential ones always, all of them in the campaign.
+ * times slower, and which takes two minutes to begin. What needs this kernel always, all of it, and
+ * FUSE with it, in the campaign.
  */
 public class NodeInMachineIT {
   private static final Duration LIMIT = Duration.ofMinutes(20);
@@ -55,16 +56,12 @@ public class NodeInMachineIT {
   }
 
   @Test
-  void krbd() throws Exception {
-    pass("rbd", RECLAIM, RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted");
-  }
-
-  @Test
-  void encrypted() throws Exception {
+  void krbdAndEncrypted() throws Exception {
     pass(
         "rbd",
+        RECLAIM,
+        RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted",
         ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
-        ENCRYPTED + "#aFormatThatWasCutOffIsBegunAgainAndDataAreNotTouched",
         ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse");
   }
 
@@ -76,11 +73,6 @@ public class NodeInMachineIT {
   @Test
   void cephFsByTheKernel() throws Exception {
     pass("kernel", SHALLOW, CEPHFS + "#whatIsWrittenIsThereAgainAfterUnwinding");
-  }
-
-  @Test
-  void cephFsByCephFuse() throws Exception {
-    pass("fuse", SHALLOW);
   }
 
   @Test
