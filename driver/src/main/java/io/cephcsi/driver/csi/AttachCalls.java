@@ -58,8 +58,9 @@ final class AttachCalls {
             request.getVolumeCapability().getAccessMode().getMode().name(),
             request.getVolumeCapability().hasBlock() ? "block" : "mount");
     Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
-    return operations.start(
+    return operations.startInTurn(
         id.toString(),
+        onNode(id.toString(), request.getNodeId()),
         "ControllerPublishVolume",
         backend.executor(id.clusterId()),
         operation -> {
@@ -76,8 +77,9 @@ final class AttachCalls {
         request.getSecretsMap().isEmpty()
             ? own.access().credentials(volume.clusterId(), request.getSecretsMap())
             : Credentials.fromUserSecrets(request.getSecretsMap());
-    return operations.start(
+    return operations.startInTurn(
         volume.handle(),
+        onNode(volume.handle(), request.getNodeId()),
         "ControllerPublishVolume",
         backend.executor(volume.clusterId()),
         operation -> {
@@ -97,8 +99,9 @@ final class AttachCalls {
     VolumeId id = parsed.get();
     own.access().requireHolding(id);
     Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
-    return operations.start(
+    return operations.startInTurn(
         id.toString(),
+        onNode(id.toString(), request.getNodeId()),
         "ControllerUnpublishVolume",
         backend.executor(id.clusterId()),
         operation -> {
@@ -106,6 +109,11 @@ final class AttachCalls {
           own.attachments().detach(id, request.getNodeId(), user);
           return done;
         });
+  }
+
+  /** Pods on many nodes begin at once: the calls for one volume wait for each other. */
+  private static String onNode(String volumeId, String nodeId) {
+    return "volume " + volumeId + " for " + (nodeId.isEmpty() ? "all nodes" : "node " + nodeId);
   }
 
   private void requireAttaching() {

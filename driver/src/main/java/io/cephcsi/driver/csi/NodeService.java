@@ -184,12 +184,13 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
                   use,
                   request.getReadonly(),
                   request.getVolumeContextMap());
-          return run(
+          return runInTurn(
               request.getVolumeId(),
+              target,
               staticVolume.map(StaticVolume::clusterId),
               "NodePublishVolume",
               NodePublishVolumeResponse.getDefaultInstance(),
-              operation -> volumes.publish(publish));
+              () -> volumes.publish(publish));
         });
   }
 
@@ -202,12 +203,13 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
         answer -> {
           required(request.getVolumeId(), "volume_id");
           Path target = Requests.path(request.getTargetPath(), "target_path");
-          return run(
+          return runInTurn(
               request.getVolumeId(),
+              target,
               Optional.empty(),
               "NodeUnpublishVolume",
               NodeUnpublishVolumeResponse.getDefaultInstance(),
-              operation -> volumes.unpublish(request.getVolumeId(), target));
+              () -> volumes.unpublish(request.getVolumeId(), target));
         });
   }
 
@@ -295,6 +297,25 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
         executor(volumeId, clusterId),
         operation -> {
           work.accept(operation);
+          return done;
+        });
+  }
+
+  /** Pods of a node that use one volume begin and end at once: their calls wait for each other. */
+  private <T> CompletableFuture<T> runInTurn(
+      String volumeId,
+      Path target,
+      Optional<String> clusterId,
+      String kind,
+      T done,
+      Runnable work) {
+    return operations.startInTurn(
+        key(volumeId),
+        "target path " + target,
+        kind,
+        executor(volumeId, clusterId),
+        operation -> {
+          work.run();
           return done;
         });
   }

@@ -37,6 +37,8 @@ public final class OperationRegistry {
   private static final int MAX_RESULTS = 10_000;
 
   private final ConcurrentHashMap<String, Operation> running = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<String, CompletableFuture<@Nullable Void>> lastInTurn =
+      new ConcurrentHashMap<>();
   private final Set<Operation> reads = ConcurrentHashMap.newKeySet();
   private final Cache<String, Kept> results;
   private final Clock clock;
@@ -94,6 +96,31 @@ public final class OperationRegistry {
   public <T> CompletableFuture<T> start(
       String key, String kind, Executor executor, Function<Operation, T> work) {
     return inTime(kind + " of " + key, launch(key, kind, false, executor, work));
+  }
+
+  /**
+   * As {@link #start}, for operations that come at once for several things of one key, such as the
+   * pods of a node that use a volume: each waits for those before it. An operation that was begun
+   * by {@link #start} is not waited for: ABORTED.
+   *
+   * @param part the one of these things: a second operation with it is ABORTED, so no more can wait
+   *     than there are
+   */
+  public <T> CompletableFuture<T> startInTurn(
+      String key, String part, String kind, Executor executor, Function<Operation, T> work) {
+    Hold own = hold(part, kind);
+    CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+    CompletableFuture<@Nullable Void> before = lastInTurn.put(key, ended);
+    CompletableFuture<T> mine =
+        (before == null ? CompletableFuture.<@Nullable Void>completedFuture(null) : before)
+            .thenCompose(nothing -> launch(key, kind, false, executor, work))
+            .whenComplete(
+                (result, failure) -> {
+                  own.close();
+                  lastInTurn.remove(key, ended);
+                  ended.complete(null);
+                });
+    return inTime(kind + " of " + key, mine);
   }
 
   /**

@@ -26,8 +26,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -296,6 +299,32 @@ public class NodeRbdIT extends NodeRbdCase {
       threads.shutdownNow();
     }
     volumes.forEach(this::assertNothingIsLeft);
+  }
+
+  @Test
+  void podsOfOneVolumeBeginAndEndAtOnce() {
+    Volume volume = create(64 * MIB);
+    node.stage(volume, writer("ext4"));
+    List<String> pods = IntStream.range(0, 20).mapToObj(i -> "pod-" + i).toList();
+    ExecutorService threads = Executors.newFixedThreadPool(pods.size());
+    try {
+      atOnce(threads, pods, pod -> node.publish(volume, writer("ext4"), pod));
+      for (String pod : pods) {
+        assertThat(node.target(volume, pod).resolve("lost+found")).exists();
+      }
+      atOnce(threads, pods, pod -> node.unpublish(volume, pod));
+    } finally {
+      threads.shutdownNow();
+    }
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  private static void atOnce(Executor threads, List<String> pods, Consumer<String> call) {
+    pods.stream()
+        .map(pod -> CompletableFuture.runAsync(() -> call.accept(pod), threads))
+        .toList()
+        .forEach(CompletableFuture::join);
   }
 
   private void fillOne(Volume volume) {
