@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -159,6 +160,33 @@ abstract class PublishRules extends ConformanceCase {
             .isNotNull();
       }
       assertThat(nodesOf(id)).containsExactly(node(), OTHER);
+    }
+
+    @Test
+    void aMultiNodeVolumeComesToAndLeavesManyNodesAtOnce() {
+      List<String> nodes = IntStream.range(0, 8).mapToObj(i -> "node-of-many-" + i).toList();
+      for (String one : nodes) {
+        kind.registerNode(CLUSTER, driver.instanceId(), one);
+      }
+      VolumeCapability shared = kind.shared();
+      atOnce(
+          nodes,
+          node ->
+              controller()
+                  .controllerPublishVolume(publish(id, node).setVolumeCapability(shared).build()));
+      assertThat(nodesOf(id)).containsExactlyElementsOf(nodes);
+      atOnce(nodes, node -> controller().controllerUnpublishVolume(unpublish(id, node).build()));
+      assertThat(nodesOf(id)).isEmpty();
+    }
+
+    private static void atOnce(List<String> nodes, Function<String, Object> call) {
+      nodes.stream()
+          .map(
+              node ->
+                  CompletableFuture.supplyAsync(
+                      () -> call.apply(node), command -> new Thread(command).start()))
+          .toList()
+          .forEach(answer -> assertThat(answer.join()).isNotNull());
     }
 
     @Test
