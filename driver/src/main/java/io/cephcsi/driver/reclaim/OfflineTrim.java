@@ -34,8 +34,23 @@ final class OfflineTrim {
 
   private OfflineTrim() {}
 
-  /** What may be discarded, or why nothing may be. */
-  record Planned(TrimReport report, Optional<TrimPlan> plan) {}
+  /**
+   * What may be discarded, or why nothing may be.
+   *
+   * @param encrypted whether the image holds ciphertext
+   */
+  record Planned(TrimReport report, Optional<TrimPlan> plan, boolean encrypted) {
+    /** Of an image that was not looked at. */
+    static Planned notAsked() {
+      return new Planned(
+          TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty(), false);
+    }
+
+    /** What is to be done by a method. */
+    ReclaimMethod method(ReclaimPlan asked) {
+      return encrypted ? asked.method().onCiphertext() : asked.method();
+    }
+  }
 
   /**
    * Looks for a file system and computes what it does not use; changes nothing.
@@ -49,19 +64,21 @@ final class OfflineTrim {
       BlockReader reader = new ImageReader(image);
       Inspection inspection = FileSystems.inspect(reader);
       if (inspection.kind() != FileSystemKind.LUKS || passphrase.isEmpty()) {
-        return plan(image, granularity, inspection, "", clean -> clean::freeRanges);
+        boolean luks = inspection.kind() == FileSystemKind.LUKS;
+        return plan(image, granularity, inspection, luks, clean -> clean::freeRanges);
       }
       LuksVolume decrypted = open(reader, passphrase.get());
       return plan(
           image,
           granularity,
           FileSystems.inspect(decrypted),
-          " in LUKS",
+          true,
           clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)));
     } catch (LuksRefusal e) {
       return new Planned(
           TrimReport.skipped(e.reason(), e.detail(), FileSystemKind.LUKS.label()),
-          Optional.empty());
+          Optional.empty(),
+          true);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -87,12 +104,14 @@ final class OfflineTrim {
       RbdImage image,
       long granularity,
       Inspection inspection,
-      String where,
+      boolean encrypted,
       Function<Inspection.Clean, TrimPlan.FreeSpace> free) {
+    String where = encrypted && inspection.kind() != FileSystemKind.LUKS ? " in LUKS" : "";
     if (inspection instanceof Inspection.Refused refused) {
       return new Planned(
           TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label()),
-          Optional.empty());
+          Optional.empty(),
+          encrypted);
     }
     Inspection.Clean clean = (Inspection.Clean) inspection;
     ImageLayout layout = image.layout();
@@ -109,7 +128,7 @@ final class OfflineTrim {
                 : stored.isPresent() ? TrimPlan.Sharing.BY_MAP : TrimPlan.Sharing.UNKNOWN,
             granularity);
     String label = clean.kind().label() + where;
-    return new Planned(TrimReport.done(label, plan.bytes()), Optional.of(plan));
+    return new Planned(TrimReport.done(label, plan.bytes()), Optional.of(plan), encrypted);
   }
 
   /** A map for an image that has none: librbd asks every object. */

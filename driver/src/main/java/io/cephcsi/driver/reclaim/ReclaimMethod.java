@@ -9,6 +9,11 @@ public enum ReclaimMethod {
   /** The one, then the other. */
   BOTH;
 
+  /** What is left to do to an image that is encrypted: ciphertext has no zeroes to find. */
+  ReclaimMethod onCiphertext() {
+    return this == BOTH ? TRIM : this;
+  }
+
   boolean trims() {
     return this != SPARSIFY;
   }

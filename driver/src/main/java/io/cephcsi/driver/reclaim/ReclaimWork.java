@@ -37,7 +37,8 @@ final class ReclaimWork {
   private final BooleanSupplier mustStop;
   private boolean canFence;
   private boolean writing; // whether anything that changes the image was sent
-  private TrimReport trim;
+  private OfflineTrim.Planned planned = OfflineTrim.Planned.notAsked();
+  private TrimReport trim = planned.report();
   private volatile String stopped = ""; // set on threads of librbd, too
 
   /**
@@ -66,7 +67,6 @@ final class ReclaimWork {
     this.operation = operation;
     this.load = load;
     this.mustStop = mustStop;
-    this.trim = TrimReport.skipped("method", "only sparsify was asked for", "");
   }
 
   /** What became of the trim. */
@@ -127,7 +127,7 @@ final class ReclaimWork {
     if (plan.method().trims() && !stop.getAsBoolean()) {
       trim(locked, pace, stop);
     }
-    if (plan.method().sparsifies() && !stop.getAsBoolean()) {
+    if (planned.method(plan).sparsifies() && !stop.getAsBoolean()) {
       sparsify(pace, stop);
     }
   }
@@ -183,7 +183,7 @@ final class ReclaimWork {
               "");
       return;
     }
-    OfflineTrim.Planned planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
+    planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
       trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);

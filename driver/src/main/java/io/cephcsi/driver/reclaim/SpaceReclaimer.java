@@ -151,13 +151,12 @@ public final class SpaceReclaimer {
     OfflineTrim.Planned trim =
         plan.method().trims()
             ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase)
-            : new OfflineTrim.Planned(
-                TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty());
+            : OfflineTrim.Planned.notAsked();
     return new ReclaimResult(
         Outcome.DRY_RUN,
         "",
         usage(image, plan),
-        ZeroScan.usageAfter(image, plan, trim.plan(), operation),
+        ZeroScan.usageAfter(image, plan, trim, operation),
         trim.report());
   }
 

@@ -28,7 +28,7 @@ final class ZeroScan {
    *     driver stops
    */
   static OptionalLong usageAfter(
-      RbdImage image, ReclaimPlan plan, Optional<TrimPlan> trim, Operation operation) {
+      RbdImage image, ReclaimPlan plan, OfflineTrim.Planned trim, Operation operation) {
     operation.phase("dry run");
     if (image.stripeCount() > 1) {
       return OptionalLong.empty();
@@ -36,7 +36,7 @@ final class ZeroScan {
     ImageInfo info = image.info();
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit = plan.exactUsage() ? SparseSize.of(plan, image) : info.objectSize();
-    Discards discards = Discards.of(trim);
+    Discards discards = Discards.of(trim.plan());
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
     long total = extents.stream().mapToLong(Extent::length).sum();
     long kept = 0;
@@ -49,7 +49,7 @@ final class ZeroScan {
         }
         int length = (int) Math.min(READ_BYTES, extent.end() - at);
         Extent part = new Extent(at, length);
-        byte[] data = data(image, part, plan.method(), discards);
+        byte[] data = data(image, part, trim.method(plan), discards);
         counter.count(data);
         done += length;
         operation.progress(done, total);

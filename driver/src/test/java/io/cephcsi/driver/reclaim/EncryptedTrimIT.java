@@ -11,6 +11,7 @@ import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -112,6 +113,32 @@ class EncryptedTrimIT extends ReclaimCase {
               assertThat(cause.getMessage()).doesNotContain(known, PASSPHRASE);
             });
     assertThat(used()).isEqualTo(before);
+  }
+
+  @Test
+  void zeroesAreLookedForInCiphertextOnlyWhenNothingElseIsAskedFor() {
+    inImage(FileSystemImage.make(folder, "ext4", EXT4), EXT4, 4096, MIB);
+    try (RbdImage image = open()) {
+      image.resize(TestLuks.OFFSET + EXT4 + MIB, false, (done, total) -> true);
+      image.write(TestLuks.OFFSET + EXT4, new byte[MIB]);
+    }
+    long before = used();
+    assertThat(both("false")).isEqualTo(before);
+    long trimmed = both("true");
+    assertThat(trimmed).isLessThan(before - 20L * MIB);
+    reclaimed(reclaim(Map.of("reclaim.method", "sparsify")));
+    assertThat(used()).isEqualTo(trimmed - MIB);
+  }
+
+  /** What is used after a reclaim that foretold it. */
+  private long both(String decrypt) {
+    Map<String, String> both = Map.of("reclaim.method", "both", "reclaim.decrypt", decrypt);
+    Map<String, String> dry = new HashMap<>(both);
+    dry.put("reclaim.dryRun", "true");
+    ReclaimResult foretold = reclaim(dry);
+    ReclaimResult result = reclaimed(reclaim(both));
+    assertThat(foretold.after()).isEqualTo(result.after());
+    return used();
   }
 
   @Test
