@@ -75,17 +75,21 @@ detached() {
 # daemon_command NAME: the words that run it. Its fsync calls do nothing, unless --sync: waiting for the disk makes a
 # small write 4 to 6 times slower, and protects only against a crash of the machine.
 daemon_command() {
+  local program=ceph-${1%%.*}
+  # It makes further connections by the default file, which this names.
+  [[ $1 != rbd-mirror.* ]] || program="CEPH_CONF=$dir/ceph.conf rbd-mirror"
   if [[ ! -e $dir/sync ]] && [[ -z $(LD_PRELOAD=libeatmydata.so true 2>&1) ]]; then
-    echo "env -u CEPH_ARGS LD_PRELOAD=libeatmydata.so ceph-${1%%.*}"
+    echo "env -u CEPH_ARGS LD_PRELOAD=libeatmydata.so $program"
   else
-    echo "env -u CEPH_ARGS ceph-${1%%.*}"
+    echo "env -u CEPH_ARGS $program"
   fi
 }
 
 launch() {
-  local n=$1
+  local n=$1 id=(-i "${1#*.}")
+  [[ $n != rbd-mirror.* ]] || id=(-n "client.$n") # a client of the cluster
   # shellcheck disable=SC2046
-  detached $(daemon_command "$n") -f -i "${n#*.}" -c "$dir/ceph.conf" </dev/null >>"$dir/log/$n.out" 2>&1 &
+  detached $(daemon_command "$n") -f "${id[@]}" -c "$dir/ceph.conf" </dev/null >>"$dir/log/$n.out" 2>&1 &
   local pid=$! tries
   echo "$pid" >"$dir/run/$n.pid"
   disown "$pid"
@@ -262,6 +266,15 @@ max open files = 65536
 
 [client]
 keyring = $dir/\$name.keyring
+
+[client.rbd-mirror.a]
+keyring = $dir/data/rbd-mirror.a/keyring
+admin socket = $dir/run/rbd-mirror.a.asok
+log file = $dir/log/rbd-mirror.a.log
+debug rbd mirror = 0/5
+# Peers and pools are looked for so often, and an image that failed is tried again after so long; 30 s by default.
+rbd mirror pool replayers refresh interval = 2
+rbd mirror image state check interval = 5
 
 [mon]
 mon data = $dir/data/\$type.\$id
@@ -444,6 +457,32 @@ pool_commands() {
   # What a client that was killed has looked at cannot be changed for so long; 30 s is the least, 60 the default.
   [[ -n $slow_maps ]] || echo "fs set cephfs session_timeout 30"
 }
+
+# ---- mirroring -------------------------------------------------------------------------------------------------------
+
+# make_mirror: this cluster's daemon and what its pool needs; nothing to do when they are there.
+make_mirror() {
+  local data=$dir/data/rbd-mirror.a
+  have rbd-mirror || die "rbd-mirror is not installed: run 'ci/install ceph'"
+  [[ ! -d $data ]] || return 0
+  rbd -c "$dir/ceph.conf" mirror pool enable --site-name "$name" rbd image
+  umask 077
+  mkdir -p "$data.new"
+  admin_ceph auth get-or-create client.rbd-mirror.a mon 'profile rbd-mirror' osd 'profile rbd' mgr 'profile rbd' \
+    -o "$data.new/keyring"
+  mv "$data.new" "$data"
+}
+
+# join_mirror TOKEN: makes the cluster of the token a peer, and this one a peer of that.
+join_mirror() {
+  local token=$dir/mirror.token
+  [[ -z $(rbd -c "$dir/ceph.conf" mirror pool info rbd --format json | grep -o '"site_name":"'"$other"'"') ]] || return 0
+  (umask 077 && printf '%s' "$1" >"$token")
+  rbd -c "$dir/ceph.conf" mirror pool peer bootstrap import --site-name "$name" --direction rx-tx rbd "$token"
+  rm "$token"
+}
+
+launch_mirror() { [[ $(daemon_state rbd-mirror.a) != gone ]] || launch rbd-mirror.a; }
 
 start_cluster() {
   local begun=$EPOCHREALTIME n

@@ -9,6 +9,9 @@ import java.util.regex.Pattern;
 
 /** A cluster of Debian's daemons on loopback, run by ci/ceph; taken down when the JVM ends. */
 public final class LocalCluster extends TestCluster {
+  /** The daemon that copies images from another cluster to this one. */
+  public static final String MIRROR_DAEMON = "rbd-mirror.a";
+
   private static final Pattern EXPORT = Pattern.compile("export (\\w+)='([^']*)'");
 
   private final String name;
@@ -90,6 +93,14 @@ public final class LocalCluster extends TestCluster {
   @Override
   protected Path keyring(String user) {
     return folder.resolve("client." + user + ".keyring");
+  }
+
+  /**
+   * Lets this cluster and another one mirror images of their pools {@code rbd} both ways, by the
+   * daemon {@link #MIRROR_DAEMON} of each.
+   */
+  public void mirrorWith(LocalCluster other) {
+    Commands.run(script("mirror", name, "--with", other.name));
   }
 
   /** Freezes all daemons: a cluster that hangs. */
