@@ -287,4 +287,28 @@ public final class LibRbd {
       long image, long mirrorImageInfo, long infoSize);
 
   public static native void rbd_mirror_image_get_info_cleanup(long mirrorImageInfo);
+
+  public static native int rbd_mirror_mode_get(long ioCtx, long mirrorMode);
+
+  public static native int rbd_mirror_image_enable2(long image, int mode);
+
+  public static native int rbd_mirror_image_disable(long image, byte force);
+
+  public static native int rbd_mirror_image_promote(long image, byte force);
+
+  public static native int rbd_mirror_image_demote(long image);
+
+  public static native int rbd_mirror_image_resync(long image);
+
+  public static native int rbd_mirror_image_create_snapshot2(long image, int flags, long snapId);
+
+  public static native int rbd_mirror_image_get_mode(long image, long mode);
+
+  public static native int rbd_mirror_image_get_global_status(
+      long image, long mirrorImageGlobalStatus, long statusSize);
+
+  public static native void rbd_mirror_image_global_status_cleanup(long mirrorImageGlobalStatus);
+
+  public static native int rbd_mirror_image_get_instance_id(
+      long image, long instanceId, long idMaxLength);
 }

@@ -256,6 +256,11 @@ public final class RbdImage extends ImageProperties {
     return new ImageMetadata(this);
   }
 
+  /** The mirroring of this image to other sites. */
+  public ImageMirror mirror() {
+    return new ImageMirror(this);
+  }
+
   /** The exclusive lock of this image. */
   public ExclusiveLock lock() {
     return new ExclusiveLock(this);

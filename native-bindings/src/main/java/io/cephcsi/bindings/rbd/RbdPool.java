@@ -257,6 +257,17 @@ public final class RbdPool {
         (p, arena) -> LibRbd.rbd_trash_restore(p, arena.cString(id), arena.cString(name)));
   }
 
+  /** Which images of the pool are mirrored ({@code rbd_mirror_mode_get}). */
+  public PoolMirrorMode mirrorMode() {
+    return io.use(
+        (pointer, arena) -> {
+          long mode = arena.cell(0);
+          ReturnCode.check(
+              LibRbd.rbd_mirror_mode_get(pointer, mode), "rbd_mirror_mode_get", io.toString());
+          return PoolMirrorMode.of(arena.getInt(mode));
+        });
+  }
+
   /** A group of this pool; it need not exist. */
   public RbdGroup group(String name) {
     return new RbdGroup(this, name);

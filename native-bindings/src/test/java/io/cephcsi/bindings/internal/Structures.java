@@ -45,6 +45,14 @@ final class Structures {
           of("rbd_snap_group_namespace_t", 24, "group_pool 0, group_name 8, group_snap_name 16"),
           of("rbd_mirror_image_info_t", 16, "global_id 0, state 8, primary 12"),
           of(
+              "rbd_mirror_image_site_status_t",
+              40,
+              "mirror_uuid 0, state 8, description 16, last_update 24, up 32"),
+          of(
+              "rbd_mirror_image_global_status_t",
+              40,
+              "name 0, info 8, site_statuses_count 24, site_statuses 32"),
+          of(
               "struct ceph_statx",
               136,
               "stx_uid 12, stx_gid 16, stx_mode 20, stx_ino 24, stx_size 32, stx_mtime 96,"

@@ -66,6 +66,22 @@ class RbdStructsTest {
     size("rbd_mirror_image_info_t", MirrorInfo.BYTES);
     offset("rbd_mirror_image_info_t", "state", 8);
     offset("rbd_mirror_image_info_t", "primary", 12);
+    size("rbd_mirror_image_site_status_t", MirrorSite.BYTES);
+    offset("rbd_mirror_image_site_status_t", "state", 8);
+    offset("rbd_mirror_image_site_status_t", "description", 16);
+    offset("rbd_mirror_image_site_status_t", "last_update", 24);
+    offset("rbd_mirror_image_site_status_t", "up", 32);
+    size("rbd_mirror_image_global_status_t", MirrorStatus.BYTES);
+    offset("rbd_mirror_image_global_status_t", "info", 8);
+    offset("rbd_mirror_image_global_status_t", "site_statuses_count", 24);
+    offset("rbd_mirror_image_global_status_t", "site_statuses", 32);
+    for (MirrorMode mode : MirrorMode.values()) {
+      expected.put("RBD_MIRROR_IMAGE_MODE_" + mode, (long) mode.number());
+      assertThat(MirrorMode.of(mode.number())).isEqualTo(mode);
+    }
+    for (MirrorSite.State state : MirrorSite.State.values()) {
+      expected.put("MIRROR_IMAGE_STATUS_STATE_" + state, (long) state.number);
+    }
     size("struct timespec", Timespec.BYTES);
     offset("struct timespec", "tv_nsec", 8);
     expected.put("RBD_IMAGE_OPTION_FEATURES", 1L);
