@@ -1,9 +1,12 @@
 package io.cephcsi.testing;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -130,6 +133,35 @@ public final class LocalCluster extends TestCluster {
    */
   public void stop(String daemon) {
     Commands.run(script("stop", name, "--daemon", daemon));
+  }
+
+  /**
+   * Kills one daemon, which can say goodbye to nobody; its data stays. Returns when it is gone.
+   *
+   * @param daemon such as {@code osd.1}
+   */
+  public void kill(String daemon) {
+    try {
+      String pid = Files.readString(folder.resolve("run").resolve(daemon + ".pid")).strip();
+      ProcessHandle.of(Long.parseLong(pid))
+          .filter(process -> isOurs(pid))
+          .ifPresent(
+              process -> {
+                process.destroyForcibly();
+                process.onExit().orTimeout(30, TimeUnit.SECONDS).join();
+              });
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** A recorded pid counts only while that process was started with this cluster's ceph.conf. */
+  private boolean isOurs(String pid) {
+    try {
+      return Files.readString(Path.of("/proc", pid, "cmdline")).contains(conf() + "\0");
+    } catch (IOException e) {
+      return false; // it has ended
+    }
   }
 
   /** Starts one daemon again. */

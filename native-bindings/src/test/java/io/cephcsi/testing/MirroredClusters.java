@@ -35,10 +35,10 @@ public final class MirroredClusters implements AutoCloseable {
     return second;
   }
 
-  /** Ends the daemons that mirror: nothing gets from one cluster to the other. */
+  /** Kills the daemons that mirror: nothing gets from one cluster to the other. */
   public void cut() {
-    first.stop(LocalCluster.MIRROR_DAEMON);
-    second.stop(LocalCluster.MIRROR_DAEMON);
+    first.kill(LocalCluster.MIRROR_DAEMON);
+    second.kill(LocalCluster.MIRROR_DAEMON);
   }
 
   /** Starts those daemons again that do not run. */

@@ -110,9 +110,8 @@ public final class ImageMirror {
   }
 
   /**
-   * The mode ({@code rbd_mirror_image_get_mode}).
-   *
-   * @throws io.cephcsi.bindings.error.CephException if the image is not mirrored
+   * The mode ({@code rbd_mirror_image_get_mode}); of an image that is not mirrored, librbd says
+   * JOURNAL.
    */
   public MirrorMode mode() {
     return image.use(
