@@ -47,7 +47,7 @@ class ArchitectureTest {
   /** As {@link #LAYERS}, below rbd; a package imports lower layers only. */
   private static final List<Set<String>> RBD_LAYERS =
       List.of(
-          Set.of("group", "list", "diff"),
+          Set.of("group", "list", "diff", "mirror"),
           Set.of("volume"),
           Set.of("snapshot"),
           Set.of("session"),

@@ -31,8 +31,6 @@ import io.cephcsi.driver.csiaddons.FenceService;
 import io.cephcsi.driver.csiaddons.NoNodeReclaimService;
 import io.cephcsi.driver.csiaddons.NoReclaimService;
 import io.cephcsi.driver.csiaddons.NoVolumeGroupService;
-import io.cephcsi.driver.csiaddons.RbdReclaimService;
-import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
 import io.cephcsi.driver.fence.NetworkFence;
 import io.cephcsi.driver.grpc.MemoryBudget;
 import io.cephcsi.driver.grpc.SocketServer;
@@ -44,7 +42,6 @@ import io.cephcsi.driver.operation.SlowCalls;
 import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
 import io.cephcsi.driver.rbd.group.GroupInventory;
 import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
-import io.cephcsi.driver.rbd.group.RbdGroups;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.list.RbdInventory;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
@@ -53,8 +50,6 @@ import io.cephcsi.driver.rbd.snapshot.RbdSnapshots;
 import io.cephcsi.driver.rbd.volume.RbdAttachments;
 import io.cephcsi.driver.rbd.volume.RbdCapacity;
 import io.cephcsi.driver.rbd.volume.RbdVolumes;
-import io.cephcsi.driver.reclaim.Admission;
-import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.cephcsi.proto.csi.v1.PluginCapability;
 import io.grpc.BindableService;
@@ -216,30 +211,17 @@ public final class DriverProcess implements AutoCloseable {
         new GroupControllerService(
             new RbdGroupSnapshotBackend(new RbdGroupSnapshots(sessions)), operations, executors));
     csi.add(new SnapshotMetadataService(new RbdSnapshotMetadata(sessions), executors));
-    addons.add(
-        new RbdReclaimService(
+    RbdAddons controller =
+        RbdAddons.of(
+            config,
             sessions,
-            new SpaceReclaimer(metrics, new Admission(config.reclaimsPerCluster())),
-            operations,
-            executors));
-    abilities.add(AddonsIdentityService.offlineReclaim());
-    addGroups(driver, sessions, operations, addons);
-    abilities.addAll(AddonsIdentityService.volumeGroups(config.groupsKeepVolumes()));
-  }
-
-  private void addGroups(
-      DriverConfig.Driver driver,
-      RbdSessions sessions,
-      OperationRegistry operations,
-      List<BindableService> addons) {
-    addons.add(
-        new RbdVolumeGroupService(
-            new RbdGroups(sessions),
             new GroupInventory(
                 access(driver), clusters, connections, executors, driver.instanceId()),
+            metrics,
             operations,
-            executors,
-            config.groupsKeepVolumes()));
+            executors);
+    addons.addAll(controller.services());
+    abilities.addAll(controller.capabilities());
   }
 
   private SecretlessBackend rbdAccess(

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.cluster;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.Json;
@@ -15,6 +17,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -174,7 +177,36 @@ public final class ClusterDirectory {
         text(node, "rbd", "radosNamespace"),
         or(text(node, "cephFS", "radosNamespace"), ClusterConfig.CEPHFS_DEFAULT),
         or(text(node, "cephFS", "subvolumeGroup"), ClusterConfig.CEPHFS_DEFAULT),
-        nodeSide(node));
+        nodeSide(node),
+        replication(node));
+  }
+
+  private static Optional<ReplicationTarget> replication(Object node) throws IOException {
+    String target = text(node, "replicationDestination", "remoteClusterID");
+    if (target.isEmpty()) {
+      return Optional.empty();
+    }
+    if (target.getBytes(UTF_8).length > VolumeId.MAX_CLUSTER_ID_BYTES
+        || !PlainText.isPlain(target)) {
+      throw new IOException(
+          "replicationDestination: remoteClusterID cannot be " + PlainText.show(target));
+    }
+    Map<String, Long> pools = new LinkedHashMap<>();
+    if (at(node, "replicationDestination", "rbd", "remotePoolMapping") instanceof Map<?, ?> all) {
+      for (Map.Entry<?, ?> entry : all.entrySet()) {
+        String pool = String.valueOf(entry.getKey());
+        pools.put(pool, poolId(pool, text(entry.getValue(), "poolID")));
+      }
+    }
+    return Optional.of(new ReplicationTarget(target, pools));
+  }
+
+  private static long poolId(String pool, String id) throws IOException {
+    if (!id.matches("[0-9]{1,18}")) {
+      throw new IOException(
+          "replicationDestination: poolID of " + PlainText.show(pool) + " must be a number");
+    }
+    return Long.parseLong(id);
   }
 
   private NodeConfig nodeSide(Object node) throws IOException {

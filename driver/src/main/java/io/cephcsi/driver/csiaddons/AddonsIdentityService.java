@@ -98,6 +98,20 @@ public final class AddonsIdentityService extends IdentityGrpc.IdentityImplBase {
         .toList();
   }
 
+  /** The capabilities of mirroring volumes to another cluster. */
+  public static List<Capability> replication() {
+    return List.of(
+            Capability.VolumeReplication.Type.VOLUME_REPLICATION,
+            Capability.VolumeReplication.Type.GET_REPLICATION_DESTINATION_INFO)
+        .stream()
+        .map(
+            type ->
+                Capability.newBuilder()
+                    .setVolumeReplication(Capability.VolumeReplication.newBuilder().setType(type))
+                    .build())
+        .toList();
+  }
+
   /** The capability of serving a node's calls. */
   public static Capability nodeService() {
     return Capability.newBuilder()

@@ -142,10 +142,12 @@ class DocumentedTest {
     keys.addAll(AskedKeys.ofRbdVolumes());
     keys.addAll(AskedKeys.ofRbdSnapshots());
     keys.addAll(AskedKeys.ofRbdGroups());
+    keys.addAll(AskedKeys.ofReplication());
     keys.addAll(AskedKeys.of(CephFsParameters::parse, AskedKeys.CEPHFS));
     keys.addAll(AskedKeys.of(CephFsParameters::snapshotPrefix, Map.of()));
     keys.removeIf(key -> key.startsWith("csi.storage.k8s.io/")); // the sidecars' names
-    assertThat(keys).contains("snapshotMode", "topologyConstrainedPools", "journalPool");
+    assertThat(keys)
+        .contains("snapshotMode", "topologyConstrainedPools", "journalPool", "flattenMode");
     assertThat(keys).allMatch(REFERENCE::hasWord);
   }
 

@@ -13,6 +13,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -58,6 +59,37 @@ class ClusterDirectoryTest {
     assertThat(c2.cephFsNamespace()).isEqualTo("csi");
     assertThat(c2.subvolumeGroup()).isEqualTo("csi");
     assertThat(directory.clusters()).containsOnlyKeys("c1", "c2");
+  }
+
+  @Test
+  void whereVolumesAreMirroredToIsRead() throws IOException {
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "c1", "monitors": ["m"],
+          "replicationDestination": {"remoteClusterID": "other", "rbd":
+            {"remotePoolMapping": {"p1": {"poolID": "5"}, "p2": {"poolID": 6}}}}},
+         {"clusterID": "c2", "monitors": ["m"],
+          "replicationDestination": {"remoteClusterID": "third"}}]
+        """);
+    assertThat(directory.require("c1").replication())
+        .contains(new ReplicationTarget("other", Map.of("p1", 5L, "p2", 6L)));
+    assertThat(directory.require("c2").replication())
+        .contains(new ReplicationTarget("third", Map.of()));
+    for (String wrong :
+        List.of(
+            "{\"remoteClusterID\": \"" + "x".repeat(65) + "\"}",
+            "{\"remoteClusterID\": \"a\\nb\"}",
+            "{\"remoteClusterID\": \"a\", \"rbd\": {\"remotePoolMapping\": {\"p\": {}}}}")) {
+      Files.writeString(
+          file,
+          "[{\"clusterID\": \"c\", \"monitors\": [\"m\"], \"replicationDestination\": "
+              + wrong
+              + "}]");
+      assertThatThrownBy(() -> new ClusterDirectory(file).clusters())
+          .isInstanceOf(VolumeException.class)
+          .hasMessageContaining("replicationDestination");
+    }
   }
 
   @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import io.cephcsi.driver.node.rbd.RbdOptions;
 import io.cephcsi.driver.rbd.parameters.GroupParameters;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.rbd.parameters.TopologyPools;
 import io.cephcsi.proto.csi.v1.ListSnapshotsResponse.Entry;
@@ -41,6 +42,11 @@ public final class AskedKeys {
   /** Those of a VolumeGroupClass. */
   public static Set<String> ofRbdGroups() {
     return of(GroupParameters::parse, RBD);
+  }
+
+  /** Those of a VolumeReplicationClass. */
+  public static Set<String> ofReplication() {
+    return of(ReplicationParameters::parse, Map.of());
   }
 
   static Function<Map<String, String>, Object> asParser(Consumer<Map<String, String>> check) {

@@ -19,6 +19,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.fsck.Finding.Repair;
+import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.background.TrashRemoval;
 import io.cephcsi.driver.rbd.image.ImageNames;
@@ -139,8 +140,8 @@ final class ImageRepairs {
       if (entry.filter(e -> context.settings().isRepairable(e.deletedAt())).isEmpty()) {
         return Optional.empty();
       }
-      try (MgrTasks tasks = new MgrTasks()) {
-        new TrashRemoval(tasks, instanceId).removeForgotten(io, id);
+      try (ManagerCommands commands = new ManagerCommands()) {
+        new TrashRemoval(new MgrTasks(commands), instanceId).removeForgotten(io, id);
       }
       return Optional.of("had image id " + id + " removed from the trash");
     };

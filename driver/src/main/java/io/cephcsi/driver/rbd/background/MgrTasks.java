@@ -1,35 +1,32 @@
 package io.cephcsi.driver.rbd.background;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.CephCommand;
-import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.volume.VolumeException;
-import java.time.Duration;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Tasks of the manager's module rbd_support. They are stored on the cluster, so they survive the
  * driver. The manager does the tasks one by one in their order; a failed one is repeated after 30
- * s, then at growing intervals.
- *
- * <p>Commands to the manager have no timeout in librados. So each cluster has a thread for them,
- * and after an unanswered command the manager is not asked again for a while.
+ * s, then at growing intervals. What the manager cannot do or does not answer to, the driver does
+ * itself.
  */
-public final class MgrTasks implements AutoCloseable {
+public final class MgrTasks {
   private static final Logger LOG = LoggerFactory.getLogger(MgrTasks.class);
-  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(5);
-  private static final Duration SILENCE = Duration.ofMinutes(1);
 
-  private final ClusterWorkers commands = new ClusterWorkers("mgr-command", 4, 100);
-  private final Map<String, Long> silentUntilNanos = new ConcurrentHashMap<>(); // by fsid
+  private final ManagerCommands commands;
+
+  /**
+   * @param commands sends them
+   */
+  public MgrTasks(ManagerCommands commands) {
+    this.commands = commands;
+  }
 
   /**
    * Has an image in the trash removed.
@@ -50,54 +47,24 @@ public final class MgrTasks implements AutoCloseable {
   }
 
   private boolean add(IoContext io, String prefix, String specKey, String image) {
-    String fsid = io.cluster().fsid();
-    Long silentUntil = silentUntilNanos.get(fsid);
-    if (silentUntil != null && System.nanoTime() - silentUntil < 0) {
-      return false;
-    }
     try {
-      CephCommand task = command(io, prefix, specKey, image);
-      Future<?> command = commands.of(io).submit(() -> task.toManager(io.cluster()));
-      try {
-        command.get(COMMAND_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
-      } finally {
-        command.cancel(false); // one that waits for a thread must not be sent later
-      }
+      commands.send(io, CephCommand.of(prefix, Map.of(specKey, new RbdPool(io).describe(image))));
       return true;
-    } catch (TimeoutException | RejectedExecutionException e) {
-      silentUntilNanos.put(fsid, System.nanoTime() + SILENCE.toNanos());
-      LOG.warn(
-          "the manager of cluster {} does not answer; for {} the driver itself"
-              + " removes and flattens images",
-          fsid,
-          SILENCE);
-      return false;
     } catch (VolumeException e) {
-      LOG.warn(
-          "the manager cannot work on an image with this name, the driver does: {}",
-          e.getMessage());
+      if (e.reason() != Reason.UNAVAILABLE) {
+        LOG.warn(
+            "the manager cannot work on an image with this name, the driver does: {}",
+            e.getMessage());
+      }
       return false;
-    } catch (ExecutionException e) {
+    } catch (CephException e) {
       // Not allowed, or a manager without the module rbd_support.
       LOG.info(
           "the manager refused \"{}\" for image {}, the driver does it: {}",
           prefix,
           image,
-          String.valueOf(e.getCause()));
-      return false;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+          e.toString());
       return false;
     }
-  }
-
-  private static CephCommand command(IoContext io, String prefix, String specKey, String image) {
-    String space = io.namespace().isEmpty() ? "" : io.namespace() + "/";
-    return CephCommand.of(prefix, Map.of(specKey, io.pool() + "/" + space + image));
-  }
-
-  @Override
-  public void close() {
-    commands.close();
   }
 }

@@ -14,6 +14,7 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.Kms;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
 import io.cephcsi.driver.volume.VolumeException;
@@ -206,6 +207,11 @@ public final class RbdSession {
                 journal(JournalKind.SNAPSHOT, io)
                     .byUuid(id.uuid())
                     .map(entry -> new OpenSnapshot(this, id, new RbdPool(io), entry)));
+  }
+
+  /** Sends commands to the manager. */
+  public ManagerCommands managers() {
+    return sessions.managers();
   }
 
   /** Has the trash of a pool looked at, once, for what a driver that died left there. */

@@ -10,6 +10,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.background.Flattener;
+import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.background.TrashQueue;
 import io.cephcsi.driver.rbd.background.TrashRemoval;
@@ -29,7 +30,8 @@ public final class RbdSessions implements AutoCloseable {
   private final ClusterExecutors executors;
   private final OperationRegistry operations;
   private final RbdSettings settings;
-  private final MgrTasks tasks = new MgrTasks();
+  private final ManagerCommands managers = new ManagerCommands();
+  private final MgrTasks tasks = new MgrTasks(managers);
   private final Flattener flattener = new Flattener(tasks);
   private final TrashQueue trash;
 
@@ -133,6 +135,10 @@ public final class RbdSessions implements AutoCloseable {
     return flattener;
   }
 
+  ManagerCommands managers() {
+    return managers;
+  }
+
   TrashQueue trash() {
     return trash;
   }
@@ -142,6 +148,6 @@ public final class RbdSessions implements AutoCloseable {
   public void close() {
     flattener.close();
     trash.close();
-    tasks.close();
+    managers.close();
   }
 }

@@ -1,12 +1,13 @@
 package io.cephcsi.driver.rbd.volume;
 
-import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.image.FollowingCopy;
 import io.cephcsi.driver.rbd.session.OpenVolume;
-import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -115,7 +116,9 @@ public final class VolumeDeletion implements AutoCloseable {
 
   /**
    * Moves the images to the trash, then has a KMS remove the passphrase, removes the journal entry,
-   * and has the trash emptied.
+   * and has the trash emptied. Of the copy of an image of another site only the entry is removed,
+   * if the copy follows its primary, with which it goes: the passphrase is that of the primary,
+   * too.
    *
    * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then. As
    *     of the KMS, when the images are in the trash: the mark stays, and the repeated call goes on
@@ -128,15 +131,33 @@ public final class VolumeDeletion implements AutoCloseable {
       }
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
+      if (e.reason() == Reason.FAILED_PRECONDITION && isFollowingCopy()) {
+        removeEntry();
+        return;
+      }
       cancel();
       throw e;
     }
-    IoContext io = volume.pool().io();
-    RbdSession session = volume.session();
-    session.removeKey(volume.id(), volume.entry());
-    session.journal(JournalKind.VOLUME, volume.journalPool(), io).remove(volume.entry());
+    volume.session().removeKey(volume.id(), volume.entry());
+    removeEntry();
+    images.forEach(image -> volume.session().purge(volume.pool().io(), image));
+  }
+
+  /** Asked when the image is in use or cannot be deleted, as the daemon's copies are. */
+  private boolean isFollowingCopy() {
+    try (RbdImage image = volume.openReadOnly()) {
+      return FollowingCopy.is(image.mirror().status());
+    } catch (VolumeException | CephException e) {
+      return false; // why it is not deleted is told already
+    }
+  }
+
+  private void removeEntry() {
+    volume
+        .session()
+        .journal(JournalKind.VOLUME, volume.journalPool(), volume.pool().io())
+        .remove(volume.entry());
     mark = Optional.empty();
-    images.forEach(image -> session.purge(io, image));
   }
 
   /** Takes the mark back, if there is one. */

@@ -1,0 +1,139 @@
+package io.cephcsi.driver.rbd.mirror;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.MirrorSite;
+import io.cephcsi.bindings.rbd.MirrorStatus;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.ApartConnection;
+import io.cephcsi.driver.cluster.ClientFence;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Makes a copy the primary. Used by one thread; blocks on the cluster. */
+final class Promotion {
+  private static final Logger LOG = LoggerFactory.getLogger(Promotion.class);
+
+  /** As ceph-csi: below the caller's own limit of three minutes. */
+  private static final Duration LONGEST = Duration.ofMinutes(2);
+
+  private static final Duration SHUT_OUT = Duration.ofHours(1);
+
+  private final OpenVolume volume;
+
+  Promotion(OpenVolume volume) {
+    this.volume = volume;
+  }
+
+  /**
+   * Promotes.
+   *
+   * @throws VolumeException FAILED_PRECONDITION or ABORTED as of {@link RbdReplication#promote}
+   */
+  void run(boolean force) {
+    if (force) {
+      Optional<Instant> copied = lastCopy();
+      runForced();
+      LOG.warn(
+          "volume {}: its promotion was forced; what another site wrote {} is not here",
+          volume.id(),
+          copied.map(time -> "since " + time).orElse("since the last copy"));
+      return;
+    }
+    try (RbdImage image = volume.open()) {
+      image.mirror().promote(false);
+      LOG.info("volume {} is promoted", volume.id());
+    } catch (CephException.Busy e) {
+      throw busy(e);
+    }
+  }
+
+  /**
+   * Nobody forces a promotion while the other site's image is demoted and its daemon runs: the last
+   * writes are on their way, and to force it would lose them.
+   */
+  private VolumeException busy(CephException.Busy cause) {
+    MirrorStatus status = status();
+    boolean demoted =
+        status.remote().stream().anyMatch(site -> site.isUp(MirrorSite.State.UNKNOWN));
+    return demoted
+        ? new VolumeException(
+            Reason.ABORTED,
+            "volume "
+                + volume.id()
+                + ": the other site's image is demoted, and not copied completely yet (this site is "
+                + status.local().map(MirrorSite::show).orElse("not known")
+                + "); try again",
+            cause)
+        : new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + volume.id()
+                + " is the primary of another site: demote it there, or force the promotion, which"
+                + " loses what was written there since the last copy",
+            cause);
+  }
+
+  private MirrorStatus status() {
+    try (RbdImage image = volume.openReadOnly()) {
+      return image.mirror().status();
+    }
+  }
+
+  private Optional<Instant> lastCopy() {
+    return status().local().flatMap(site -> SyncReport.of(site.description()).snapshot());
+  }
+
+  /**
+   * While the other cluster does not answer, the site's daemon may keep the image for ever, and
+   * librbd waits as long. Then the connection, which nobody else has, is blocklisted, which ends
+   * the call.
+   */
+  private void runForced() {
+    ApartConnection apart = volume.lease().connectApart(Map.of());
+    String address = apart.cluster().addresses();
+    CompletableFuture<Void> limit =
+        CompletableFuture.runAsync(
+            () -> end(address),
+            CompletableFuture.delayedExecutor(LONGEST.toMillis(), TimeUnit.MILLISECONDS));
+    try (apart;
+        IoContext io =
+            apart.cluster().openPool(volume.pool().io().pool(), volume.pool().io().namespace());
+        RbdImage image = new RbdPool(io).open(volume.imageName())) {
+      image.mirror().promote(true);
+    } catch (CephException.Blocklisted e) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume "
+              + volume.id()
+              + ": its promotion did not end within "
+              + LONGEST
+              + ": the daemon rbd-mirror of this site does not give the image away; restart it, or"
+              + " try again",
+          e);
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
+    } finally {
+      limit.cancel(false);
+    }
+  }
+
+  private void end(String address) {
+    try {
+      new ClientFence(volume.lease().cluster()).blocklist(address, SHUT_OUT);
+    } catch (CephException | IllegalArgumentException e) {
+      LOG.error("volume {}: its promotion hangs and cannot be ended", volume.id(), e);
+    }
+  }
+}

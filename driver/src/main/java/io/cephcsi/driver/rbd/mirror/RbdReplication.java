@@ -1,0 +1,336 @@
+package io.cephcsi.driver.rbd.mirror;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rbd.MirrorInfo;
+import io.cephcsi.bindings.rbd.MirrorMode;
+import io.cephcsi.bindings.rbd.MirrorSite;
+import io.cephcsi.bindings.rbd.MirrorStatus;
+import io.cephcsi.bindings.rbd.PoolMirrorMode;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.ReplicationTarget;
+import io.cephcsi.driver.rbd.image.FollowingCopy;
+import io.cephcsi.driver.rbd.image.ImageUse;
+import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
+import io.cephcsi.driver.rbd.session.OpenVolume;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Mirrors volumes to another cluster, by librbd; the daemons rbd-mirror copy. All calls block on
+ * the cluster and may be repeated after a crash at any point; the caller holds the lock of the id.
+ * Safe for several threads.
+ *
+ * <p>All calls throw {@link VolumeException} NOT_FOUND if the volume does not exist.
+ */
+public final class RbdReplication {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdReplication.class);
+
+  private final RbdSessions sessions;
+
+  /**
+   * @param sessions of the calls
+   */
+  public RbdReplication(RbdSessions sessions) {
+    this.sessions = sessions;
+  }
+
+  /**
+   * Begins to mirror a volume, as the primary.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is mirrored in another mode, its pool is not
+   *     mirrored image by image, or its parent is not mirrored; ABORTED while it is flattened, or
+   *     its mirroring begins or ends
+   */
+  public void enable(VolumeId id, ReplicationParameters parameters, Credentials user) {
+    sessions.with(
+        id,
+        user,
+        volume -> {
+          if (!isEnabled(volume, parameters)) {
+            enable(volume, parameters.mode());
+          }
+          return null;
+        });
+  }
+
+  private static boolean isEnabled(OpenVolume volume, ReplicationParameters parameters) {
+    try (RbdImage image = volume.openReadOnly()) {
+      Optional<MirrorInfo> info = image.mirroring();
+      if (info.isEmpty()) {
+        ParentRule.require(volume, image, parameters.flatten());
+        return false;
+      }
+      MirroredImage.requireSettled(volume, info.get());
+      MirrorMode mode = image.mirror().mode();
+      if (mode != parameters.mode()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + volume.id()
+                + " is mirrored in the mode "
+                + mode
+                + ", not "
+                + parameters.mode()
+                + ": disable that before");
+      }
+      return true;
+    }
+  }
+
+  private static void enable(OpenVolume volume, MirrorMode mode) {
+    try (RbdImage image = volume.open()) {
+      image.mirror().enable(mode);
+      LOG.info("volume {} is mirrored in the mode {}", volume.id(), mode);
+    } catch (CephException e) {
+      if (e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+      PoolMirrorMode ofPool = volume.pool().mirrorMode();
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "librbd does not mirror volume "
+              + volume.id()
+              + (ofPool == PoolMirrorMode.IMAGE
+                  ? " in the mode " + mode
+                  : ": the mode of the pool "
+                      + volume.pool().io().pool()
+                      + " is "
+                      + ofPool
+                      + ", and must be IMAGE (rbd mirror pool enable)")
+              + " ("
+              + e.getMessage()
+              + ")",
+          e);
+    }
+  }
+
+  /**
+   * Ends the mirroring of a volume. A copy that follows its primary is left alone: its daemon
+   * removes it when the mirroring of the primary ends.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is a copy that follows no primary, unless the
+   *     parameters force it, or if clones of it are mirrored; ABORTED if it has not ended yet
+   */
+  public void disable(VolumeId id, ReplicationParameters parameters, Credentials user) {
+    sessions.with(
+        id,
+        user,
+        volume -> {
+          if (mustBeDisabled(volume, parameters.force())) {
+            disable(volume, parameters.force());
+          }
+          return null;
+        });
+  }
+
+  private static boolean mustBeDisabled(OpenVolume volume, boolean force) {
+    try (RbdImage image = volume.openReadOnly()) {
+      Optional<MirrorInfo> info = image.mirroring();
+      if (info.isEmpty()) {
+        return false;
+      }
+      if (info.get().state() == MirrorInfo.State.CREATING) {
+        MirroredImage.requireSettled(volume, info.get());
+      }
+      if (info.get().state() == MirrorInfo.State.DISABLING || info.get().primary()) {
+        return true; // what was interrupted goes on
+      }
+      MirrorStatus status = image.mirror().status();
+      if (FollowingCopy.is(status)) {
+        return false;
+      }
+      if (!force) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "volume "
+                + volume.id()
+                + " is a copy that follows no primary (the daemon of this site is "
+                + status.local().map(MirrorSite::show).orElse("not known")
+                + "): promote it before, or force it (parameters: force), which makes it an"
+                + " ordinary volume");
+      }
+      return true;
+    }
+  }
+
+  private static void disable(OpenVolume volume, boolean force) {
+    try (RbdImage image = volume.open()) {
+      image.mirror().disable(force);
+      if (image.mirroring().isPresent()) {
+        throw new VolumeException(
+            Reason.ABORTED, "the mirroring of volume " + volume.id() + " is being ended");
+      }
+      LOG.info("volume {} is not mirrored any more", volume.id());
+    } catch (CephException.Busy e) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "clones of volume " + volume.id() + " are mirrored: disable them before",
+          e);
+    } catch (CephException e) {
+      if (e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the mirroring of volume " + volume.id() + " is being changed by another client",
+          e);
+    }
+  }
+
+  /**
+   * Makes a volume the primary, and gives it its schedule.
+   *
+   * @param force also while another site has the primary: what that wrote since the last copy is
+   *     not there then
+   * @throws VolumeException INVALID_ARGUMENT if it is not mirrored; FAILED_PRECONDITION if another
+   *     site has the primary and only force helps; ABORTED if the other site's is demoted, and what
+   *     it wrote before is still to be copied, or when a forced promotion does not end
+   */
+  public void promote(
+      VolumeId id, boolean force, ReplicationParameters parameters, Credentials user) {
+    sessions.with(
+        id,
+        user,
+        volume -> {
+          if (!isPrimary(volume)) {
+            new Promotion(volume).run(force);
+          }
+          parameters
+              .schedule()
+              .ifPresent(
+                  schedule ->
+                      new MirrorSchedules(
+                              volume.session().managers(), volume.pool().io(), volume.imageName())
+                          .require(schedule));
+          return null;
+        });
+  }
+
+  /** Not FAILED_PRECONDITION, at which the caller would force the promotion. */
+  private static boolean isPrimary(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      return MirroredImage.require(volume, image.mirroring(), Reason.INVALID_ARGUMENT).primary();
+    }
+  }
+
+  /**
+   * Makes the primary a copy, so that another site's can be promoted.
+   *
+   * @param force also while clients have it open, who lose the right to write, and while it is
+   *     published
+   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in use
+   */
+  public void demote(VolumeId id, boolean force, Credentials user) {
+    sessions.with(
+        id,
+        user,
+        volume -> {
+          Optional<String> imageId = ofPrimary(volume);
+          if (imageId.isPresent()) {
+            if (!force) {
+              requireUnused(volume, imageId.get());
+            }
+            try (RbdImage image = volume.open()) {
+              CreationMark.set(image); // before: what is demoted cannot be written
+              image.mirror().demote();
+            }
+            LOG.info("volume {} is demoted", volume.id());
+          }
+          return null;
+        });
+  }
+
+  private static Optional<String> ofPrimary(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      return MirroredImage.require(volume, image.mirroring()).primary()
+          ? Optional.of(image.id())
+          : Optional.empty();
+    }
+  }
+
+  private static void requireUnused(OpenVolume volume, String imageId) {
+    List<String> nodes = volume.nodes();
+    if (!nodes.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + volume.id() + " is published to " + nodes + ": unpublish it before");
+    }
+    ImageUse.requireUnused(volume.pool(), imageId, "volume " + volume.id());
+  }
+
+  /**
+   * Has a copy that followed another history copied anew, if it must, and tells whether it is as
+   * the other site's.
+   *
+   * @param force whether the copy may be thrown away
+   * @return whether both sites have the same, and neither is the primary
+   * @throws VolumeException as of {@link Resynchronization}
+   */
+  public boolean resync(VolumeId id, boolean force, Credentials user) {
+    return sessions.with(id, user, volume -> new Resynchronization(volume, force).run());
+  }
+
+  /**
+   * How far the copies of a primary are.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is no primary; NOT_FOUND while no time of a
+   *     copy is known
+   */
+  public ReplicationInfo info(VolumeId id, Credentials user) {
+    return sessions.with(
+        id,
+        user,
+        volume -> {
+          MirrorStatus status = status(volume);
+          if (!MirroredImage.require(volume, status.info()).primary()) {
+            throw new VolumeException(
+                Reason.FAILED_PRECONDITION,
+                "volume " + id + " is a copy here: ask the site that has the primary");
+          }
+          return ReplicationInfo.of("volume " + id, status);
+        });
+  }
+
+  /**
+   * What a volume is called on the other site.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored; UNAVAILABLE while the other
+   *     site's image is not known
+   */
+  public VolumeId destination(VolumeId id, Credentials user) {
+    return sessions.with(
+        id,
+        user,
+        volume -> {
+          MirrorStatus status = status(volume);
+          MirroredImage.require(volume, status.info());
+          if (status.remote().isEmpty()) {
+            throw new VolumeException(
+                Reason.UNAVAILABLE, "no other site has volume " + id + " yet; try again later");
+          }
+          Optional<ReplicationTarget> target = volume.lease().config().replication();
+          return target
+              .map(
+                  other ->
+                      new VolumeId(
+                          other.clusterId(),
+                          other.poolIds().getOrDefault(volume.pool().io().pool(), id.location()),
+                          id.uuid()))
+              .orElse(id);
+        });
+  }
+
+  private static MirrorStatus status(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      return image.mirror().status();
+    }
+  }
+}

@@ -1,0 +1,303 @@
+package io.cephcsi.driver.csiaddons;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.MirrorSite;
+import io.cephcsi.bindings.rbd.MirrorStatus;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestReplication;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.replication.GetVolumeReplicationInfoResponse;
+import io.cephcsi.proto.addons.replication.GetVolumeReplicationInfoResponse.Status;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.MirroredClusters;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+
+/** Volumes that go from one site to the other and back, each with a driver of its own. */
+@EnabledIf("io.cephcsi.testing.TestCluster#canControl")
+class ReplicationFailoverIT {
+  private static final long SIZE = 16L << 20;
+  private static final Duration LONGEST = Duration.ofMinutes(3);
+
+  private static MirroredClusters clusters;
+  private static Site first;
+  private static Site second;
+
+  private final String name = "volume-" + UUID.randomUUID();
+
+  /** A cluster and its driver. */
+  private record Site(
+      TestCluster ceph,
+      TestDriver driver,
+      TestReplication replication,
+      RadosCluster cluster,
+      IoContext io) {
+    static Site of(TestCluster ceph) {
+      TestDriver driver = TestDriver.rbd(ceph).start();
+      RadosCluster cluster = ceph.connect();
+      return new Site(
+          ceph, driver, TestReplication.of(driver), cluster, cluster.openPool(ceph.pool()));
+    }
+
+    RbdPool pool() {
+      return new RbdPool(io);
+    }
+
+    void write(String image, int block) {
+      try (RbdImage open = pool().open(image)) {
+        open.write(block * 4096L, new byte[] {(byte) (block + 1)});
+        open.flush();
+      }
+    }
+
+    /** How many of the blocks that were written one after the other are there. */
+    int blocks(String image) {
+      try (RbdImage open = pool().openReadOnly(image)) {
+        int count = 0;
+        while (open.read(count * 4096L, 1)[0] == (byte) (count + 1)) {
+          count++;
+        }
+        return count;
+      }
+    }
+
+    void takeMirrorSnapshot(String image) {
+      try (RbdImage open = pool().open(image)) {
+        assertThat(open.mirror().createSnapshot()).isPositive();
+      }
+    }
+
+    MirrorStatus status(String image) {
+      try (RbdImage open = pool().openReadOnly(image)) {
+        return open.mirror().status();
+      }
+    }
+
+    String imageId(String image) {
+      return ImageId.find(pool(), image).orElse("");
+    }
+
+    Omaps journal() {
+      return new Omaps(ceph, ceph.pool(), "");
+    }
+
+    void close() {
+      driver.close();
+      io.close();
+      cluster.close();
+    }
+  }
+
+  @BeforeAll
+  static void start() {
+    clusters = MirroredClusters.start("failover");
+    first = Site.of(clusters.first());
+    second = Site.of(clusters.second());
+  }
+
+  @AfterAll
+  static void stop() {
+    first.close();
+    second.close();
+    clusters.close();
+  }
+
+  @BeforeEach
+  void joinAgain() {
+    clusters.join();
+  }
+
+  private static void soon(Callable<Boolean> condition) {
+    await()
+        .atMost(LONGEST)
+        .pollInterval(Duration.ofMillis(500))
+        .ignoreExceptionsInstanceOf(io.cephcsi.bindings.error.CephException.NotFound.class)
+        .until(condition);
+  }
+
+  /** Repeats a call until it succeeds; all that it fails with before. */
+  private static List<Code> repeat(BooleanSupplier call) {
+    List<Code> codes = new ArrayList<>();
+    soon(
+        () -> {
+          try {
+            return call.getAsBoolean();
+          } catch (StatusRuntimeException e) {
+            codes.add(e.getStatus().getCode());
+            return false;
+          }
+        });
+    return codes;
+  }
+
+  private static List<Code> repeat(Runnable call) {
+    return repeat(
+        () -> {
+          call.run();
+          return true;
+        });
+  }
+
+  private static void awaitLocal(Site site, String image, Predicate<MirrorSite> state) {
+    soon(() -> site.status(image).local().filter(state).isPresent());
+  }
+
+  private static boolean replays(MirrorSite site) {
+    return site.isUp(MirrorSite.State.REPLAYING);
+  }
+
+  /** Lets the second site know the volume, as ceph-csi's controller of volumes does. */
+  private static void bringJournal(Volume volume) {
+    String entry = entry(volume);
+    second.journal().put(Map.of(entry, first.journal().of(entry)));
+    String imageId = second.imageId(TestDriver.image(volume));
+    assertThat(imageId).isNotEmpty();
+    second.journal().set(entry, "csi.imageid", imageId);
+  }
+
+  private static String entry(Volume volume) {
+    return "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
+  }
+
+  private Volume mirrored() {
+    Volume volume = first.driver().create(name, SIZE);
+    first.replication().enable(volume.getVolumeId(), Map.of());
+    awaitLocal(second, TestDriver.image(volume), ReplicationFailoverIT::replays);
+    bringJournal(volume);
+    return volume;
+  }
+
+  @Test
+  void aPlannedFailoverAndItsWayBackLoseNothing() {
+    Volume volume = mirrored();
+    String id = volume.getVolumeId();
+    String image = TestDriver.image(volume);
+    for (int block = 0; block < 3; block++) {
+      first.write(image, block);
+    }
+    Instant before = Instant.now();
+    first.takeMirrorSnapshot(image);
+    List<Code> codes =
+        repeat(
+            () -> {
+              GetVolumeReplicationInfoResponse info = first.replication().info(id);
+              assertThat(info.getStatus()).isEqualTo(Status.HEALTHY);
+              return info.getLastSyncTime().getSeconds() >= before.getEpochSecond() - 1;
+            });
+    assertThat(codes).allMatch(Code.NOT_FOUND::equals);
+    assertThat(first.replication().destination(id)).isEqualTo(id);
+    assertStatus(Code.FAILED_PRECONDITION, () -> second.replication().info(id));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "primary of another site",
+        () -> second.replication().promote(id, false));
+    second.replication().disable(id, false); // left to its daemon
+    assertThat(second.status(image).info()).isPresent();
+    assertThat(second.replication().resync(id, true)).isFalse(); // it follows: nothing is copied
+    String copy = second.imageId(image);
+
+    first.write(image, 3);
+    first.replication().demote(id, false);
+    // Never FAILED_PRECONDITION, at which the promotion would be forced, and the last block lost.
+    assertThat(repeat(() -> second.replication().promote(id, false)))
+        .allMatch(Code.ABORTED::equals);
+    assertThat(second.blocks(image)).isEqualTo(4);
+    assertThat(second.imageId(image)).isEqualTo(copy);
+    second.write(image, 4);
+
+    awaitLocal(first, image, ReplicationFailoverIT::replays);
+    second.replication().demote(id, false);
+    assertThat(repeat(() -> first.replication().resync(id, false))).allMatch(Code.ABORTED::equals);
+    assertThat(first.replication().resync(id, true)).isTrue();
+    assertThat(repeat(() -> first.replication().promote(id, false))).allMatch(Code.ABORTED::equals);
+    assertThat(first.blocks(image)).isEqualTo(5);
+
+    awaitLocal(second, image, ReplicationFailoverIT::replays);
+    second.driver().delete(id); // only its entry: the image goes with its primary
+    assertThat(second.journal().objects()).doesNotContain(entry(volume));
+    assertThat(second.imageId(image)).isEqualTo(copy);
+    first.replication().disable(id, false);
+    soon(() -> second.imageId(image).isEmpty());
+    assertThat(first.blocks(image)).isEqualTo(5);
+    first.driver().delete(id);
+  }
+
+  @Test
+  void anUnplannedFailoverLosesWhatWasNotCopiedAndOnlyForceThrowsItAway() {
+    Volume volume = mirrored();
+    String id = volume.getVolumeId();
+    String image = TestDriver.image(volume);
+    first.write(image, 0);
+    first.write(image, 1);
+    first.takeMirrorSnapshot(image);
+    soon(() -> second.blocks(image) == 2);
+    awaitLocal(second, image, site -> site.description().contains("local_snapshot_timestamp"));
+    clusters.cut();
+    soon(() -> first.status(image).remote().stream().noneMatch(MirrorSite::up));
+    assertThat(first.replication().info(id).getStatus()).isEqualTo(Status.DEGRADED);
+    first.write(image, 2); // never copied
+    assertStatus(Code.FAILED_PRECONDITION, () -> second.replication().promote(id, false));
+    second.replication().promote(id, true);
+    second.replication().promote(id, true);
+    assertThat(second.blocks(image)).isEqualTo(2);
+    second.write(image, 2);
+    second.write(image, 3);
+    second.takeMirrorSnapshot(image);
+
+    first.replication().demote(id, false);
+    String lost = first.imageId(image);
+    assertStatus(Code.UNAVAILABLE, "does not run", () -> first.replication().resync(id, true));
+    clusters.join();
+    awaitLocal(first, image, site -> site.isUp(MirrorSite.State.ERROR));
+    assertStatus(
+        Code.FAILED_PRECONDITION, "split brain", () -> first.replication().resync(id, false));
+    assertThat(first.imageId(image)).isEqualTo(lost);
+    assertThat(first.blocks(image)).isEqualTo(3);
+    assertThat(repeat(() -> !first.replication().resync(id, true)))
+        .isNotEmpty()
+        .isSubsetOf(Code.UNAVAILABLE, Code.ABORTED);
+    soon(() -> first.blocks(image) == 4);
+    String anew = first.imageId(image);
+    assertThat(anew).isNotEqualTo(lost);
+
+    awaitLocal(first, image, ReplicationFailoverIT::replays);
+    second.replication().demote(id, false);
+    assertThat(repeat(() -> first.replication().resync(id, true)))
+        .isSubsetOf(Code.UNAVAILABLE, Code.ABORTED);
+    assertThat(first.imageId(image)).isEqualTo(anew); // once is enough
+    assertThat(first.journal().of(entry(volume))).containsEntry("csi.imageid", anew);
+    assertThat(repeat(() -> first.replication().promote(id, false))).allMatch(Code.ABORTED::equals);
+    assertThat(first.blocks(image)).isEqualTo(4);
+    awaitLocal(second, image, ReplicationFailoverIT::replays);
+    first.replication().disable(id, false);
+    soon(() -> second.imageId(image).isEmpty());
+    first.driver().delete(id);
+    second.driver().delete(id);
+    assertThat(Optional.of(first.imageId(image))).contains("");
+  }
+}
