@@ -65,6 +65,11 @@ public final class FaultAgent {
             named("moveToTrash").and(takesArgument(1, named("java.time.Duration"))));
     agent = wrap(agent, "rbd.ImageSnapshots", namedOneOf("create", "remove", "removeById"));
     agent = wrap(agent, "rbd.RbdImage", namedOneOf("resize", "flatten"));
+    agent =
+        wrap(
+            agent,
+            "rbd.ImageMirror",
+            namedOneOf("enable", "disable", "promote", "demote", "resync"));
     agent = wrap(agent, "rbd.ImageMetadata", namedOneOf("set", "remove"));
     agent = wrapType(agent, NODE + "machine.Command", named("tryRun"));
     agent = wrapType(agent, NODE + "rbd.StagedImage", namedOneOf("write", "remove"));

@@ -1,0 +1,209 @@
+package io.cephcsi.driver.crash;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.MirrorDaemon;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestReplication;
+import io.cephcsi.proto.addons.replication.ControllerGrpc;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** A driver that dies over a call of replication: the repeated call ends what was begun. */
+class ReplicationCrashIT extends CrashCase {
+  private static final long SIZE = 16L << 20;
+  private static final Map<String, String> SCHEDULE = Map.of("schedulingInterval", "1h");
+  private static final String CALLS = "calls";
+  private static final String MANAGER = "mgr-command";
+  private static final Duration LONGEST = Duration.ofSeconds(60);
+
+  private static String pool;
+  private static TestDriver driver;
+
+  @BeforeAll
+  static void start() {
+    pool = "mirrored-" + UUID.randomUUID();
+    MirrorDaemon.makePool(CLUSTER, pool);
+    driver = TestDriver.rbd(CLUSTER).start();
+  }
+
+  @AfterAll
+  static void stop() {
+    driver.close();
+    CLUSTER.ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it");
+  }
+
+  private static TestReplication ours() {
+    return TestReplication.of(driver);
+  }
+
+  private static void assertMirrored(Volume volume, boolean mirrored, boolean primary) {
+    try (var cluster = CLUSTER.connect();
+        var io = cluster.openPool(pool);
+        RbdImage image = new RbdPool(io).openReadOnly(TestDriver.image(volume))) {
+      assertThat(image.mirroring().isPresent()).isEqualTo(mirrored);
+      assertThat(image.mirroring().filter(info -> info.primary()).isPresent()).isEqualTo(primary);
+    }
+  }
+
+  /**
+   * Halts a driver at each of its writes, before or after it, and repeats the call with another
+   * one.
+   *
+   * @param threads those whose writes count
+   * @param prepare what is called before
+   * @param call the call
+   * @param check looks at the volume afterwards
+   */
+  private static void survives(
+      String threads,
+      BiConsumer<TestReplication, String> prepare,
+      BiConsumer<TestReplication, String> call,
+      Consumer<Volume> check)
+      throws InterruptedException {
+    int halted = 0;
+    boolean more = true;
+    for (int write = 1; more; write++) {
+      for (String when : moments(write)) {
+        CreateVolumeRequest.Builder request = driver.createRequest("v-" + UUID.randomUUID(), SIZE);
+        Volume volume = driver.create(request.putParameters("pool", pool));
+        prepare.accept(ours(), volume.getVolumeId());
+        String fault = when + "," + write + "," + threads;
+        more = dies(fault, faulty -> call.accept(faulty, volume.getVolumeId()));
+        repeat(fault, () -> call.accept(ours(), volume.getVolumeId()));
+        check.accept(volume);
+        repeat(fault, () -> ours().disable(volume.getVolumeId(), true));
+        repeat(fault, () -> driver.delete(volume.getVolumeId()));
+        halted += more ? 1 : 0;
+      }
+    }
+    assertThat(halted).isPositive();
+  }
+
+  /** One of the two, by turns, unless all are asked for. */
+  private static List<String> moments(int write) {
+    if (FULL) {
+      return List.of("before", "after");
+    }
+    return List.of(Math.floorMod(GroupCrashCase.SEED + write, 2L) == 0 ? "before" : "after");
+  }
+
+  /** Calls a driver that halts at a write; false if the call has not so many. */
+  private static boolean dies(String fault, Consumer<TestReplication> call)
+      throws InterruptedException {
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault)) {
+      boolean answered = true;
+      try {
+        call.accept(
+            new TestReplication(
+                ControllerGrpc.newBlockingStub(faulty.channel()), driver.secrets()));
+      } catch (StatusRuntimeException e) {
+        assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
+        answered = false;
+      }
+      boolean halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      assertThat(halted || answered).as(fault).isTrue();
+      if (!halted) {
+        faulty.end();
+      }
+      return halted;
+    }
+  }
+
+  /** The client of the process that died counts as a user of the image for a while. */
+  private static void repeat(String fault, Runnable call) {
+    Awaitility.await(fault)
+        .atMost(LONGEST)
+        .pollInterval(Duration.ofMillis(300))
+        .ignoreExceptionsMatching(
+            e ->
+                e instanceof StatusRuntimeException failure
+                    && (failure.getStatus().getCode() == Code.FAILED_PRECONDITION
+                        || failure.getStatus().getCode() == Code.ABORTED))
+        .untilAsserted(call::run);
+  }
+
+  @Test
+  void enableVolumeReplication() throws InterruptedException {
+    survives(
+        CALLS,
+        (replication, id) -> {},
+        (replication, id) -> replication.enable(id, Map.of()),
+        volume -> assertMirrored(volume, true, true));
+  }
+
+  @Test
+  void disableVolumeReplication() throws InterruptedException {
+    survives(
+        CALLS,
+        (replication, id) -> replication.enable(id, Map.of()),
+        (replication, id) -> replication.disable(id, false),
+        volume -> assertMirrored(volume, false, false));
+  }
+
+  @Test
+  void demoteVolume() throws InterruptedException {
+    survives(
+        CALLS,
+        (replication, id) -> replication.enable(id, Map.of()),
+        (replication, id) -> replication.demote(id, false),
+        volume -> assertMirrored(volume, true, false));
+  }
+
+  @Test
+  void promoteVolume() throws InterruptedException {
+    survives(CALLS, ReplicationCrashIT::demoted, ReplicationCrashIT::promote, this::isScheduled);
+  }
+
+  @Test
+  void thePromotedVolumeGetsItsSchedule() throws InterruptedException {
+    survives(
+        MANAGER,
+        (replication, id) -> {
+          replication.enable(id, Map.of());
+          replication.promote(id, false, Map.of("schedulingInterval", "2h")); // to be replaced
+        },
+        ReplicationCrashIT::promote,
+        this::isScheduled);
+  }
+
+  private static void demoted(TestReplication replication, String id) {
+    replication.enable(id, Map.of());
+    replication.demote(id, false);
+  }
+
+  private static void promote(TestReplication replication, String id) {
+    replication.promote(id, false, SCHEDULE);
+  }
+
+  private void isScheduled(Volume volume) {
+    assertMirrored(volume, true, true);
+    assertThat(
+            CLUSTER
+                .rbd(
+                    "mirror",
+                    "snapshot",
+                    "schedule",
+                    "ls",
+                    "--pool",
+                    pool,
+                    "--image",
+                    TestDriver.image(volume))
+                .strip())
+        .isEqualTo("every 1h");
+  }
+}
