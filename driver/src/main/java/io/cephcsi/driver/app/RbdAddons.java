@@ -25,6 +25,9 @@ import java.util.List;
  * @param capabilities what they are advertised as
  */
 record RbdAddons(List<BindableService> services, List<Capability> capabilities) {
+  /** Two minutes by default, as ceph-csi: its callers wait for three. */
+  private static final int PROMOTION_TIMEOUTS = 4;
+
   static RbdAddons of(
       DriverConfig config,
       RbdSessions sessions,
@@ -45,7 +48,11 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
                 executors),
             new RbdVolumeGroupService(
                 new RbdGroups(sessions), groups, operations, executors, config.groupsKeepVolumes()),
-            new RbdReplicationService(new RbdReplication(sessions), operations, executors)),
+            new RbdReplicationService(
+                new RbdReplication(
+                    sessions, config.operationTimeout().multipliedBy(PROMOTION_TIMEOUTS)),
+                operations,
+                executors)),
         capabilities);
   }
 }

@@ -24,15 +24,17 @@ import org.slf4j.LoggerFactory;
 final class Promotion {
   private static final Logger LOG = LoggerFactory.getLogger(Promotion.class);
 
-  /** As ceph-csi: below the caller's own limit of three minutes. */
-  private static final Duration LONGEST = Duration.ofMinutes(2);
-
   private static final Duration SHUT_OUT = Duration.ofHours(1);
 
   private final OpenVolume volume;
+  private final Duration longest;
 
-  Promotion(OpenVolume volume) {
+  /**
+   * @param longest how long a forced promotion may take
+   */
+  Promotion(OpenVolume volume, Duration longest) {
     this.volume = volume;
+    this.longest = longest;
   }
 
   /**
@@ -105,7 +107,7 @@ final class Promotion {
     CompletableFuture<Void> limit =
         CompletableFuture.runAsync(
             () -> end(address),
-            CompletableFuture.delayedExecutor(LONGEST.toMillis(), TimeUnit.MILLISECONDS));
+            CompletableFuture.delayedExecutor(longest.toMillis(), TimeUnit.MILLISECONDS));
     try (apart;
         IoContext io =
             apart.cluster().openPool(volume.pool().io().pool(), volume.pool().io().namespace());
@@ -117,7 +119,7 @@ final class Promotion {
           "volume "
               + volume.id()
               + ": its promotion did not end within "
-              + LONGEST
+              + longest
               + ": the daemon rbd-mirror of this site does not give the image away; restart it, or"
               + " try again",
           e);

@@ -18,6 +18,7 @@ import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
@@ -34,12 +35,15 @@ public final class RbdReplication {
   private static final Logger LOG = LoggerFactory.getLogger(RbdReplication.class);
 
   private final RbdSessions sessions;
+  private final Duration longestPromotion;
 
   /**
    * @param sessions of the calls
+   * @param longestPromotion how long a promotion may take that is forced
    */
-  public RbdReplication(RbdSessions sessions) {
+  public RbdReplication(RbdSessions sessions, Duration longestPromotion) {
     this.sessions = sessions;
+    this.longestPromotion = longestPromotion;
   }
 
   /**
@@ -201,7 +205,7 @@ public final class RbdReplication {
         user,
         volume -> {
           if (!isPrimary(volume)) {
-            new Promotion(volume).run(force);
+            new Promotion(volume, longestPromotion).run(force);
           }
           parameters
               .schedule()
