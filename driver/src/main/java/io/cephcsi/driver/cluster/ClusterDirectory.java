@@ -34,6 +34,7 @@ public final class ClusterDirectory {
 
   private final Path file;
   private final ClusterDefaults defaults;
+  private final ClusterMapping mapping;
   private @Nullable Snapshot current;
 
   /** The clusters of a file; it is read at the first question. */
@@ -49,6 +50,7 @@ public final class ClusterDirectory {
   public ClusterDirectory(Path file, ClusterDefaults defaults) {
     this.file = file;
     this.defaults = defaults;
+    this.mapping = ClusterMapping.beside(file);
   }
 
   /**
@@ -96,6 +98,26 @@ public final class ClusterDirectory {
           what + " " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
     }
     return config;
+  }
+
+  /**
+   * Requires, of something that is to be given back, that its cluster is configured, or one that
+   * stands for it.
+   *
+   * @param what it is, such as {@code volume}
+   * @throws VolumeException FAILED_PRECONDITION when none is
+   */
+  public void requireHolding(VolumeId id, String what) {
+    Map<String, ClusterConfig> all = clusters();
+    if (!all.containsKey(id.clusterId())
+        && mapping.alternatives(id).stream().noneMatch(at -> all.containsKey(at.clusterId()))) {
+      holding(id, what);
+    }
+  }
+
+  /** What stands for clusters and pools of another site. */
+  public ClusterMapping mapping() {
+    return mapping;
   }
 
   /** All clusters by id. */

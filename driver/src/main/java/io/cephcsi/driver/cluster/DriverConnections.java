@@ -109,9 +109,9 @@ public final class DriverConnections {
     return clusters.require(clusterId);
   }
 
-  /** Requires that the cluster of a volume is configured; see {@link ClusterDirectory#holding}. */
+  /** As {@link ClusterDirectory#requireHolding}, of a volume. */
   public void requireHolding(VolumeId id) {
-    clusters.holding(id, "volume");
+    clusters.requireHolding(id, "volume");
   }
 
   /** A cluster by its id; empty when it is not configured. */

@@ -191,7 +191,17 @@ public final class RbdSession {
 
   /** A volume that the journal knows; one round trip. */
   public Optional<OpenVolume> find(VolumeId id) {
-    return pool(id)
+    return find(id, id);
+  }
+
+  /**
+   * As {@link #find(VolumeId)}, of a volume that the caller knows by an identifier of another site.
+   *
+   * @param id the caller's
+   * @param at where it is here
+   */
+  public Optional<OpenVolume> find(VolumeId id, VolumeId at) {
+    return pool(at)
         .flatMap(
             io ->
                 journal(JournalKind.VOLUME, io)

@@ -1,6 +1,8 @@
 package io.cephcsi.driver.rbd.session;
 
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;
@@ -14,10 +16,16 @@ import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.background.TrashQueue;
 import io.cephcsi.driver.rbd.background.TrashRemoval;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
@@ -73,15 +81,85 @@ public final class RbdSessions implements AutoCloseable {
    * @throws VolumeException NOT_FOUND if it does not
    */
   public <T> T with(VolumeId id, Credentials user, Function<OpenVolume, T> work) {
-    return in(
-        clusters.requireOf(id, "volume"),
+    return search(id, user, (session, at) -> session.find(id, at).map(v -> Result.of(v, work)))
+        .orElseThrow(
+            () -> {
+              clusters.requireOf(id, "volume");
+              return VolumeException.notFound("volume " + id + " does not exist");
+            })
+        .value();
+  }
+
+  /**
+   * Works on a volume if it exists, and once on each of the pools where it may be.
+   *
+   * @param pools what is done with a pool before
+   * @throws VolumeException FAILED_PRECONDITION if no cluster where it may be is configured, or its
+   *     image is there and the journal does not know it
+   */
+  public void ifPresent(
+      VolumeId id,
+      Credentials user,
+      BiConsumer<RbdSession, IoContext> pools,
+      Consumer<OpenVolume> work) {
+    clusters.requireHolding(id, "volume");
+    search(
+        id,
         user,
-        session ->
-            work.apply(
-                session
-                    .find(id)
-                    .orElseThrow(
-                        () -> VolumeException.notFound("volume " + id + " does not exist"))));
+        (session, at) -> {
+          session.pool(at).ifPresent(io -> pools.accept(session, io));
+          Optional<OpenVolume> found = session.find(id, at);
+          found.ifPresent(work);
+          if (found.isEmpty() && !at.equals(id)) {
+            requireNoImage(session, id, at);
+          }
+          return found;
+        });
+  }
+
+  /** The image of a volume of another site is mirrored, its journal entry is not. */
+  private static void requireNoImage(RbdSession session, VolumeId id, VolumeId at) {
+    String name = RbdParameters.DEFAULT_PREFIX + id.uuid();
+    if (session.pool(at).flatMap(io -> ImageId.find(new RbdPool(io), name)).isPresent()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + id
+              + " has an image here, but no journal entry: ceph-csi's controller of volumes makes"
+              + " it");
+    }
+  }
+
+  /**
+   * Looks where an identifier says, and then, as after a failover, where the cluster mapping says.
+   * No round trip more for what is where its identifier says.
+   */
+  private <T> Optional<T> search(
+      VolumeId id, Credentials user, BiFunction<RbdSession, VolumeId, Optional<T>> look) {
+    Map<String, ClusterConfig> configured = clusters.clusters();
+    ClusterConfig own = configured.get(id.clusterId());
+    Optional<T> found =
+        own == null ? Optional.empty() : in(own, user, session -> look.apply(session, id));
+    if (found.isPresent()) {
+      return found;
+    }
+    for (VolumeId at : clusters.mapping().alternatives(id)) {
+      ClusterConfig other = configured.get(at.clusterId());
+      if (other != null) {
+        found = in(other, user, session -> look.apply(session, at));
+        if (found.isPresent()) {
+          return found;
+        }
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** What work gave, which may be nothing. */
+  private record Result<T>(T value) {
+    static <T> Result<T> of(OpenVolume volume, Function<OpenVolume, T> work) {
+      return new Result<>(work.apply(volume));
+    }
   }
 
   /**

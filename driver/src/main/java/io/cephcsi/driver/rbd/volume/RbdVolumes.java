@@ -77,16 +77,9 @@ public final class RbdVolumes {
    * goes. A volume that does not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials user) {
-    sessions.in(
-        sessions.clusters().holding(id, "volume"),
-        user,
-        session -> {
-          // A call that died behind the journal left its image in the trash, and its retry nothing
-          // else to go by.
-          session.pool(id).ifPresent(session::visitTrash);
-          session.find(id).ifPresent(this::delete);
-          return null;
-        });
+    // A call that died behind the journal left its image in the trash, and its retry nothing else
+    // to go by.
+    sessions.ifPresent(id, user, RbdSession::visitTrash, this::delete);
   }
 
   /** Deletes a volume that Kubernetes' in-tree plugin made, as {@link #delete}. */

@@ -1,0 +1,125 @@
+package io.cephcsi.driver.csi;
+
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestReplication;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.TestCluster;
+import io.grpc.Status.Code;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Volumes that a caller knows by their ids of another site, as after a failover. */
+class OtherSiteVolumeIT {
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final long MIB = 1L << 20;
+  private static final long POOL_THERE = 7_777;
+
+  @RegisterExtension
+  static final TestDriver DRIVER = TestDriver.rbd(CLUSTER).withCredentials().start();
+
+  private final Volume volume = DRIVER.create("volume-" + UUID.randomUUID(), 16 * MIB);
+
+  private static Path mapping() {
+    return DRIVER.folder().resolve("cluster-mapping.json");
+  }
+
+  @AfterEach
+  void unmap() throws IOException {
+    Files.deleteIfExists(mapping());
+    DRIVER.delete(volume.getVolumeId());
+  }
+
+  private VolumeId here() {
+    return VolumeId.parse(volume.getVolumeId()).orElseThrow();
+  }
+
+  private String there(String clusterId) {
+    return new VolumeId(clusterId, POOL_THERE, here().uuid()).toString();
+  }
+
+  private void map(String clusterId) throws IOException {
+    Files.writeString(
+        mapping(),
+        """
+        [{"clusterIDMapping": {"%s": "%s"}, "RBDPoolIDMapping": [{"1000": "%d"}, {"%d": "%d"}]}]
+        """
+            .formatted(
+                clusterId, TestDriver.CLUSTER_ID, POOL_THERE, POOL_THERE, here().location()));
+  }
+
+  private boolean imageExists() {
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      return new RbdPool(io)
+          .list().stream().anyMatch(image -> image.name().equals(TestDriver.image(volume)));
+    }
+  }
+
+  /** By an id of a cluster that is not configured, and of one whose pools have other ids. */
+  @ParameterizedTest
+  @ValueSource(strings = {"lost-site", TestDriver.CLUSTER_ID})
+  void theirIdsAreUnderstoodByTheMapping(String clusterId) throws IOException {
+    String id = there(clusterId);
+    assertStatus(Code.NOT_FOUND, () -> DRIVER.expand(id, 32 * MIB));
+    map(clusterId);
+    assertThat(DRIVER.expand(id, 32 * MIB)).isEqualTo(32 * MIB);
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "volume " + id + " is not mirrored",
+        () -> TestReplication.of(DRIVER).info(id));
+    DRIVER.delete(id);
+    assertThat(imageExists()).isFalse();
+    DRIVER.delete(id); // again
+  }
+
+  @Test
+  void whatTheMappingDoesNotTellIsNotDeleted() throws IOException {
+    String id = there("lost-site");
+    assertStatus(Code.FAILED_PRECONDITION, "lost-site", () -> DRIVER.delete(id));
+    map("another-site");
+    assertStatus(Code.FAILED_PRECONDITION, "lost-site", () -> DRIVER.delete(id));
+    Files.writeString(mapping(), "[{\"clusterIDMapping\": 1}]");
+    assertStatus(Code.FAILED_PRECONDITION, "cluster-mapping.json", () -> DRIVER.delete(id));
+    assertThat(DRIVER.expand(volume.getVolumeId(), 32 * MIB)).isEqualTo(32 * MIB); // needs no file
+    assertThat(imageExists()).isTrue();
+  }
+
+  @Test
+  void aMirroredImageWithoutAnEntryIsNotTakenForDeleted() throws IOException {
+    map("lost-site");
+    String id = there("lost-site");
+    Omaps journal = new Omaps(CLUSTER, CLUSTER.pool(), "");
+    String entry = "csi.volume." + here().uuid();
+    Map<String, String> keys = journal.of(entry);
+    journal.remove(entry);
+    assertStatus(Code.FAILED_PRECONDITION, "no journal entry", () -> DRIVER.delete(id));
+    assertStatus(Code.NOT_FOUND, () -> DRIVER.expand(id, 32 * MIB));
+    journal.put(Map.of(entry, keys));
+    assertThat(DRIVER.expand(id, 32 * MIB)).isEqualTo(32 * MIB);
+  }
+
+  @Test
+  void anotherVolumeOfTheMappedPoolIsNotTakenForIt() throws IOException {
+    map("lost-site");
+    String id = new VolumeId("lost-site", POOL_THERE, UUID.randomUUID()).toString();
+    assertStatus(Code.NOT_FOUND, () -> DRIVER.expand(id, 32 * MIB));
+    DRIVER.delete(id);
+    assertThat(imageExists()).isTrue();
+  }
+}
