@@ -473,11 +473,11 @@ make_mirror() {
   mv "$data.new" "$data"
 }
 
-# join_mirror TOKEN: makes the cluster of the token a peer, and this one a peer of that.
+# join_mirror OTHER TOKEN: makes the cluster OTHER, whose token it is, a peer, and this one a peer of that.
 join_mirror() {
   local token=$dir/mirror.token
-  [[ -z $(rbd -c "$dir/ceph.conf" mirror pool info rbd --format json | grep -o '"site_name":"'"$other"'"') ]] || return 0
-  (umask 077 && printf '%s' "$1" >"$token")
+  ! rbd -c "$dir/ceph.conf" mirror pool info rbd --format json | grep -qF "\"site_name\":\"$1\"" || return 0
+  (umask 077 && printf '%s' "$2" >"$token")
   rbd -c "$dir/ceph.conf" mirror pool peer bootstrap import --site-name "$name" --direction rx-tx rbd "$token"
   rm "$token"
 }
