@@ -44,7 +44,7 @@ public final class ImageMirror {
    *
    * @param force also of an image that is no primary, which becomes an ordinary image
    * @throws io.cephcsi.bindings.error.CephException with EINVAL if the image is no primary, without
-   *     force
+   *     force, or its pool is not mirrored
    * @throws io.cephcsi.bindings.error.CephException.Busy if clones of the image are mirrored
    */
   public void disable(boolean force) {
@@ -110,8 +110,8 @@ public final class ImageMirror {
   }
 
   /**
-   * The mode ({@code rbd_mirror_image_get_mode}); of an image that is not mirrored, librbd says
-   * JOURNAL.
+   * The mode of a mirrored image ({@code rbd_mirror_image_get_mode}). Of one that is not mirrored
+   * the answer means nothing: Ceph 16 says JOURNAL.
    */
   public MirrorMode mode() {
     return image.use(
@@ -126,8 +126,8 @@ public final class ImageMirror {
   }
 
   /**
-   * The state on all sites ({@code rbd_mirror_image_get_global_status}); without any of them if the
-   * image is not mirrored.
+   * The state on all sites ({@code rbd_mirror_image_get_global_status}); of this one only, and not
+   * up, if the image is not mirrored.
    */
   public MirrorStatus status() {
     return image.use(

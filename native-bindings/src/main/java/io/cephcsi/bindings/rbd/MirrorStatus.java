@@ -20,7 +20,7 @@ public record MirrorStatus(Optional<MirrorInfo> info, List<MirrorSite> sites) {
     sites = List.copyOf(sites);
   }
 
-  /** What the daemon of this site says; empty if it never said anything. */
+  /** What the daemon of this site says; empty or not up if it never said anything. */
   public Optional<MirrorSite> local() {
     return sites.stream().filter(MirrorSite::isLocal).findFirst();
   }

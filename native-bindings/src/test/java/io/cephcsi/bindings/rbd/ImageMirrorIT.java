@@ -12,8 +12,6 @@ import io.cephcsi.testing.MirroredClusters;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
-import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -190,11 +188,12 @@ class ImageMirrorIT {
       pool.create(name, SIZE, RbdCase.with(RbdCase.MAPPED));
       try (RbdImage image = pool.open(name)) {
         assertInvalid(() -> image.mirror().enable(MirrorMode.SNAPSHOT));
-        assertThat(image.mirror().status())
-            .isEqualTo(new MirrorStatus(Optional.empty(), List.of()));
-        assertThat(image.mirror().mode()).isEqualTo(MirrorMode.JOURNAL); // it is neither
+        MirrorStatus status = image.mirror().status();
+        assertThat(status.info()).isEmpty();
+        assertThat(status.local().filter(MirrorSite::up)).isEmpty();
+        assertThat(status.remote()).isEmpty();
         assertInvalid(() -> image.mirror().demote());
-        image.mirror().disable(false); // nothing to do
+        assertInvalid(() -> image.mirror().disable(false));
       }
       pool.remove(name, Progress.NONE);
     }
