@@ -342,7 +342,7 @@ class RbdReclaimIT {
                 .getCapabilitiesList())
         .extracting(Capability::getTypeCase)
         .filteredOn(type -> type != Capability.TypeCase.VOLUME_GROUP)
-        // each on the controller and on the node, but the last
+        // each on the controller and on the node, but the last three
         .containsExactlyInAnyOrder(
             Capability.TypeCase.SERVICE,
             Capability.TypeCase.SERVICE,
@@ -350,6 +350,8 @@ class RbdReclaimIT {
             Capability.TypeCase.RECLAIM_SPACE,
             Capability.TypeCase.NETWORK_FENCE,
             Capability.TypeCase.NETWORK_FENCE,
-            Capability.TypeCase.ENCRYPTION_KEY_ROTATION);
+            Capability.TypeCase.ENCRYPTION_KEY_ROTATION,
+            Capability.TypeCase.VOLUME_REPLICATION,
+            Capability.TypeCase.VOLUME_REPLICATION);
   }
 }
