@@ -83,7 +83,7 @@ class CallCommandIT {
 
   @Test
   void aMethodThatIsNotServedIsUnimplemented() {
-    Program call = call("PromoteVolume");
+    Program call = call("ListVolumes"); // which needs credentials of the driver
     assertThat(call.exitCode()).isEqualTo(1);
     assertThat(call.err()).startsWith("UNIMPLEMENTED: ");
   }
