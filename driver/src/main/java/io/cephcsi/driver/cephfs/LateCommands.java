@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -146,7 +147,7 @@ final class LateCommands implements AutoCloseable {
   private static Set<Deleted> there(CephFsMount mount, List<Deleted> names) {
     Set<String> subvolumes = Set.copyOf(mount.names("/"));
     Map<String, List<String>> snapshots = new HashMap<>();
-    Set<Deleted> there = ConcurrentHashMap.newKeySet();
+    Set<Deleted> there = new HashSet<>();
     for (Deleted name : names) {
       if (!subvolumes.contains(name.subvolume())) {
         continue;

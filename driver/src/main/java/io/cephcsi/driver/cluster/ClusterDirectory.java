@@ -1,7 +1,5 @@
 package io.cephcsi.driver.cluster;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.Json;
@@ -208,10 +206,11 @@ public final class ClusterDirectory {
     if (target.isEmpty()) {
       return Optional.empty();
     }
-    if (target.getBytes(UTF_8).length > VolumeId.MAX_CLUSTER_ID_BYTES
-        || !PlainText.isPlain(target)) {
+    try {
+      VolumeId.requireClusterId(target);
+    } catch (VolumeException e) {
       throw new IOException(
-          "replicationDestination: remoteClusterID cannot be " + PlainText.show(target));
+          "replicationDestination: remoteClusterID cannot be " + PlainText.show(target), e);
     }
     Map<String, Long> pools = new LinkedHashMap<>();
     if (at(node, "replicationDestination", "rbd", "remotePoolMapping") instanceof Map<?, ?> all) {

@@ -104,7 +104,13 @@ public final class ClusterMapping {
     if (object.get("RBDPoolIDMapping") instanceof List<?> list) {
       list.forEach(each -> pools.add(texts(each)));
     }
-    pools.forEach(map -> map.forEach((one, other) -> requirePools(one, other)));
+    pools.forEach(
+        map ->
+            map.forEach(
+                (one, other) -> {
+                  poolId(one);
+                  poolId(other);
+                }));
     Object clusters = object.get("clusterIDMapping");
     Map<String, String> ids = clusters == null ? Map.of() : texts(clusters);
     ids.forEach(
@@ -136,11 +142,6 @@ public final class ClusterMapping {
     } catch (VolumeException e) {
       throw wrong("clusterIDMapping: " + e.getMessage(), Optional.of(e));
     }
-  }
-
-  private void requirePools(String one, String other) {
-    poolId(one);
-    poolId(other);
   }
 
   private long poolId(String id) {

@@ -63,8 +63,8 @@ final class OfflineTrim {
     try {
       BlockReader reader = new ImageReader(image);
       Inspection inspection = FileSystems.inspect(reader);
-      if (inspection.kind() != FileSystemKind.LUKS || passphrase.isEmpty()) {
-        boolean luks = inspection.kind() == FileSystemKind.LUKS;
+      boolean luks = inspection.kind() == FileSystemKind.LUKS;
+      if (!luks || passphrase.isEmpty()) {
         return plan(image, granularity, inspection, luks, clean -> clean::freeRanges);
       }
       LuksVolume decrypted = open(reader, passphrase.get());

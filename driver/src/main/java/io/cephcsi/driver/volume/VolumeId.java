@@ -23,10 +23,7 @@ public record VolumeId(String clusterId, long location, UUID uuid) {
 
   private static final String VERSION = "0001";
   private static final int FIXED_BYTES = 64;
-
-  /** The longest clusterID that an identifier can hold, in bytes. */
-  public static final int MAX_CLUSTER_ID_BYTES = MAX_BYTES - FIXED_BYTES;
-
+  private static final int MAX_CLUSTER_ID_BYTES = MAX_BYTES - FIXED_BYTES;
   private static final int UUID_LENGTH = 36;
   private static final int LOCATION_LENGTH = 16;
   private static final HexFormat HEX = HexFormat.of();

@@ -42,10 +42,6 @@ class DeletedNamesIT extends ManagerCase {
     Awaitility.await().atMost(LIMIT).untilAsserted(() -> assertThat(STATE.leftovers()).isEmpty());
   }
 
-  private static String subvolume(Volume volume) {
-    return volume.getVolumeContextMap().get("subvolumeName");
-  }
-
   private static String nameOf(Snapshot snapshot) {
     VolumeId id = VolumeId.parse(snapshot.getSnapshotId()).orElseThrow();
     return "csi-snap-" + id.uuid();

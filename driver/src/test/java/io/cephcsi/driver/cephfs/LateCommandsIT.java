@@ -97,10 +97,6 @@ class LateCommandsIT extends ManagerCase {
     }
   }
 
-  private static String subvolume(Volume volume) {
-    return volume.getVolumeContextMap().get("subvolumeName");
-  }
-
   private static Volume await(CreateVolumeRequest request) {
     return untilNotAborted(
         Duration.ofMinutes(1), () -> driver.controller().createVolume(request).getVolume());

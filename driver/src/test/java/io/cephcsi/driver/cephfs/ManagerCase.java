@@ -6,6 +6,7 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
 import java.util.List;
@@ -36,6 +37,10 @@ abstract class ManagerCase {
   static void stop() {
     connections.close();
     driver.close();
+  }
+
+  static String subvolume(Volume volume) {
+    return volume.getVolumeContextMap().get("subvolumeName");
   }
 
   static Lease lease() {

@@ -1,6 +1,8 @@
 package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.rbd.MirrorInfo;
+import io.cephcsi.bindings.rbd.MirrorStatus;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -9,6 +11,13 @@ import java.util.Optional;
 /** Reads the mirroring of volumes, and refuses what their state does not allow. */
 final class MirroredImage {
   private MirroredImage() {}
+
+  /** The mirroring of a volume's image, and what the daemons say of it. */
+  static MirrorStatus status(OpenVolume volume) {
+    try (RbdImage image = volume.openReadOnly()) {
+      return image.mirror().status();
+    }
+  }
 
   /**
    * The mirroring of an image that must be mirrored.

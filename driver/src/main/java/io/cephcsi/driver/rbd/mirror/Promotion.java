@@ -65,7 +65,7 @@ final class Promotion {
    * writes are on their way, and to force it would lose them.
    */
   private VolumeException busy(CephException.Busy cause) {
-    MirrorStatus status = status();
+    MirrorStatus status = MirroredImage.status(volume);
     boolean demoted =
         status.remote().stream().anyMatch(site -> site.isUp(MirrorSite.State.UNKNOWN));
     return demoted
@@ -86,14 +86,10 @@ final class Promotion {
             cause);
   }
 
-  private MirrorStatus status() {
-    try (RbdImage image = volume.openReadOnly()) {
-      return image.mirror().status();
-    }
-  }
-
   private Optional<Instant> lastCopy() {
-    return status().local().flatMap(site -> SyncReport.of(site.description()).snapshot());
+    return MirroredImage.status(volume)
+        .local()
+        .flatMap(site -> SyncReport.of(site.description()).snapshot());
   }
 
   /**

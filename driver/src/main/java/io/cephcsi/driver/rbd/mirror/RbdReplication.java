@@ -293,7 +293,7 @@ public final class RbdReplication {
         id,
         user,
         volume -> {
-          MirrorStatus status = status(volume);
+          MirrorStatus status = MirroredImage.status(volume);
           if (!MirroredImage.require(volume, status.info()).primary()) {
             throw new VolumeException(
                 Reason.FAILED_PRECONDITION,
@@ -314,7 +314,7 @@ public final class RbdReplication {
         id,
         user,
         volume -> {
-          MirrorStatus status = status(volume);
+          MirrorStatus status = MirroredImage.status(volume);
           MirroredImage.require(volume, status.info());
           if (status.remote().isEmpty()) {
             throw new VolumeException(
@@ -330,11 +330,5 @@ public final class RbdReplication {
                           id.uuid()))
               .orElse(id);
         });
-  }
-
-  private static MirrorStatus status(OpenVolume volume) {
-    try (RbdImage image = volume.openReadOnly()) {
-      return image.mirror().status();
-    }
   }
 }
