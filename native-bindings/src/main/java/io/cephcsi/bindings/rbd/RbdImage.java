@@ -11,6 +11,7 @@ import io.cephcsi.bindings.internal.ProgressCallback;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RbdImage extends ImageProperties {
   private static final String OF_FORMAT_1 = "rb.";
+  private static final int MOST_OPENINGS = 6;
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long SETTLING_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
   private final RbdPool pool;
@@ -43,23 +46,41 @@ public final class RbdImage extends ImageProperties {
     return new ImageLayout(size(), info().objectSize(), stripeUnit(), stripeCount());
   }
 
+  /**
+   * librbd opens all ancestors of an image with it, and says ENOENT of one that is gone as of the
+   * image itself. They go while the image or they are flattened and removed: then it is opened
+   * again, as its header names another or none by now.
+   */
   static RbdImage open(RbdPool pool, Opening opening, String key, String snapshot) {
     String path = pool.describe(snapshot.isEmpty() ? key : key + "@" + snapshot);
+    for (int tries = 1; ; tries++) {
+      boolean last = tries == (snapshot.isEmpty() ? MOST_OPENINGS : 2);
+      Optional<RbdImage> opened = open(pool, opening, key, snapshot, path, last);
+      if (opened.isPresent()) {
+        return opened.get();
+      }
+      if (!opening.exists(pool, key)) {
+        check(-Errno.ENOENT.number(), opening.operation(), path);
+      }
+      LockSupport.parkNanos((tries - 1) * PAUSE_NANOS);
+    }
+  }
+
+  /** Empty if librbd says ENOENT, unless it was asked for the last time. */
+  private static Optional<RbdImage> open(
+      RbdPool pool, Opening opening, String key, String snapshot, String path, boolean last) {
     return pool.io()
         .use(
             (io, arena) -> {
               long out = arena.cell(0);
               long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
-              long name = arena.cString(key);
-              int code = opening.call().open(io, name, out, at);
-              if (code == -Errno.ENOENT.number()) {
-                // Also of an image that is being flattened: the snapshot of its parent was removed
-                // while it was opened.
-                code = opening.call().open(io, name, out, at);
+              int code = opening.call().open(io, arena.cString(key), out, at);
+              if (code == -Errno.ENOENT.number() && !last) {
+                return Optional.empty();
               }
               check(code, opening.operation(), path);
               RbdImage image = new RbdImage(path, pool, opening.writes(), arena.getLong(out));
-              return ready(image, opening.writes() && snapshot.isEmpty());
+              return Optional.of(ready(image, opening.writes() && snapshot.isEmpty()));
             });
   }
 
@@ -272,14 +293,26 @@ public final class RbdImage extends ImageProperties {
    * @param call the function
    * @param operation its name
    * @param writes whether the image can be written then
+   * @param object what the name of the object begins with that leads to the image
    */
-  record Opening(OpenCall call, String operation, boolean writes) {
-    static final Opening BY_NAME = new Opening(LibRbd::rbd_open, "rbd_open", true);
+  record Opening(OpenCall call, String operation, boolean writes, String object) {
+    static final Opening BY_NAME = new Opening(LibRbd::rbd_open, "rbd_open", true, "rbd_id.");
     static final Opening BY_NAME_READ_ONLY =
-        new Opening(LibRbd::rbd_open_read_only, "rbd_open_read_only", false);
-    static final Opening BY_ID = new Opening(LibRbd::rbd_open_by_id, "rbd_open_by_id", true);
+        new Opening(LibRbd::rbd_open_read_only, "rbd_open_read_only", false, "rbd_id.");
+    static final Opening BY_ID =
+        new Opening(LibRbd::rbd_open_by_id, "rbd_open_by_id", true, "rbd_header.");
     static final Opening BY_ID_READ_ONLY =
-        new Opening(LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", false);
+        new Opening(
+            LibRbd::rbd_open_by_id_read_only, "rbd_open_by_id_read_only", false, "rbd_header.");
+
+    /** Whether there is an image of this name or id, as far as this can be seen. */
+    private boolean exists(RbdPool pool, String key) {
+      try {
+        return pool.io().stat(object + key).size() >= 0;
+      } catch (CephException e) {
+        return false;
+      }
+    }
   }
 
   /** A function that opens an image. */

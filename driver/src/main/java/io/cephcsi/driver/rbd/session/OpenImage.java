@@ -11,6 +11,7 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * The image of a volume, which may be static, with the connection to work on it.
@@ -25,30 +26,40 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * Opens the image for reading; this does not make it look in use. Two round trips more than
    * librbd needs, and one for each ancestor.
    *
-   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws VolumeException NOT_FOUND if there is no image; FAILED_PRECONDITION if one that it is a
+   *     clone of is gone
    * @throws CephException EBADMSG as of {@link AncestryCheck#requireOpenable(IoContext, String)}
    */
   public RbdImage openReadOnly() {
-    AncestryCheck.requireOpenable(pool.io(), imageId());
-    try {
-      return pool.openReadOnly(name);
-    } catch (CephException.NotFound e) {
-      throw missing(e);
-    }
+    return open(pool::openReadOnly);
   }
 
   /**
    * Opens the image for writing, as {@link #openReadOnly}.
    *
-   * @throws VolumeException NOT_FOUND if there is no image
+   * @throws VolumeException NOT_FOUND if there is no image; FAILED_PRECONDITION if one that it is a
+   *     clone of is gone
    * @throws CephException EBADMSG as of {@link AncestryCheck#requireOpenable(IoContext, String)}
    */
   public RbdImage open() {
+    return open(pool::open);
+  }
+
+  private RbdImage open(Function<String, RbdImage> opening) {
     AncestryCheck.requireOpenable(pool.io(), imageId());
     try {
-      return pool.open(name);
+      return opening.apply(name);
     } catch (CephException.NotFound e) {
-      throw missing(e);
+      imageId(); // it is not the image that is gone
+      throw new VolumeException(
+          VolumeException.Reason.FAILED_PRECONDITION,
+          "volume "
+              + volumeId
+              + ": its image "
+              + path()
+              + " is there, but cannot be opened: one that it is a clone of is gone; \"ceph-csi"
+              + " fsck\" names it",
+          e);
     }
   }
 
@@ -110,6 +121,10 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
   }
 
   private String missing() {
-    return "volume " + volumeId + ": its image " + pool.io().pool() + "/" + name + " is gone";
+    return "volume " + volumeId + ": its image " + path() + " is gone";
+  }
+
+  private String path() {
+    return pool.io().pool() + "/" + name;
   }
 }
