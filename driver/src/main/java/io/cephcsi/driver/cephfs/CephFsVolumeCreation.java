@@ -32,6 +32,7 @@ final class CephFsVolumeCreation {
   private final OpenFileSystem files;
   private final CephFsRequest request;
   private final SnapshotPaths paths;
+  private final KnownSubvolumes known;
   private final Trackers trackers;
   private final OperationRegistry operations;
   private final CopyWait wait;
@@ -40,12 +41,14 @@ final class CephFsVolumeCreation {
       OpenFileSystem files,
       CephFsRequest request,
       SnapshotPaths paths,
+      KnownSubvolumes known,
       Trackers trackers,
       OperationRegistry operations,
       CopyWait wait) {
     this.files = files;
     this.request = request;
     this.paths = paths;
+    this.known = known;
     this.trackers = trackers;
     this.operations = operations;
     this.wait = wait;
@@ -186,6 +189,10 @@ final class CephFsVolumeCreation {
     if (entry.backingSnapshot().isPresent() || AttachmentJournal.isBeingDeleted(entry)) {
       return Optional.empty();
     }
+    Optional<SubvolumeInfo> remembered = known.find(files, entry, request.capacity());
+    if (remembered.isPresent()) {
+      return remembered;
+    }
     try {
       return files.admin().info(entry.name());
     } catch (CephException e) {
@@ -306,6 +313,7 @@ final class CephFsVolumeCreation {
 
   private CreatedVolume answer(JournalEntry entry, SubvolumeInfo info) {
     String path = info.path().orElseThrow(() -> vanished(entry));
+    known.remember(files, entry, info);
     return new CreatedVolume(
         files.id(entry.uuid()),
         info.quota(),

@@ -29,6 +29,7 @@ public final class CephFsVolumes implements AutoCloseable {
   private final OperationRegistry operations;
   private final String instanceId;
   private final SnapshotPaths paths = new SnapshotPaths();
+  private final KnownSubvolumes known = new KnownSubvolumes();
   private final Trackers trackers = new Trackers();
   private final LateCommands late;
 
@@ -73,7 +74,8 @@ public final class CephFsVolumes implements AutoCloseable {
         lease -> {
           OpenFileSystem files =
               OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId);
-          return new CephFsVolumeCreation(files, request, paths, trackers, operations, wait).make();
+          return new CephFsVolumeCreation(files, request, paths, known, trackers, operations, wait)
+              .make();
         });
   }
 
@@ -131,12 +133,16 @@ public final class CephFsVolumes implements AutoCloseable {
           if (current >= capacity.required()) {
             return current;
           }
-          return volume
-              .files()
-              .admin()
-              .grow(volume.name(), capacity.sizeToCreate())
-              .orElseThrow(volume::gone)
-              .quota();
+          try {
+            return volume
+                .files()
+                .admin()
+                .grow(volume.name(), capacity.sizeToCreate())
+                .orElseThrow(volume::gone)
+                .quota();
+          } finally {
+            known.forget(volume.files(), volume.entry());
+          }
         });
   }
 

@@ -22,6 +22,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -30,6 +32,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** What the manager is not asked, as it does one command after the other. */
 class FewCommandsIT extends ManagerCase {
   private final OperationRegistry operations = new OperationRegistry(Duration.ofSeconds(30));
+  private final AtomicLong now = new AtomicLong();
+  private final KnownSubvolumes known = new KnownSubvolumes(now::get);
   private final List<String> sent = new CopyOnWriteArrayList<>();
   private final String name = "pvc-" + UUID.randomUUID();
   private Volume source = Volume.getDefaultInstance();
@@ -59,17 +63,18 @@ class FewCommandsIT extends ManagerCase {
   }
 
   private CreatedVolume make(String volume, Optional<ContentSource> content, boolean onlyRead) {
+    return make(volume, CapacityRange.ANY, content, onlyRead);
+  }
+
+  private CreatedVolume make(
+      String volume, CapacityRange capacity, Optional<ContentSource> content, boolean onlyRead) {
     try (Lease lease = lease();
         SnapshotPaths paths = new SnapshotPaths()) {
       CephFsRequest request =
           new CephFsRequest(
-              volume,
-              CephFsParameters.parse(driver.parameters()),
-              CapacityRange.ANY,
-              content,
-              onlyRead);
+              volume, CephFsParameters.parse(driver.parameters()), capacity, content, onlyRead);
       return new CephFsVolumeCreation(
-              counting(lease), request, paths, new Trackers(), operations, CopyWait.NONE)
+              counting(lease), request, paths, known, new Trackers(), operations, CopyWait.NONE)
           .make();
     }
   }
@@ -86,14 +91,49 @@ class FewCommandsIT extends ManagerCase {
   }
 
   @Test
-  void aNewVolumeIsMadeByTwoCommandsAndGivenAgainByOne() {
+  void aNewVolumeIsMadeByTwoCommandsAndGivenAgainByNone() {
     CreatedVolume made = make(name, Optional.empty(), false);
     assertThat(new LinkedHashSet<>(sent))
         .containsExactlyInAnyOrder("fs subvolume create", "fs subvolume getpath");
     sent.clear();
     assertThat(make(name, Optional.empty(), false)).isEqualTo(made);
+    assertThat(sent).isEmpty();
+    driver.delete(made.id().toString());
+  }
+
+  @Test
+  void aVolumeThatWasMadeSomeTimeAgoIsAskedFor() {
+    CreatedVolume made = make(name, Optional.empty(), false);
+    sent.clear();
+    now.addAndGet(TimeUnit.SECONDS.toNanos(11));
+    assertThat(make(name, Optional.empty(), false)).isEqualTo(made);
+    assertThat(sent).containsExactly("fs subvolume info");
+    sent.clear();
+    assertThat(make(name, Optional.empty(), false)).isEqualTo(made);
+    assertThat(sent).isEmpty();
+    driver.delete(made.id().toString());
+  }
+
+  /** Another driver has raised its quota since. */
+  @Test
+  void aVolumeIsAskedForBeforeItIsTakenForTooSmall() {
+    CreatedVolume made = make(name, new CapacityRange(16 * MIB, 0), Optional.empty(), false);
+    driver.expand(made.id().toString(), 32 * MIB);
+    sent.clear();
+    assertThat(make(name, new CapacityRange(32 * MIB, 0), Optional.empty(), false).size())
+        .isEqualTo(32 * MIB);
     assertThat(sent).containsExactly("fs subvolume info");
     driver.delete(made.id().toString());
+  }
+
+  /** Its uuid is not used again, so nothing that is remembered leads to it. */
+  @Test
+  void aVolumeThatWasDeletedIsMadeAnew() {
+    CreatedVolume made = make(name, Optional.empty(), false);
+    driver.delete(made.id().toString());
+    CreatedVolume next = make(name, Optional.empty(), false);
+    assertThat(next.id()).isNotEqualTo(made.id());
+    driver.delete(next.id().toString());
   }
 
   @Test

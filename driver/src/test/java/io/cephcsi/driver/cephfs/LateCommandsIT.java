@@ -75,7 +75,13 @@ class LateCommandsIT extends ManagerCase {
               name, CephFsParameters.parse(driver.parameters()), CapacityRange.ANY, content, false);
       OpenFileSystem files = late(lease, command, meanwhile);
       return new CephFsVolumeCreation(
-              files, request, paths, new Trackers(), operations, CopyWait.NONE)
+              files,
+              request,
+              paths,
+              new KnownSubvolumes(),
+              new Trackers(),
+              operations,
+              CopyWait.NONE)
           .make();
     }
   }

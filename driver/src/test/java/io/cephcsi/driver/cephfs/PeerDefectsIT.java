@@ -90,7 +90,13 @@ class PeerDefectsIT extends ManagerCase {
                       VolumeId.parse(snapshot.getSnapshotId()).orElseThrow())),
               onlyRead);
       return new CephFsVolumeCreation(
-              weak, request, paths, new Trackers(), operations, CopyWait.NONE)
+              weak,
+              request,
+              paths,
+              new KnownSubvolumes(),
+              new Trackers(),
+              operations,
+              CopyWait.NONE)
           .make();
     }
   }
@@ -166,7 +172,13 @@ class PeerDefectsIT extends ManagerCase {
           VolumeException.Reason.UNAVAILABLE,
           () ->
               new CephFsVolumeCreation(
-                      weak, request, paths, new Trackers(), operations, CopyWait.NONE)
+                      weak,
+                      request,
+                      paths,
+                      new KnownSubvolumes(),
+                      new Trackers(),
+                      operations,
+                      CopyWait.NONE)
                   .make());
     }
     assertThat(sent).noneMatch(json -> json.contains("fs subvolume rm"));
