@@ -85,8 +85,11 @@ class CampaignIT {
             IntStream.range(0, CLIENTS)
                 .mapToObj(i -> new Client(name + "-" + i, calls, storage, cluster, seed + i))
                 .toList();
-        work(faults, clients);
-        System.out.println(name + ": " + tally);
+        try {
+          work(faults, clients, tally);
+        } finally {
+          System.out.println(name + ": " + tally);
+        }
         assertThat(tally.unexpected()).as(tally::toString).isEmpty();
         compare(storage, clients);
         assertThat(tally.unexpected()).isEmpty();
@@ -105,13 +108,16 @@ class CampaignIT {
     }
   }
 
-  private static void work(Faults faults, List<Client> clients) throws Exception {
+  /** Ends before the time when something went wrong, while it can still be looked into. */
+  private static void work(Faults faults, List<Client> clients, Tally tally) throws Exception {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS);
     if (FAULTS) {
       faults.begin();
     }
     try {
-      inParallel(clients, client -> client.run(() -> System.nanoTime() > end));
+      inParallel(
+          clients,
+          client -> client.run(() -> System.nanoTime() > end || !tally.unexpected().isEmpty()));
     } finally {
       faults.end();
     }

@@ -4,6 +4,7 @@ import static io.cephcsi.driver.testing.TestDriver.onlyReader;
 import static io.cephcsi.driver.testing.TestDriver.singleWriter;
 
 import com.google.protobuf.Message;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
@@ -25,6 +26,7 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.cephcsi.testing.TestCluster;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -33,6 +35,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BooleanSupplier;
+import org.awaitility.Awaitility;
 
 /**
  * Makes, changes and deletes volumes and snapshots at random, and remembers what was answered. Used
@@ -86,8 +89,13 @@ final class Client {
 
   /** Goes on until it is told to stop; what a call could not do is told to the tally. */
   void run(BooleanSupplier stop) {
-    while (!stop.getAsBoolean()) {
-      step();
+    try {
+      while (!stop.getAsBoolean()) {
+        step();
+      }
+    } catch (RuntimeException e) {
+      calls.tally().wrong(prefix + ": " + e);
+      throw e;
     }
   }
 
@@ -149,8 +157,20 @@ final class Client {
     Vol made = add(request((4 + random.nextInt(12)) * MIB).build(), false, "");
     if (random.nextInt(3) == 0) {
       made.content = made.request.getName();
-      storage.write(made.volume, made.content);
+      write(made);
     }
+  }
+
+  /** The faults hold up who writes, too. */
+  private void write(Vol volume) {
+    Awaitility.await("to write to " + volume.request.getName())
+        .atMost(Duration.ofMinutes(2))
+        .ignoreExceptionsInstanceOf(CephException.TimedOut.class)
+        .until(
+            () -> {
+              storage.write(volume.volume, volume.content);
+              return true;
+            });
   }
 
   private void copy() {
