@@ -52,8 +52,8 @@ final class Bench implements Callable<Integer> {
       paramLabel = "QUESTION",
       split = ",",
       description =
-          "some of: operations, tracker, discard, trim, sparsify, usage, snapshots, shallow, cephfs, rpc,"
-              + " allocation")
+          "some of: operations, tracker, discard, trim, sparsify, usage, snapshots, shallow, cephfs, first,"
+              + " rpc, allocation")
   private Set<String> only = new LinkedHashSet<>();
 
   @Option(
@@ -116,6 +116,7 @@ final class Bench implements Callable<Integer> {
     all.put("snapshots", new SnapshotQuestion());
     all.put("shallow", new ShallowQuestion());
     all.put("cephfs", new CephFsQuestion());
+    all.put("first", new FirstCallsQuestion());
     all.put("rpc", new RpcQuestion());
     all.put("allocation", new AllocationQuestion());
     return all;

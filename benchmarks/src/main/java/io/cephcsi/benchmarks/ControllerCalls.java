@@ -13,13 +13,15 @@ import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import java.util.Map;
 
 /**
- * The calls of a controller of CephFS that make and delete.
+ * The calls of a controller that make and delete.
  *
+ * @param storage RBD or CephFS
  * @param controller the driver
  * @param parameters of the StorageClass
  * @param secrets of each call
  */
 record ControllerCalls(
+    String storage,
     ControllerBlockingStub controller,
     Map<String, String> parameters,
     Map<String, String> secrets) {
@@ -27,10 +29,18 @@ record ControllerCalls(
 
   static ControllerCalls cephFs(DriverState driver) {
     return new ControllerCalls(
-        ControllerGrpc.newBlockingStub(driver.cephFs), driver.cephFsParameters, driver.secrets);
+        "CephFS",
+        ControllerGrpc.newBlockingStub(driver.cephFs),
+        driver.cephFsParameters,
+        driver.secrets);
   }
 
-  /** Makes a volume; a shallow one of a snapshot, unless that is empty. */
+  static ControllerCalls rbd(DriverState driver) {
+    return new ControllerCalls(
+        "RBD", ControllerGrpc.newBlockingStub(driver.channel), driver.parameters, driver.secrets);
+  }
+
+  /** Makes a volume; for readers of a snapshot, unless that is empty: of CephFS it is shallow. */
   String create(String name, String snapshot) {
     CreateVolumeRequest.Builder request =
         CreateVolumeRequest.newBuilder()

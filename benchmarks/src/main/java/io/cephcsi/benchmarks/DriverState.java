@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -60,17 +61,22 @@ final class DriverState {
     Files.writeString(
         clusters,
         "[{\"clusterID\": \"" + CLUSTER_ID + "\", \"monitors\": [\"" + monitors + "\"]}]");
+    Path credentials = folder.resolve("credentials");
+    Path user = Files.createDirectories(credentials.resolve(CLUSTER_ID));
+    Files.writeString(user.resolve("userID"), "admin");
+    Files.writeString(user.resolve("userKey"), secrets.getOrDefault("userKey", ""));
     channels = new SocketChannels();
     Path socket = folder.resolve("rbd.sock");
     List<String> command = new ArrayList<>(List.of(program(), "serve"));
     command.addAll(
         cephFsToo
-            ? List.of("--config", config(clusters, socket).toString())
+            ? List.of("--config", config(clusters, credentials, socket).toString())
             : List.of(
                 "--type=rbd",
                 "--controllerserver",
                 "--endpoint=unix://" + socket,
-                "--clusters-file=" + clusters));
+                "--clusters-file=" + clusters,
+                "--credentials=" + credentials));
     long start = System.nanoTime();
     process =
         new ProcessBuilder(command)
@@ -87,17 +93,17 @@ final class DriverState {
     return millis;
   }
 
-  private Path config(Path clusters, Path socket) throws IOException {
+  private Path config(Path clusters, Path credentials, Path socket) throws IOException {
     Path config = folder.resolve("drivers.yaml");
     Files.writeString(
         config,
         """
         clustersFile: %s
         drivers:
-          - {type: rbd, endpoint: "unix://%s", controller: true}
-          - {type: cephfs, endpoint: "unix://%s", controller: true}
+          - {type: rbd, endpoint: "unix://%s", controller: true, credentials: %s}
+          - {type: cephfs, endpoint: "unix://%s", controller: true, credentials: %s}
         """
-            .formatted(clusters, socket, folder.resolve("cephfs.sock")));
+            .formatted(clusters, socket, credentials, folder.resolve("cephfs.sock"), credentials));
     return config;
   }
 
@@ -128,6 +134,17 @@ final class DriverState {
     }
   }
 
+  /** Waits until it has prepared itself for calls on RBD and CephFS. */
+  void awaitPrepared() throws IOException, InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_SECONDS);
+    while (Files.readString(folder.resolve("driver.log")).split("prepared for calls").length < 3) {
+      if (System.nanoTime() > end) {
+        throw new IllegalStateException(Files.readString(folder.resolve("driver.log")));
+      }
+      Thread.sleep(50);
+    }
+  }
+
   /** The most memory that the driver has had, in bytes. */
   long peakMemory() throws IOException {
     return Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status")).stream()
@@ -153,11 +170,10 @@ final class DriverState {
     if (!process.waitFor(START_SECONDS, TimeUnit.SECONDS)) {
       process.destroyForcibly().waitFor();
     }
-    try (var files = Files.newDirectoryStream(folder)) {
-      for (Path file : files) {
+    try (var files = Files.walk(folder)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
         Files.delete(file);
       }
     }
-    Files.delete(folder);
   }
 }

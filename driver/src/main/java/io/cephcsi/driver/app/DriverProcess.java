@@ -198,7 +198,7 @@ public final class DriverProcess implements AutoCloseable {
     if (!driver.controller()) {
       return;
     }
-    csi.add(
+    ControllerService calls =
         new ControllerService(
             access(driver).map(access -> rbdAccess(driver, access, sessions)),
             new RbdBackend(
@@ -206,7 +206,9 @@ public final class DriverProcess implements AutoCloseable {
                 new RbdSnapshots(sessions),
                 executors),
             operations,
-            executors));
+            executors);
+    csi.add(calls);
+    warmUp(driver, calls, operations);
     csi.add(
         new GroupControllerService(
             new RbdGroupSnapshotBackend(new RbdGroupSnapshots(sessions)), operations, executors));
@@ -252,13 +254,15 @@ public final class DriverProcess implements AutoCloseable {
     if (!driver.controller()) {
       return;
     }
-    csi.add(
+    ControllerService calls =
         new ControllerService(
             access(driver).map(access -> cephFsAccess(driver, access, volumes)),
             new CephFsBackend(
                 volumes, new CephFsSnapshots(volumes, operations), executors, copyWait(driver)),
             operations,
-            executors));
+            executors);
+    csi.add(calls);
+    warmUp(driver, calls, operations);
     csi.add(
         new GroupControllerService(
             new CephFsGroupSnapshotBackend(new CephFsGroupSnapshots(volumes, operations), support),
@@ -278,6 +282,12 @@ public final class DriverProcess implements AutoCloseable {
         new CephFsAttachments(volumes, nodes),
         nodes,
         driver.attach());
+  }
+
+  private void warmUp(
+      DriverConfig.Driver driver, ControllerService calls, OperationRegistry operations) {
+    access(driver)
+        .ifPresent(a -> others.push(WarmUp.start(a, calls, driver.instanceId(), operations)));
   }
 
   private Optional<DriverConnections> access(DriverConfig.Driver driver) {

@@ -37,6 +37,15 @@ public final class JournalDirectory {
     this.keyPrefix = kind.directoryKey("");
   }
 
+  /** Whether a driver of the instance has ever recorded anything here; one round trip. */
+  public boolean isThere() {
+    try {
+      return pool.stat(object).size() >= 0;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
   /**
    * Reads names in the order of their bytes; one round trip.
    *
