@@ -31,20 +31,20 @@ final class Signatures {
    */
   static Set<FileSystemKind> find(Device device, ByteBuffer start) throws IOException {
     Signatures signatures = new Signatures(start);
-    signatures.findReadable();
+    signatures.findReadable(device.size());
     signatures.findOthers();
     signatures.findAtEnd(device);
     return signatures.found;
   }
 
-  private void findReadable() {
+  private void findReadable(long size) {
     note(
         FileSystemKind.EXT4,
         ExtSuperblock.looksLikeOne(start.slice(1024, 1024).order(ByteOrder.LITTLE_ENDIAN)));
     note(FileSystemKind.XFS, XfsSuperblock.looksLikeOne(start));
     boolean gpt = GuidPartitionTable.looksLikeOne(start);
     note(FileSystemKind.GPT, gpt);
-    note(FileSystemKind.MBR, !gpt && hasPartitionRecords());
+    note(FileSystemKind.MBR, !gpt && hasPartitionRecords(size));
     note(FileSystemKind.LUKS, has(0, "LUKS\u00ba\u00be") || has(0, "SKUL\u00ba\u00be"));
   }
 
@@ -84,14 +84,22 @@ final class Signatures {
         end.getInt((int) old) == MD_MAGIC || end.getInt((int) newer) == MD_MAGIC);
   }
 
-  /** A boot sector signature alone says little: boot loaders and FAT have it as well. */
-  private boolean hasPartitionRecords() {
+  /**
+   * A boot sector signature alone says little: boot loaders and FAT have it as well. NTFS of
+   * Windows has messages where the records would be; they are taken for none that fits on the
+   * device.
+   */
+  private boolean hasPartitionRecords(long size) {
+    boolean ntfs = has(3, "NTFS    ");
     if ((start.getShort(510) & 0xffff) != 0xAA55) {
       return false;
     }
     for (int record = 446; record < 510; record += 16) {
       boolean active = (start.get(record) & 0x7f) == 0;
-      if (active && start.get(record + 4) != 0 && start.getInt(record + 12) != 0) {
+      long sectors = start.getInt(record + 12) & 0xffffffffL;
+      long end = (start.getInt(record + 8) & 0xffffffffL) + sectors;
+      boolean fits = !ntfs || end <= size / 512;
+      if (active && start.get(record + 4) != 0 && sectors != 0 && fits) {
         return true;
       }
     }

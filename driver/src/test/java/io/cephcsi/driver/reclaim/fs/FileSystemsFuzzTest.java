@@ -23,9 +23,11 @@ class FileSystemsFuzzTest {
             new byte[] {1},
             new byte[] {2},
             new byte[] {3},
+            new byte[] {4},
             new byte[] {0, 0, 0, 4, 56, 1},
             new byte[] {1, 0, 0, 16, 0, 9},
-            new byte[] {3, 0, 0, 2, 0, 7}));
+            new byte[] {3, 0, 0, 2, 0, 7},
+            new byte[] {4, 0, 0, 64, 70, 1}));
   }
 
   /** The first byte says which disk; each five bytes more put a byte at a place. */
@@ -34,7 +36,8 @@ class FileSystemsFuzzTest {
       new TinyExt(new Random(1)).bytes,
       new TinyXfs(new Random(1), true).bytes,
       new TinyXfs(new Random(1), false).bytes,
-      guid()
+      guid(),
+      new TinyNtfs().bytes
     };
 
     private Disks() {}
