@@ -39,7 +39,7 @@ record NtfsSample(String options, long kilobytes, int files, String after) {
     int sector = 512 << random.nextInt(4);
     int most = random.nextInt(4) == 0 ? 13 : 8;
     int cluster = Math.max(sector, 512 << random.nextInt(most));
-    long kilobytes = 3000 + random.nextInt(100_000) + cluster / 1024L * (64 + random.nextInt(100));
+    long kilobytes = 3000 + random.nextInt(100_000) + cluster / 1024L * (350 + random.nextInt(100));
     if (random.nextInt(6) == 0) {
       kilobytes *= 1 + random.nextInt(200);
     }
