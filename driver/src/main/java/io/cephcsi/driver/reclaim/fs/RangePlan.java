@@ -58,6 +58,11 @@ final class RangePlan {
     pendingEnd = from + length;
   }
 
+  /** Counts units that are free and not listed. */
+  void omit(long length) {
+    omitted += length;
+  }
+
   /** To be called after the last {@link #add}. */
   RangePlan finish() {
     flush();

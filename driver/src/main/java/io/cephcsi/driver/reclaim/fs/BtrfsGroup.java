@@ -1,0 +1,89 @@
+package io.cephcsi.driver.reclaim.fs;
+
+/** A block group: what the extent tree says of the space in one chunk. */
+final class BtrfsGroup {
+  private static final int[] NO_RANGES = {};
+  private static final long UNKNOWN = -1;
+
+  final BtrfsChunk chunk;
+  private final Tally free = new Tally();
+  private long declaredUsed = UNKNOWN;
+  private long used;
+  private int[] ranges = NO_RANGES;
+
+  BtrfsGroup(BtrfsChunk chunk) {
+    this.chunk = chunk;
+  }
+
+  /** Takes over the group's own item. */
+  void declare(BtrfsKey key, BtrfsFields item) {
+    Refusal.require(
+        declaredUsed == UNKNOWN
+            && item.length() == 24
+            && key.objectId() == chunk.start()
+            && key.offset() == chunk.length()
+            && item.u64(8) == BtrfsKey.FIRST_CHUNK_TREE
+            && item.u64(16) == chunk.flags(),
+        "a block group differs from its chunk");
+    declaredUsed = item.u64(0);
+    Refusal.require(declaredUsed >= 0, "a block group with a bad counter");
+  }
+
+  void addUsed(long bytes) {
+    used += bytes;
+  }
+
+  long used() {
+    return used;
+  }
+
+  Tally free() {
+    return free;
+  }
+
+  /** Sets the free ranges to keep, pairs of start and length in sectors, ascending. */
+  void keep(int... pairs) {
+    ranges = pairs;
+  }
+
+  /** What is kept; belongs to this group. */
+  int[] ranges() {
+    return ranges;
+  }
+
+  /** To be called when the extent tree was read. */
+  void check() {
+    Refusal.require(declaredUsed != UNKNOWN, "a chunk has no block group");
+    Refusal.require(
+        used == declaredUsed && used + free.bytes == chunk.length(),
+        "the extents of a block group differ from its counter");
+  }
+
+  /** Count, sum and an order-independent digest of ranges. */
+  static final class Tally {
+    private long count;
+    private long bytes;
+    private long digest;
+
+    void add(long start, long length) {
+      count++;
+      bytes += length;
+      digest += mix(mix(start) + length);
+    }
+
+    /** Spreads every input bit over the whole word (the finalizer of SplitMix64). */
+    private static long mix(long value) {
+      long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
+      mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
+      return mixed ^ (mixed >>> 31);
+    }
+
+    long count() {
+      return count;
+    }
+
+    boolean sameAs(Tally other) {
+      return count == other.count && bytes == other.bytes && digest == other.digest;
+    }
+  }
+}
