@@ -61,12 +61,10 @@ record BtrfsChunk(long start, long length, long flags, long first, long second) 
     return new BtrfsChunk(key.offset(), length, flags, first, second);
   }
 
-  private static long stripe(
-      BtrfsFields item, int index, long length, BtrfsSuperblock superblock) {
+  private static long stripe(BtrfsFields item, int index, long length, BtrfsSuperblock superblock) {
     int at = FIXED + index * STRIPE;
     Refusal.require(
-        item.u64(at) == superblock.deviceId()
-            && item.uuid(at + 16).equals(superblock.deviceUuid()),
+        item.u64(at) == superblock.deviceId() && item.uuid(at + 16).equals(superblock.deviceUuid()),
         "a chunk on another device");
     long offset = item.u64(at + 8);
     if (offset >= 0 && offset < RESERVED) {

@@ -66,8 +66,7 @@ final class BtrfsChunks {
 
   private void add(BtrfsChunk chunk) {
     Refusal.require(
-        chunks.isEmpty() || chunks.get(chunks.size() - 1).end() <= chunk.start(),
-        "chunks overlap");
+        chunks.isEmpty() || chunks.get(chunks.size() - 1).end() <= chunk.start(), "chunks overlap");
     if (chunks.size() == MOST) {
       throw Refusal.unsupported("more than " + MOST + " chunks");
     }

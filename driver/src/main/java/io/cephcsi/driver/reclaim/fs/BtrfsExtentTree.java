@@ -62,9 +62,9 @@ final class BtrfsExtentTree {
         add(key.objectId(), superblock.nodeSize, true);
       }
       case BtrfsKey.TREE_BLOCK_REF,
-              BtrfsKey.EXTENT_DATA_REF,
-              BtrfsKey.SHARED_BLOCK_REF,
-              BtrfsKey.SHARED_DATA_REF ->
+          BtrfsKey.EXTENT_DATA_REF,
+          BtrfsKey.SHARED_BLOCK_REF,
+          BtrfsKey.SHARED_DATA_REF ->
           Refusal.require(key.objectId() == extent, "a reference without its extent");
       case BtrfsKey.BLOCK_GROUP_ITEM -> groups.at(key.objectId()).declare(key, item);
       default -> throw Refusal.unsupported("an item of type " + key.type() + " in the extent tree");

@@ -91,8 +91,7 @@ final class BtrfsFeatures {
 
   private static void refuseUnknown(String group, long bits) {
     if (bits != 0) {
-      throw Refusal.unsupported(
-          "unknown " + group + " feature bits 0x" + Long.toHexString(bits));
+      throw Refusal.unsupported("unknown " + group + " feature bits 0x" + Long.toHexString(bits));
     }
   }
 }

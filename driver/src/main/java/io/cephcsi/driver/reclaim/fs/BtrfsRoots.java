@@ -55,8 +55,7 @@ final class BtrfsRoots {
       throw new Refusal(RefusalReason.JOURNAL_NOT_EMPTY, "there is a log tree to be replayed");
     }
     Refusal.require(item.length() >= SMALLEST_ROOT, "a root that is cut off");
-    BtrfsTree.Root root =
-        new BtrfsTree.Root(id, item.u64(176), item.u8(238), item.u64(160));
+    BtrfsTree.Root root = new BtrfsTree.Root(id, item.u64(176), item.u8(238), item.u64(160));
     volume.noteBlock(root.address());
     if (id == EXTENT_TREE) {
       extents = only(key, root, extents);

@@ -113,7 +113,8 @@ final class BtrfsTree {
     long items = block.u32(96);
     boolean top = level == root.level;
     require(items > 0 || (top && level == 0), "an empty block");
-    require(items <= (block.length() - HEADER) / (level == 0 ? ITEM : POINTER), "an overfull block");
+    require(
+        items <= (block.length() - HEADER) / (level == 0 ? ITEM : POINTER), "an overfull block");
     BtrfsKey above = pointers.keys[index];
     require(above == null || block.key(HEADER).equals(above), "a key unlike its block");
     if (level == 0) {
@@ -148,8 +149,7 @@ final class BtrfsTree {
       BtrfsKey key = leaf.key(at);
       long offset = leaf.u32(at + BtrfsKey.SIZE);
       long size = leaf.u32(at + BtrfsKey.SIZE + 4);
-      require(
-          offset >= (long) items * ITEM && offset + size == end, "an item outside of its leaf");
+      require(offset >= (long) items * ITEM && offset + size == end, "an item outside of its leaf");
       require(last == null || last.compareTo(key) < 0, "keys out of order");
       end = offset;
       last = key;

@@ -17,8 +17,8 @@ import java.util.stream.Collectors;
  *
  * <p>The content must not change meanwhile: the caller holds the image's lock, and took it before
  * the inspection. Btrfs that is mounted, and XFS that is mounted but was not written to, look
- * unmounted; only the lock and the image's watchers tell. What cannot be seen at all is listed in {@code
- * docs/decisions/free-space-readers.md}.
+ * unmounted; only the lock and the image's watchers tell. What cannot be seen at all is listed in
+ * {@code docs/decisions/free-space-readers.md}.
  */
 public final class FileSystems {
   private FileSystems() {}

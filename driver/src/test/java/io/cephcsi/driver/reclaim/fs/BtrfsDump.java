@@ -10,11 +10,13 @@ import java.util.regex.Pattern;
 
 /** What {@code btrfs inspect-internal dump-tree} says of the use of a device. */
 final class BtrfsDump {
-  private static final Pattern CHUNK = Pattern.compile("key \\(FIRST_CHUNK_TREE CHUNK_ITEM (\\d+)\\)");
+  private static final Pattern CHUNK =
+      Pattern.compile("key \\(FIRST_CHUNK_TREE CHUNK_ITEM (\\d+)\\)");
   private static final Pattern LENGTH = Pattern.compile("^\\s+length (\\d+) owner");
   private static final Pattern STRIPE = Pattern.compile("stripe \\d+ devid \\d+ offset (\\d+)");
   private static final Pattern TOTAL = Pattern.compile("devid \\d+ total_bytes (\\d+)");
-  private static final Pattern EXTENT = Pattern.compile("key \\((\\d+) (EXTENT|METADATA)_ITEM (\\d+)\\)");
+  private static final Pattern EXTENT =
+      Pattern.compile("item \\d+ key \\((\\d+) (EXTENT|METADATA)_ITEM (\\d+)\\)");
   private static final long[] SUPERBLOCKS = {64L << 10, 64L << 20, 256L << 30};
 
   private final TreeMap<Long, Long> lengths = new TreeMap<>();
@@ -33,7 +35,8 @@ final class BtrfsDump {
     return dump.complement();
   }
 
-  private static void run(Path image, java.util.function.Consumer<String> lines, String... command) {
+  private static void run(
+      Path image, java.util.function.Consumer<String> lines, String... command) {
     List<String> words = new ArrayList<>(List.of("btrfs", "inspect-internal"));
     words.addAll(List.of(command));
     words.add(image.toString());

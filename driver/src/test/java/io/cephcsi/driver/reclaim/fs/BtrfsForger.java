@@ -118,8 +118,7 @@ final class BtrfsForger {
     int bit = 1 << random.nextInt(8);
     for (long copy : BtrfsSuperblock.COPIES) {
       if (copy + BtrfsSuperblock.SIZE < image.size()) {
-        ByteBuffer bytes =
-            mutant.peek(copy, BtrfsSuperblock.SIZE).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes = mutant.peek(copy, BtrfsSuperblock.SIZE).order(ByteOrder.LITTLE_ENDIAN);
         bytes.put(at, (byte) (bytes.get(at) ^ bit));
         seal(mutant, copy, bytes);
       }

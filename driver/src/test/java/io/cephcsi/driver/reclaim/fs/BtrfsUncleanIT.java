@@ -95,7 +95,14 @@ class BtrfsUncleanIT {
 
   /** The device's error counters are made a replace item: state is the last of the five. */
   @ParameterizedTest
-  @CsvSource({"0, CLEAN", "1, NOT_CLEAN", "2, CLEAN", "3, CLEAN", "4, NOT_CLEAN", "5, INCONSISTENT"})
+  @CsvSource({
+    "0, CLEAN",
+    "1, NOT_CLEAN",
+    "2, CLEAN",
+    "3, CLEAN",
+    "4, NOT_CLEAN",
+    "5, INCONSISTENT"
+  })
   void refusesADeviceReplaceThatIsNotFinished(int state, String answer) throws IOException {
     make("", 300, Step.FILES);
     try (ImageFile file = new ImageFile(image)) {
