@@ -11,7 +11,6 @@ final class BtrfsExtentTree {
   private static final long FULL_BACKREF = 1 << 8;
   private static final long NONE = -1;
 
-  private final BtrfsVolume volume;
   private final BtrfsSuperblock superblock;
   private final BtrfsGroups groups;
   private int current;
@@ -19,7 +18,6 @@ final class BtrfsExtentTree {
   private long extent = NONE;
 
   private BtrfsExtentTree(BtrfsVolume volume) {
-    this.volume = volume;
     this.superblock = volume.superblock;
     this.groups = new BtrfsGroups(volume.chunks(), superblock.sectorSize);
     Refusal.require(groups.count() > 0, "there are no chunks");

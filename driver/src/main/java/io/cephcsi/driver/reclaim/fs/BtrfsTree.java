@@ -143,7 +143,7 @@ final class BtrfsTree {
 
   /** Items lie one below the other from the end of the block, without gaps. */
   private void visitItems(BtrfsFields leaf, int items) {
-    long end = leaf.length() - HEADER;
+    long end = (long) leaf.length() - HEADER;
     for (int i = 0; i < items; i++) {
       int at = HEADER + i * ITEM;
       BtrfsKey key = leaf.key(at);

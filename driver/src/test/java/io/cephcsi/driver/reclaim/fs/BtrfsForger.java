@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeSet;
 
 /** Changes metadata of btrfs and makes its checksums right again. */
@@ -30,7 +31,7 @@ final class BtrfsForger {
     this.blocks = List.copyOf(findBlocks(reads));
   }
 
-  private TreeSet<Long> findBlocks(List<ImageFile.Extent> reads) throws IOException {
+  private Set<Long> findBlocks(List<ImageFile.Extent> reads) throws IOException {
     TreeSet<Long> found = new TreeSet<>();
     for (ImageFile.Extent read : reads) {
       for (long at = read.offset(); at + nodeSize <= read.offset() + read.length(); at += 4096) {

@@ -135,7 +135,7 @@ record BtrfsSample(String mkfs, long megabytes, String mount, List<Step> steps, 
     for (int i = random.nextInt(9); i > 0; i--) {
       steps.add(all[random.nextInt(all.length)]);
     }
-    long megabytes = 300 + random.nextInt(random.nextInt(4) == 0 ? 5000 : 500);
+    int megabytes = 300 + random.nextInt(random.nextInt(4) == 0 ? 5000 : 500);
     return new BtrfsSample(String.join(" ", mkfs), megabytes, mount, steps, "");
   }
 

@@ -84,12 +84,16 @@ class BtrfsUncleanIT {
   void refusesABalanceThatIsNotFinished() throws IOException {
     make("", 600, Step.FILES);
     script(
-        "mount -o loop $IMAGE $MNT\nfor i in 1 2 3 4 5; do\n"
-            + "  head -c 60000000 /dev/zero >$MNT/f$i; sync -f $MNT\n"
-            + "  btrfs -q balance start --full-balance --bg $MNT\n"
-            + "  btrfs -q balance pause $MNT && break || true\n"
-            + "done\nbtrfs balance status $MNT || true\numount $MNT\n"
-            + "btrfs inspect-internal dump-tree -t 1 $IMAGE | grep -q BALANCE");
+        """
+        mount -o loop $IMAGE $MNT
+        for i in 1 2 3 4 5; do
+          head -c 60000000 /dev/zero >$MNT/f$i; sync -f $MNT
+          btrfs -q balance start --full-balance --bg $MNT
+          btrfs -q balance pause $MNT && break || true
+        done
+        btrfs balance status $MNT || true
+        umount $MNT
+        btrfs inspect-internal dump-tree -t 1 $IMAGE | grep -q BALANCE""");
     assertRefused(inspect(image), RefusalReason.NOT_CLEAN);
   }
 
