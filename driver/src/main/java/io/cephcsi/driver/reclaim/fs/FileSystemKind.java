@@ -16,6 +16,7 @@ public enum FileSystemKind {
   EROFS("EROFS"),
   NTFS("NTFS"),
   FAT("FAT"),
+  EXFAT("exFAT"),
   ISO9660("ISO 9660"),
   BCACHEFS("bcache or bcachefs"),
   BLUESTORE("a BlueStore device"),

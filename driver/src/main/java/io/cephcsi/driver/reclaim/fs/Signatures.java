@@ -14,7 +14,6 @@ final class Signatures {
 
   private static final int END = 128 << 10;
   private static final int MD_MAGIC = 0xA92B4EFC;
-  private static final int[] PAGE_SIZES = {4096, 8192, 16384, 65536};
   private static final int[] LVM_SECTORS = {0, 512, 1024, 1536};
 
   private final ByteBuffer start;
@@ -52,15 +51,14 @@ final class Signatures {
     for (int at : LVM_SECTORS) {
       note(FileSystemKind.LVM2, has(at, "LABELONE") && has(at + 24, "LVM2 001"));
     }
-    for (int page : PAGE_SIZES) {
-      note(FileSystemKind.SWAP, has(page - 10, "SWAPSPACE2") || has(page - 10, "SWAP-SPACE"));
-    }
+    note(FileSystemKind.SWAP, SwapReader.looksLikeOne(start));
     note(FileSystemKind.BTRFS, has(0x10040, "_BHRfS_M"));
     note(FileSystemKind.F2FS, start.getInt(1024) == 0xF2F52010);
     note(FileSystemKind.EROFS, start.getInt(1024) == 0xE0F5E1E2);
     note(FileSystemKind.SQUASHFS, has(0, "hsqs"));
     note(FileSystemKind.NTFS, has(3, "NTFS    "));
-    note(FileSystemKind.FAT, has(54, "FAT1") || has(82, "FAT32   ") || has(3, "EXFAT   "));
+    note(FileSystemKind.FAT, has(54, "FAT1") || has(82, "FAT32   "));
+    note(FileSystemKind.EXFAT, has(3, "EXFAT   "));
     note(FileSystemKind.ISO9660, has(0x8001, "CD001"));
     note(
         FileSystemKind.BCACHEFS,
