@@ -178,7 +178,7 @@ class FileSystemsCorruptionIT {
   }
 
   /** Counts the answers by reason. */
-  private static final class Verdicts {
+  static final class Verdicts {
     private final Map<String, Integer> counts = new TreeMap<>();
 
     void judge(Mutant mutant, List<FreeRange> free) {

@@ -24,6 +24,11 @@ class FileSystemsFuzzTest {
             new byte[] {2},
             new byte[] {3},
             new byte[] {4},
+            new byte[] {5},
+            new byte[] {6},
+            new byte[] {7},
+            new byte[] {5, 0, 0, 2, 4, 7},
+            new byte[] {6, 0, 0, 0x40, 0x0, 7},
             new byte[] {0, 0, 0, 4, 56, 1},
             new byte[] {1, 0, 0, 16, 0, 9},
             new byte[] {3, 0, 0, 2, 0, 7},
@@ -37,7 +42,10 @@ class FileSystemsFuzzTest {
       new TinyXfs(new Random(1), true).bytes,
       new TinyXfs(new Random(1), false).bytes,
       guid(),
-      new TinyNtfs().bytes
+      new TinyNtfs().bytes,
+      TinyDos.fat(),
+      TinyDos.exfat(),
+      TinyDos.swap()
     };
 
     private Disks() {}
