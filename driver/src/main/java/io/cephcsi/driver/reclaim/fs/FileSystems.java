@@ -9,11 +9,11 @@ import java.util.stream.Collectors;
 /**
  * Finds the file system on a device and, when it is certain in all respects, its free ranges.
  *
- * <p>Understood are ext2, ext3, ext4, XFS version 4 and 5, NTFS 3.1, btrfs on a single device, FAT12,
- * FAT16, FAT32, exFAT and Linux swap areas, directly on the device or in the one partition of a GPT.
- * All metadata that the answer depends on is read once, checked against its checksums and against
- * every counter that says the same in another way, and the ranges are kept in memory (32 MiB at
- * most): a caller never sees a range of a file system that fails a later check.
+ * <p>Understood are ext2, ext3, ext4, XFS version 4 and 5, NTFS 3.1, btrfs on a single device,
+ * FAT12, FAT16, FAT32, exFAT and Linux swap areas, directly on the device or in the one partition
+ * of a GPT. All metadata that the answer depends on is read once, checked against its checksums and
+ * against every counter that says the same in another way, and the ranges are kept in memory (32
+ * MiB at most): a caller never sees a range of a file system that fails a later check.
  *
  * <p>The content must not change meanwhile: the caller holds the image's lock, and took it before
  * the inspection. Btrfs that is mounted, and XFS that is mounted but was not written to, look
