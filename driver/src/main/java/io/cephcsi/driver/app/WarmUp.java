@@ -45,7 +45,7 @@ import org.slf4j.LoggerFactory;
  */
 final class WarmUp implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WarmUp.class);
-  private static final Duration DELAY = Duration.ofSeconds(2);
+  private static final Duration DELAY = Duration.ofSeconds(30);
   private static final int ROUNDS = 2;
   private static final int PATIENCE_SECONDS = 30;
   private static final long BYTES = 1L << 20;

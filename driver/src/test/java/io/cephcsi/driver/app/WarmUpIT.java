@@ -41,7 +41,7 @@ class WarmUpIT {
       Set<String> before = state.get();
       try (ServedProcess process = seat.start()) {
         Awaitility.await()
-            .atMost(Duration.ofSeconds(60))
+            .atMost(Duration.ofMinutes(2))
             .until(() -> process.output().contains("prepared for calls on cluster"));
         assertThat(state.get()).isEqualTo(before);
         assertThat(process.output()).doesNotContain(" WARN ", " ERROR ", " requests ");
