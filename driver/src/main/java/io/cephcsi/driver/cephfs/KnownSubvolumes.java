@@ -37,13 +37,13 @@ final class KnownSubvolumes {
    * another driver may have grown it: where there is a limit, nothing is remembered.
    */
   Optional<SubvolumeInfo> find(OpenFileSystem files, JournalEntry entry, CapacityRange wanted) {
-    return Optional.ofNullable(known.getIfPresent(key(files, entry)))
+    return Optional.ofNullable(known.getIfPresent(files.key(entry)))
         .filter(info -> wanted.limit() == 0 && info.quota() >= wanted.required());
   }
 
   /** Remembers the subvolume of a volume that is complete; no longer for being asked for again. */
   void remember(OpenFileSystem files, JournalEntry entry, SubvolumeInfo info) {
-    String key = key(files, entry);
+    String key = files.key(entry);
     if (!info.equals(known.getIfPresent(key))) {
       known.put(key, info);
     }
@@ -51,10 +51,6 @@ final class KnownSubvolumes {
 
   /** Forgets a subvolume that changes. */
   void forget(OpenFileSystem files, JournalEntry entry) {
-    known.invalidate(key(files, entry));
-  }
-
-  private static String key(OpenFileSystem files, JournalEntry entry) {
-    return files.lease().cluster().fsid() + "/" + files.info().id() + "/" + entry.uuid();
+    known.invalidate(files.key(entry));
   }
 }

@@ -7,6 +7,7 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
@@ -106,6 +107,11 @@ record OpenFileSystem(
 
   VolumeId id(java.util.UUID uuid) {
     return new VolumeId(clusterId(), info.id(), uuid);
+  }
+
+  /** What tells an entry from those of all other file systems, in memory. */
+  String key(JournalEntry entry) {
+    return lease.cluster().fsid() + "/" + info.id() + "/" + entry.uuid();
   }
 
   /** The directory of the subvolumes. */

@@ -62,7 +62,7 @@ final class SnapshotPaths implements AutoCloseable {
    * @return empty if it is not in the file system
    */
   Optional<ResolvedSnapshot> find(OpenFileSystem files, JournalEntry entry) {
-    String key = key(files, entry);
+    String key = files.key(entry);
     ResolvedSnapshot known = found.getIfPresent(key);
     if (known != null) {
       return Optional.of(known);
@@ -93,7 +93,7 @@ final class SnapshotPaths implements AutoCloseable {
         .ifPresent(
             path ->
                 found.put(
-                    key(files, entry),
+                    files.key(entry),
                     new ResolvedSnapshot(
                         root, path, source.quota(), createdAt.truncatedTo(ChronoUnit.SECONDS))));
   }
@@ -101,7 +101,7 @@ final class SnapshotPaths implements AutoCloseable {
   /** As {@link #find}, of several; one mount for those that are not known yet. */
   List<Optional<ResolvedSnapshot>> findAll(OpenFileSystem files, List<JournalEntry> entries) {
     List<JournalEntry> unknown =
-        entries.stream().filter(entry -> found.getIfPresent(key(files, entry)) == null).toList();
+        entries.stream().filter(entry -> found.getIfPresent(files.key(entry)) == null).toList();
     if (!unknown.isEmpty()) {
       Optional<List<Optional<ResolvedSnapshot>>> seen =
           mounted(
@@ -109,17 +109,13 @@ final class SnapshotPaths implements AutoCloseable {
               mount ->
                   Optional.of(unknown.stream().map(entry -> look(files, mount, entry)).toList()));
       for (int i = 0; seen.isPresent() && i < unknown.size(); i++) {
-        String key = key(files, unknown.get(i));
+        String key = files.key(unknown.get(i));
         seen.get().get(i).ifPresent(snapshot -> found.put(key, snapshot));
       }
     }
     return entries.stream()
-        .map(entry -> Optional.ofNullable(found.getIfPresent(key(files, entry))))
+        .map(entry -> Optional.ofNullable(found.getIfPresent(files.key(entry))))
         .toList();
-  }
-
-  private static String key(OpenFileSystem files, JournalEntry entry) {
-    return files.lease().cluster().fsid() + "/" + files.info().id() + "/" + entry.uuid();
   }
 
   /** Looks at a file system from the directory of the subvolumes on; empty if that is not there. */

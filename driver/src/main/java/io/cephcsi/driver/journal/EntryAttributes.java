@@ -44,15 +44,4 @@ final class EntryAttributes {
     }
     return attributes;
   }
-
-  /** Whether there is such an object; one round trip. */
-  static boolean exist(IoContext pool, String object) {
-    try (ReadOperation read = new ReadOperation()) {
-      read.assertExists();
-      pool.operate(object, read);
-      return true;
-    } catch (CephException.NotFound e) {
-      return false;
-    }
-  }
 }

@@ -343,7 +343,7 @@ public final class Journal {
   }
 
   boolean isKnownIn(IoContext pool, UUID uuid) {
-    return EntryAttributes.exist(pool, kind.object(uuid));
+    return pool.exists(kind.object(uuid));
   }
 
   /** Writes to the object of an entry. */

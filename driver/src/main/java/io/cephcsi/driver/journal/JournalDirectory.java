@@ -39,11 +39,7 @@ public final class JournalDirectory {
 
   /** Whether a driver of the instance has ever recorded anything here; one round trip. */
   public boolean isThere() {
-    try {
-      return pool.stat(object).size() >= 0;
-    } catch (CephException.NotFound e) {
-      return false;
-    }
+    return pool.exists(object);
   }
 
   /**

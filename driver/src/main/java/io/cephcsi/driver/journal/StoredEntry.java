@@ -71,7 +71,7 @@ public record StoredEntry(
 
   /** Whether there is such an object; one round trip. */
   public static boolean exists(IoContext io, JournalKind kind, UUID uuid) {
-    return EntryAttributes.exist(io, kind.object(uuid));
+    return io.exists(kind.object(uuid));
   }
 
   /** The entry; empty if it is damaged or lacks its names. */

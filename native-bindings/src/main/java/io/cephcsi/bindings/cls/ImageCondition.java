@@ -113,13 +113,7 @@ public record ImageCondition(
 
   /** Whether the header is there at all; one round trip. */
   public static boolean exists(IoContext io, String imageId) {
-    try (ReadOperation read = new ReadOperation()) {
-      read.assertExists();
-      io.operate(ImageHeader.object(imageId), read);
-      return true;
-    } catch (CephException.NotFound e) {
-      return false;
-    }
+    return io.exists(ImageHeader.object(imageId));
   }
 
   /**

@@ -2,6 +2,7 @@ package io.cephcsi.bindings.rados;
 
 import static io.cephcsi.bindings.error.ReturnCode.check;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.GrowingBuffer;
@@ -187,7 +188,7 @@ public final class IoContext extends NativeHandle {
   /**
    * Removes an object ({@code rados_remove}).
    *
-   * @throws io.cephcsi.bindings.error.CephException.NotFound if it does not exist
+   * @throws CephException.NotFound if it does not exist
    */
   public void remove(String object) {
     long io = enter();
@@ -201,7 +202,7 @@ public final class IoContext extends NativeHandle {
   /**
    * Size and age of an object ({@code rados_stat}).
    *
-   * @throws io.cephcsi.bindings.error.CephException.NotFound if it does not exist
+   * @throws CephException.NotFound if it does not exist
    */
   public ObjectStat stat(String object) {
     long io = enter();
@@ -215,11 +216,21 @@ public final class IoContext extends NativeHandle {
     }
   }
 
+  /** Whether an object is there; one round trip. */
+  public boolean exists(String object) {
+    try (ReadOperation read = new ReadOperation()) {
+      read.assertExists();
+      operate(object, read);
+      return true;
+    } catch (CephException.NotFound e) {
+      return false;
+    }
+  }
+
   /**
    * Reads an extended attribute ({@code rados_getxattr}).
    *
-   * @throws io.cephcsi.bindings.error.CephException with ENODATA if the object has no such
-   *     attribute
+   * @throws CephException with ENODATA if the object has no such attribute
    */
   public byte[] getXattr(String object, String name) {
     return use(
@@ -331,7 +342,7 @@ public final class IoContext extends NativeHandle {
   /**
    * Carries out a compound write ({@code rados_write_op_operate}): all of it, or nothing.
    *
-   * @throws io.cephcsi.bindings.error.CephException.Canceled if a comparison in it failed
+   * @throws CephException.Canceled if a comparison in it failed
    * @throws StaleVersionException if the version asserted is not the object's
    */
   public void operate(String object, WriteOperation operation) {
@@ -380,7 +391,7 @@ public final class IoContext extends NativeHandle {
    * Carries out a compound read ({@code rados_read_op_operate}). Afterwards the results of its
    * steps can be asked, each once the step itself succeeded.
    *
-   * @throws io.cephcsi.bindings.error.CephException.NotFound if the object does not exist
+   * @throws CephException.NotFound if the object does not exist
    * @throws StaleVersionException if the version asserted is not the object's
    */
   public void operate(String object, ReadOperation operation) {
@@ -464,7 +475,7 @@ public final class IoContext extends NativeHandle {
    *
    * @param timeoutMillis how long to wait for watchers
    * @return how many watchers answered in time
-   * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
+   * @throws CephException.TimedOut if one did not
    */
   public int notifyWatchers(String object, byte[] payload, long timeoutMillis) {
     return notifiedClients(object, payload, timeoutMillis).size();
@@ -475,7 +486,7 @@ public final class IoContext extends NativeHandle {
    *
    * @return who answered in time: the ids of the clients ({@link RadosCluster#instanceId()}), once
    *     for each watch
-   * @throws io.cephcsi.bindings.error.CephException.TimedOut if one did not
+   * @throws CephException.TimedOut if one did not
    */
   public List<Long> notifiedClients(String object, byte[] payload, long timeoutMillis) {
     return use(

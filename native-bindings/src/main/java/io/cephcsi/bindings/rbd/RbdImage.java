@@ -308,7 +308,7 @@ public final class RbdImage extends ImageProperties {
     /** Whether there is an image of this name or id, as far as this can be seen. */
     private boolean exists(RbdPool pool, String key) {
       try {
-        return pool.io().stat(object + key).size() >= 0;
+        return pool.io().exists(object + key);
       } catch (CephException e) {
         return false;
       }

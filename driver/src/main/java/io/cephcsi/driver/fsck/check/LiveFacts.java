@@ -77,11 +77,7 @@ record LiveFacts(IoContext io, Workers workers, Map<JournalKind, Set<String>> in
   /** Whether there is an object. */
   boolean hasObject(String object) {
     workers.turn();
-    try {
-      return io.stat(object).size() >= 0;
-    } catch (CephException.NotFound e) {
-      return false;
-    }
+    return io.exists(object);
   }
 
   @Override

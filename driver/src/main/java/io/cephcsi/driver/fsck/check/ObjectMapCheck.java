@@ -5,7 +5,6 @@ import static io.cephcsi.driver.fsck.FindingKind.OBJECT_MAP_WRONG;
 
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ObjectMap;
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageFlag;
@@ -93,9 +92,7 @@ final class ObjectMapCheck {
     context.workers().turn();
     try (IoContext data =
         context.io().cluster().openPool(image.data().poolId(), context.io().namespace())) {
-      return data.stat(object).size() >= 0;
-    } catch (CephException.NotFound e) {
-      return false;
+      return data.exists(object);
     }
   }
 }

@@ -17,7 +17,7 @@ final class BtrfsFreeSpaceTree {
   private final int sectorSize;
   private int seen;
   private @Nullable BtrfsGroup group;
-  private BtrfsGroup.Tally tally = new BtrfsGroup.Tally();
+  private RangeTally tally = new RangeTally();
   private long expected;
   private boolean bitmaps;
 
@@ -90,7 +90,7 @@ final class BtrfsFreeSpaceTree {
             && (item.u32(4) & ~BITMAPS) == 0);
     seen++;
     group = next;
-    tally = new BtrfsGroup.Tally();
+    tally = new RangeTally();
     expected = item.u32(0);
     bitmaps = item.u32(4) == BITMAPS;
     end = next.chunk.start();

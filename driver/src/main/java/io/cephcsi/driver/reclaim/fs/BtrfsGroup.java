@@ -6,7 +6,7 @@ final class BtrfsGroup {
   private static final long UNKNOWN = -1;
 
   final BtrfsChunk chunk;
-  private final Tally free = new Tally();
+  private final RangeTally free = new RangeTally();
   private long declaredUsed = UNKNOWN;
   private long used;
   private int[] ranges = NO_RANGES;
@@ -37,7 +37,7 @@ final class BtrfsGroup {
     return used;
   }
 
-  Tally free() {
+  RangeTally free() {
     return free;
   }
 
@@ -55,35 +55,7 @@ final class BtrfsGroup {
   void check() {
     Refusal.require(declaredUsed != UNKNOWN, "a chunk has no block group");
     Refusal.require(
-        used == declaredUsed && used + free.bytes == chunk.length(),
+        used == declaredUsed && used + free.sum() == chunk.length(),
         "the extents of a block group differ from its counter");
-  }
-
-  /** Count, sum and an order-independent digest of ranges. */
-  static final class Tally {
-    private long count;
-    private long bytes;
-    private long digest;
-
-    void add(long start, long length) {
-      count++;
-      bytes += length;
-      digest += mix(mix(start) + length);
-    }
-
-    /** Spreads every input bit over the whole word (the finalizer of SplitMix64). */
-    private static long mix(long value) {
-      long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
-      mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
-      return mixed ^ (mixed >>> 31);
-    }
-
-    long count() {
-      return count;
-    }
-
-    boolean sameAs(Tally other) {
-      return count == other.count && bytes == other.bytes && digest == other.digest;
-    }
   }
 }

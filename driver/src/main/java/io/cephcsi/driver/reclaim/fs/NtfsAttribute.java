@@ -77,10 +77,10 @@ final class NtfsAttribute {
 
   /** A number that stands for the file, the type and the name. */
   long key(long base) {
-    long key = NtfsTally.mix(base * LAST_TYPE * 2 + type());
+    long key = RangeTally.mix(base * LAST_TYPE * 2 + type());
     int at = bytes.getShort(0x0A) & 0xffff;
     for (int i = 0; i < nameLength(); i++) {
-      key = NtfsTally.mix(key + 1 + (bytes.getShort(at + 2 * i) & 0xffff));
+      key = RangeTally.mix(key + 1 + (bytes.getShort(at + 2 * i) & 0xffff));
     }
     return key;
   }

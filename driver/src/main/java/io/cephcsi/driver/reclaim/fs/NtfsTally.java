@@ -10,13 +10,6 @@ package io.cephcsi.driver.reclaim.fs;
 final class NtfsTally {
   private long parts;
 
-  /** Spreads every input bit over the whole word (the finalizer of SplitMix64). */
-  static long mix(long value) {
-    long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
-    mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
-    return mixed ^ (mixed >>> 31);
-  }
-
   void add(NtfsAttribute part, long base, int clusterSize) {
     long key = part.key(base);
     parts += place(key, part.firstCluster()) - place(key, part.endCluster());
@@ -32,7 +25,7 @@ final class NtfsTally {
   }
 
   private static long place(long key, long cluster) {
-    return mix(key ^ mix(cluster + 0x9E3779B97F4A7C15L));
+    return RangeTally.mix(key ^ RangeTally.mix(cluster + 0x9E3779B97F4A7C15L));
   }
 
   void check() {

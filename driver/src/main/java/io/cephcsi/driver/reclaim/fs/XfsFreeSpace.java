@@ -46,12 +46,12 @@ final class XfsFreeSpace {
   private void collect(int group, XfsGroupHeader header) throws IOException {
     XfsFreeTree bySize =
         XfsFreeTree.open(volume, group, header.bySizeRoot(), header.bySizeLevels(), true);
-    Tally sizes = new Tally();
+    RangeTally sizes = new RangeTally();
     bySize.forEach(sizes::add);
     XfsFreeTree byBlock =
         XfsFreeTree.open(volume, group, header.byBlockRoot(), header.byBlockLevels(), false);
     UsedBlocks used = used(group, header, bySize, byBlock);
-    Tally blocks = new Tally();
+    RangeTally blocks = new RangeTally();
     long base = (long) group * superblock.groupBlocks;
     byBlock.forEach(
         (start, length) -> {
@@ -79,14 +79,14 @@ final class XfsFreeSpace {
   private void checkCounters(
       int group,
       XfsGroupHeader header,
-      Tally sizes,
-      Tally blocks,
+      RangeTally sizes,
+      RangeTally blocks,
       long bySizeBlocks,
       long byBlockBlocks) {
     String where = " in allocation group " + group;
     Refusal.require(sizes.sameAs(blocks), "the two free-space trees differ" + where);
     Refusal.require(
-        blocks.blocks == header.freeBlocks() && blocks.longest == header.longest(),
+        blocks.sum() == header.freeBlocks() && blocks.longest() == header.longest(),
         "the free-space trees differ from the counters" + where);
     free += header.freeBlocks() + header.reservedCount();
     if (superblock.features().lazyCounters()) {
@@ -99,35 +99,6 @@ final class XfsFreeSpace {
     }
     inodes += header.inodes();
     freeInodes += header.freeInodes();
-  }
-
-  /** Sum, maximum and an order-independent digest of extents. */
-  private static final class Tally {
-    private long count;
-    private long blocks;
-    private long longest;
-    private long digest;
-
-    void add(long start, long length) {
-      count++;
-      blocks += length;
-      longest = Math.max(longest, length);
-      digest += mix((start << 32) | length);
-    }
-
-    /** Spreads every input bit over the whole word (the finalizer of SplitMix64). */
-    private static long mix(long value) {
-      long mixed = (value ^ (value >>> 30)) * 0xBF58476D1CE4E5B9L;
-      mixed = (mixed ^ (mixed >>> 27)) * 0x94D049BB133111EBL;
-      return mixed ^ (mixed >>> 31);
-    }
-
-    boolean sameAs(Tally other) {
-      return count == other.count
-          && blocks == other.blocks
-          && longest == other.longest
-          && digest == other.digest;
-    }
   }
 
   /** Blocks of a group that are known to be used: none may be claimed twice, none be free. */
