@@ -4,44 +4,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.reclaim.fs.BtrfsSample.Step;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** Damaged and forged metadata of btrfs: no used space is ever listed. */
-class BtrfsCorruptionIT {
-  private Path directory;
-  private Path image;
-
+class BtrfsCorruptionIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.btrfs", "btrfs", "mount");
   }
 
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
-  }
-
   private void make(BtrfsSample sample) {
-    sample.make(image, directory.resolve("mnt"), new Random(Campaign.SEED));
+    sample.make(image, mountPoint, new Random(Campaign.SEED));
   }
 
   @TestFactory
@@ -79,27 +59,17 @@ class BtrfsCorruptionIT {
     }
   }
 
+  /** Any damage, or one piece in the place of another. */
   private static Mutant damaged(ImageFile file, List<ImageFile.Extent> read, Random random)
       throws IOException {
     Mutant mutant = new Mutant(file);
-    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
-    long at = extent.offset() + random.nextInt(extent.length());
-    switch (random.nextInt(5)) {
-      case 0 -> mutant.flip(at, 1 << random.nextInt(8));
-      case 1 -> mutant.flip(at, 1 + random.nextInt(255));
-      case 2 -> {
-        for (int i = 0; i < 8; i++) {
-          mutant.flip(extent.offset() + random.nextInt(extent.length()), random.nextInt(256));
-        }
-      }
-      case 3 -> mutant.patch(at / 512 * 512, ByteBuffer.allocate(512));
-      default -> {
-        ImageFile.Extent other = read.get(random.nextInt(read.size()));
-        int length = Math.min(extent.length(), other.length());
-        mutant.patch(extent.offset(), mutant.peek(other.offset(), length));
-      }
+    if (random.nextInt(5) > 0) {
+      return mutant.damage(read, random);
     }
-    return mutant;
+    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
+    ImageFile.Extent other = read.get(random.nextInt(read.size()));
+    int length = Math.min(extent.length(), other.length());
+    return mutant.patch(extent.offset(), mutant.peek(other.offset(), length));
   }
 
   @Test
@@ -108,39 +78,7 @@ class BtrfsCorruptionIT {
     try (ImageFile file = new ImageFile(image)) {
       List<Long> sizes = new ArrayList<>(List.of(0L, 65536L, 69631L, 69632L, file.size() - 1));
       new Random(Campaign.SEED).longs(200, 0, file.size()).forEach(sizes::add);
-      for (long size : sizes) {
-        assertThat(FileSystems.inspect(new Mutant(file).cutTo(size)))
-            .as("cut to %d bytes", size)
-            .isInstanceOf(Inspection.Refused.class);
-      }
-    }
-  }
-
-  /** Counts the answers by reason. */
-  private static final class Verdicts {
-    private final Map<String, Integer> counts = new TreeMap<>();
-
-    void judge(Mutant mutant, List<FreeRange> free) {
-      Inspection inspection;
-      try {
-        inspection = FileSystems.inspect(mutant);
-      } catch (IOException | RuntimeException e) {
-        throw new AssertionError("seed " + Campaign.SEED + ", " + mutant, e);
-      }
-      if (inspection instanceof Inspection.Refused refused) {
-        counts.merge(refused.reason().name(), 1, Integer::sum);
-      } else if (inspection instanceof Inspection.Clean clean) {
-        List<FreeRange> listed = Ranges.of(clean);
-        assertThat(Ranges.outsideOf(free, listed))
-            .as("used space listed as free: seed %d, %s", Campaign.SEED, mutant)
-            .isEmpty();
-        counts.merge(listed.equals(free) ? "same" : "subset", 1, Integer::sum);
-      }
-    }
-
-    @Override
-    public String toString() {
-      return counts.toString();
+      Verdicts.assertRefusedWhenCut(file, sizes);
     }
   }
 }

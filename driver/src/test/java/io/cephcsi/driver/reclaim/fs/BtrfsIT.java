@@ -5,14 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.reclaim.fs.BtrfsSample.Step;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
@@ -21,26 +18,10 @@ import org.junit.jupiter.api.TestFactory;
  * Free ranges of btrfs against the extents that btrfs-progs lists, and what becomes of the file
  * system when all of them are overwritten. Needs root.
  */
-class BtrfsIT {
-  private Path directory;
-  private Path image;
-  private Path mountPoint;
-
+class BtrfsIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.btrfs", "btrfs", "btrfstune", "mount", "fstrim");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-    mountPoint = directory.resolve("mnt");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   private static List<BtrfsSample> chosen() {
@@ -87,19 +68,14 @@ class BtrfsIT {
   }
 
   private DynamicTest test(BtrfsSample sample, long seed) {
-    return DynamicTest.dynamicTest(
-        sample.toString(),
+    return test(
+        sample,
+        seed,
         () -> {
-          try {
-            sample.make(image, mountPoint, new Random(seed));
-            List<FreeRange> free = check(sample);
-            Garbage.write(image, free, 8 << 20);
-            sample.verify(image, mountPoint);
-          } catch (AssertionError e) {
-            throw new AssertionError(sample + ", seed " + seed + ": " + e.getMessage(), e);
-          } finally {
-            Files.deleteIfExists(image);
-          }
+          Random random = new Random(seed);
+          sample.make(image, mountPoint, random);
+          Garbage.write(image, check(sample), 8 << 20, random);
+          sample.verify(image, mountPoint);
         });
   }
 
@@ -128,7 +104,7 @@ class BtrfsIT {
         BtrfsSample.of("", 400, Step.FILES, Step.SCATTER, Step.SNAPSHOT, Step.DELETE);
     sample.make(image, mountPoint, new Random(Campaign.SEED));
     List<FreeRange> free = check(sample);
-    Garbage.write(image, free, Long.MAX_VALUE);
+    Garbage.write(image, free, Long.MAX_VALUE, new Random(Campaign.SEED));
     Path before = directory.resolve("before-trim");
     Shell.script(
         String.format(

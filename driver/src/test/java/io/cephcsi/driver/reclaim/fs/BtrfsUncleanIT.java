@@ -7,34 +7,16 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** States of btrfs that are not certain, and features that are not known, are refused. */
-class BtrfsUncleanIT {
-  private Path directory;
-  private Path image;
-  private Path mountPoint;
-
+class BtrfsUncleanIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.btrfs", "btrfs", "btrfstune", "mount", "sgdisk");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-    mountPoint = directory.resolve("mnt");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   private void make(String mkfs, int megabytes, Step... steps) {

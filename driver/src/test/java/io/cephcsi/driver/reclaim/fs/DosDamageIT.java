@@ -1,17 +1,11 @@
 package io.cephcsi.driver.reclaim.fs;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
-import io.cephcsi.driver.reclaim.fs.FileSystemsCorruptionIT.Verdicts;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -19,22 +13,10 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Damage of whatever an inspection of FAT, exFAT or a swap area reads, in one copy, or in all of
  * them with checksums and counters made right: what is in use is never listed as free.
  */
-class DosDamageIT {
-  private Path directory;
-
+class DosDamageIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.fat", "mcopy", "mkfs.exfat", "mount.exfat-fuse", "mkswap");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @ParameterizedTest
@@ -51,7 +33,6 @@ class DosDamageIT {
   })
   void neverListsUsedSpace(String mkfs, int kibibytes) throws IOException {
     Random random = new Random(Campaign.SEED);
-    Path image = directory.resolve("image");
     DosSample sample = DosSample.of(mkfs, kibibytes);
     sample.make(image, directory, random);
     Verdicts single = new Verdicts();
@@ -62,9 +43,7 @@ class DosDamageIT {
       read.subList(0, Math.min(2, read.size())).clear();
       read.add(new ImageFile.Extent(0, sample.kind() == FileSystemKind.SWAP ? 4096 : 512));
       for (int i = 0; i < (Campaign.full() ? 2000 : 100); i++) {
-        Mutant mutant = new Mutant(file);
-        damage(mutant, read, random);
-        single.judge(mutant, free);
+        single.judge(new Mutant(file).damage(read, random), free);
       }
       for (int i = 0; i < (Campaign.full() ? 2000 : 100); i++) {
         Mutant mutant = new Mutant(file);
@@ -77,26 +56,6 @@ class DosDamageIT {
       }
     }
     System.out.println(sample + ": one copy " + single + ", all copies " + forged);
-  }
-
-  private static void damage(Mutant mutant, List<ImageFile.Extent> read, Random random)
-      throws IOException {
-    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
-    long at = extent.offset() + random.nextInt(extent.length());
-    switch (random.nextInt(5)) {
-      case 1 -> mutant.flip(at, 1 + random.nextInt(255));
-      case 2 -> {
-        for (int i = 0; i < 8; i++) {
-          mutant.flip(extent.offset() + random.nextInt(extent.length()), random.nextInt(256));
-        }
-      }
-      case 3 -> mutant.patch(at / 512 * 512, ByteBuffer.allocate(512));
-      case 4 -> {
-        ImageFile.Extent other = read.get(random.nextInt(read.size()));
-        mutant.patch(at / 512 * 512, mutant.peek(other.offset() / 512 * 512, 512));
-      }
-      default -> mutant.flip(at, 1 << random.nextInt(8));
-    }
   }
 
   private static void forge(Mutant mutant, List<ImageFile.Extent> read, Random random)
@@ -154,18 +113,13 @@ class DosDamageIT {
     "mkswap, 65536"
   })
   void refusesTruncatedImages(String mkfs, int kibibytes) throws IOException {
-    Path image = directory.resolve("image");
     Random random = new Random(Campaign.SEED);
     DosSample.of(mkfs, kibibytes).make(image, directory, random);
     try (ImageFile file = new ImageFile(image)) {
       long used = ((Inspection.Clean) FileSystems.inspect(file)).totalBytes();
       List<Long> sizes = new ArrayList<>(List.of(0L, 1L, 511L, 512L, 1024L, 4096L, used - 1));
       random.longs(100, 0, used).forEach(sizes::add);
-      for (long size : sizes) {
-        assertThat(FileSystems.inspect(new Mutant(file).cutTo(size)))
-            .as("cut to %d bytes", size)
-            .isInstanceOf(Inspection.Refused.class);
-      }
+      Verdicts.assertRefusedWhenCut(file, sizes);
     }
   }
 }

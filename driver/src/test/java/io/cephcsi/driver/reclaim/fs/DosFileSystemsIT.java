@@ -3,13 +3,10 @@ package io.cephcsi.driver.reclaim.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -17,23 +14,11 @@ import org.junit.jupiter.api.TestFactory;
  * Free ranges of FAT, exFAT and swap areas against what their tools say; then all of them are
  * overwritten, and the check programs and all files have to be as before. Needs root.
  */
-class DosFileSystemsIT {
-  private Path directory;
-
+class DosFileSystemsIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require(
         "mkfs.fat", "fsck.fat", "mshowfat", "mkfs.exfat", "dump.exfat", "mount.exfat-fuse");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @TestFactory
@@ -50,23 +35,19 @@ class DosFileSystemsIT {
   }
 
   private DynamicTest test(DosSample sample, long seed) {
-    return DynamicTest.dynamicTest(
-        sample.toString(),
+    return test(
+        sample,
+        seed,
         () -> {
-          Path image = directory.resolve("image");
-          try {
-            Random random = new Random(seed);
-            check(sample, image, sample.make(image, directory, random), random);
-          } catch (AssertionError e) {
-            throw new AssertionError(sample + ", seed " + seed + ": " + e.getMessage(), e);
-          }
+          Random random = new Random(seed);
+          check(sample, sample.make(image, directory, random), random);
         });
   }
 
-  private void check(DosSample sample, Path image, String said, Random random) throws IOException {
+  private void check(DosSample sample, String said, Random random) throws IOException {
     DosTools.check(sample.kind(), image);
     long started = System.nanoTime();
-    List<FreeRange> free = inspect(image);
+    List<FreeRange> free = inspect();
     long micros = (System.nanoTime() - started) / 1000;
     long sum = free.stream().mapToLong(FreeRange::length).sum();
     switch (sample.kind()) {
@@ -77,17 +58,17 @@ class DosFileSystemsIT {
     if (sample.filled()) {
       sample.extract(image, directory, directory.resolve("before"));
     }
-    DosTools.overwrite(image, free, random);
+    Garbage.write(image, free, 8 << 20, random);
     DosTools.check(sample.kind(), image);
     if (sample.filled()) {
       sample.extract(image, directory, directory.resolve("after"));
       Shell.run("diff", "-r", directory + "/before", directory + "/after");
     }
-    assertThat(inspect(image)).isEqualTo(free);
+    assertThat(inspect()).isEqualTo(free);
     System.out.printf("%s: %d ranges, %d us%n", sample, free.size(), micros);
   }
 
-  private static List<FreeRange> inspect(Path image) throws IOException {
+  private List<FreeRange> inspect() throws IOException {
     try (ImageFile file = new ImageFile(image)) {
       Inspection inspection = FileSystems.inspect(file);
       assertThat(inspection).isInstanceOf(Inspection.Clean.class);

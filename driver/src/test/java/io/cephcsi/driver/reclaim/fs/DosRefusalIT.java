@@ -7,33 +7,17 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** FAT, exFAT and swap areas that are in use, damaged, or not known in all parts are refused. */
-class DosRefusalIT {
-  private Path directory;
-  private Path image;
-
+class DosRefusalIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.fat", "mcopy", "mkfs.exfat", "mount.exfat-fuse", "mkswap", "sgdisk");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   private void make(String mkfs, int kibibytes) {

@@ -1,12 +1,9 @@
 package io.cephcsi.driver.reclaim.fs;
 
-import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -117,23 +114,6 @@ final class DosTools {
       case FAT -> Shell.run("fsck.fat", "-n", image.toString());
       case EXFAT -> Shell.run("fsck.exfat", "-n", image.toString());
       default -> Shell.run("blkid", "-p", "-u", "other", image.toString());
-    }
-  }
-
-  /** Writes noise to all free ranges; of the longest to their ends. */
-  static void overwrite(Path image, List<FreeRange> free, Random random) throws IOException {
-    byte[] noise = new byte[1 << 20];
-    random.nextBytes(noise);
-    try (RandomAccessFile file = new RandomAccessFile(image.toFile(), "rw")) {
-      for (FreeRange range : free) {
-        for (long at = range.offset(); at < range.end(); at += noise.length) {
-          if (at - range.offset() > 8L << 20 && range.end() - at > 8L << 20) {
-            at = range.end() - (8L << 20);
-          }
-          file.seek(at);
-          file.write(noise, 0, (int) Math.min(noise.length, range.end() - at));
-        }
-      }
     }
   }
 }

@@ -6,16 +6,11 @@ import io.cephcsi.driver.reclaim.fs.Sample.Fill;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.zip.CRC32C;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -23,22 +18,10 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Damaged metadata: whatever is changed in the bytes that an inspection reads, there is an answer,
  * and it never lists as free what the undamaged file system has in use.
  */
-class FileSystemsCorruptionIT {
-  private Path directory;
-
+class FileSystemsCorruptionIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.ext4", "mkfs.xfs", "dumpe2fs", "xfs_db", "mount");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @ParameterizedTest
@@ -58,9 +41,8 @@ class FileSystemsCorruptionIT {
   void neverListsUsedSpaceOfDamagedMetadata(String mkfs, int megabytes, boolean checksums)
       throws IOException {
     Random random = new Random(Campaign.SEED);
-    Path image = directory.resolve("image");
     Sample sample = Sample.of(mkfs, megabytes, mkfs.contains("crc=0") ? Fill.EMPTY : Fill.MOUNT);
-    sample.make(image, directory.resolve("mnt"), random);
+    sample.make(image, mountPoint, random);
     Verdicts verdicts = new Verdicts();
     try (ImageFile file = new ImageFile(image)) {
       List<FreeRange> free = Ranges.of((Inspection.Clean) FileSystems.inspect(file));
@@ -101,21 +83,10 @@ class FileSystemsCorruptionIT {
   private static void damage(
       Mutant mutant, List<ImageFile.Extent> read, Random random, boolean checksums)
       throws IOException {
-    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
-    long at = extent.offset() + random.nextInt(extent.length());
-    switch (checksums ? random.nextInt(5) : 0) {
-      case 1 -> mutant.flip(at, 1 + random.nextInt(255));
-      case 2 -> {
-        for (int i = 0; i < 8; i++) {
-          mutant.flip(extent.offset() + random.nextInt(extent.length()), random.nextInt(256));
-        }
-      }
-      case 3 -> mutant.patch(at / 512 * 512, ByteBuffer.allocate(512));
-      case 4 -> {
-        ImageFile.Extent other = read.get(random.nextInt(read.size()));
-        mutant.patch(at / 512 * 512, mutant.peek(other.offset() / 512 * 512, 512));
-      }
-      default -> mutant.flip(at, 1 << random.nextInt(8));
+    if (checksums) {
+      mutant.damage(read, random);
+    } else {
+      mutant.damageBit(read, random);
     }
   }
 
@@ -162,46 +133,13 @@ class FileSystemsCorruptionIT {
   @ParameterizedTest
   @CsvSource({"mkfs.ext2, 40", "mkfs.ext4, 200", "mkfs.xfs, 320"})
   void refusesTruncatedImages(String mkfs, int megabytes) throws IOException {
-    Path image = directory.resolve("image");
     Random random = new Random(Campaign.SEED);
-    Sample.of(mkfs, megabytes, Fill.EMPTY).make(image, directory.resolve("mnt"), random);
+    Sample.of(mkfs, megabytes, Fill.EMPTY).make(image, mountPoint, random);
     try (ImageFile file = new ImageFile(image)) {
       long used = ((Inspection.Clean) FileSystems.inspect(file)).totalBytes();
       List<Long> sizes = new ArrayList<>(List.of(0L, 1L, 511L, 1024L, 1500L, 2048L, used - 1));
       random.longs(200, 0, used).forEach(sizes::add);
-      for (long size : sizes) {
-        assertThat(FileSystems.inspect(new Mutant(file).cutTo(size)))
-            .as("cut to %d bytes", size)
-            .isInstanceOf(Inspection.Refused.class);
-      }
-    }
-  }
-
-  /** Counts the answers by reason. */
-  static final class Verdicts {
-    private final Map<String, Integer> counts = new TreeMap<>();
-
-    void judge(Mutant mutant, List<FreeRange> free) {
-      Inspection inspection;
-      try {
-        inspection = FileSystems.inspect(mutant);
-      } catch (IOException | RuntimeException e) {
-        throw new AssertionError("seed " + Campaign.SEED + ", " + mutant, e);
-      }
-      if (inspection instanceof Inspection.Refused refused) {
-        counts.merge(refused.reason().name(), 1, Integer::sum);
-      } else if (inspection instanceof Inspection.Clean clean) {
-        List<FreeRange> listed = Ranges.of(clean);
-        assertThat(Ranges.outsideOf(free, listed))
-            .as("used space listed as free: seed %d, %s", Campaign.SEED, mutant)
-            .isEmpty();
-        counts.merge(listed.equals(free) ? "same" : "subset", 1, Integer::sum);
-      }
-    }
-
-    @Override
-    public String toString() {
-      return counts.toString();
+      Verdicts.assertRefusedWhenCut(file, sizes);
     }
   }
 }

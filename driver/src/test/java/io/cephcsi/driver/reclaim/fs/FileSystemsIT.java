@@ -3,14 +3,11 @@ package io.cephcsi.driver.reclaim.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -18,22 +15,10 @@ import org.junit.jupiter.api.TestFactory;
  * Free ranges against those of dumpe2fs and xfs_db, block for block, on file systems of the real
  * mkfs programs, filled by real mounts. Needs root.
  */
-class FileSystemsIT {
-  private Path directory;
-
+class FileSystemsIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require("mkfs.ext4", "dumpe2fs", "resize2fs", "debugfs", "mkfs.xfs", "xfs_db", "mount");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @TestFactory
@@ -50,18 +35,12 @@ class FileSystemsIT {
   }
 
   private DynamicTest test(Sample sample, long seed) {
-    return DynamicTest.dynamicTest(
-        sample.toString(),
+    return test(
+        sample,
+        seed,
         () -> {
-          Path image = directory.resolve("image");
-          try {
-            sample.make(image, directory.resolve("mnt"), new Random(seed));
-            check(sample, image);
-          } catch (AssertionError e) {
-            throw new AssertionError(sample + ", seed " + seed + ": " + e.getMessage(), e);
-          } finally {
-            Files.deleteIfExists(image);
-          }
+          sample.make(image, mountPoint, new Random(seed));
+          check(sample, image);
         });
   }
 

@@ -9,36 +9,18 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** File systems that are mounted, crashed, or marked as damaged are refused. */
-class FileSystemsUncleanIT {
-  private Path directory;
-  private Path image;
-  private Path mountPoint;
-
+class FileSystemsUncleanIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     Shell.require(
         "mkfs.ext4", "debugfs", "mkfs.xfs", "xfs_db", "mount", "sgdisk", "parted", "cryptsetup");
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-    mountPoint = directory.resolve("mnt");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   private void make(String mkfs, int megabytes) {

@@ -5,35 +5,40 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 
-/** Overwrites ranges of an image: what a discard may leave there is not known. */
+/** Overwrites ranges of an image with noise: what a discard may leave there is not known. */
 final class Garbage {
   private static final int PIECE = 1 << 20;
 
   private Garbage() {}
 
-  /** Writes over all of each range, or over both ends of what is longer than {@code most} bytes. */
-  static void write(Path image, List<FreeRange> ranges, long most) throws IOException {
+  /**
+   * Writes over all of each range, or over both ends of a long one, which would fill the disk of
+   * the tests.
+   *
+   * @param end the bytes of such an end
+   */
+  static void write(Path image, List<FreeRange> ranges, long end, Random random)
+      throws IOException {
+    byte[] noise = new byte[PIECE];
+    random.nextBytes(noise);
     try (FileChannel channel = FileChannel.open(image, StandardOpenOption.WRITE)) {
       for (FreeRange range : ranges) {
-        if (range.length() <= most) {
-          write(channel, range.offset(), range.length());
-        } else {
-          write(channel, range.offset(), PIECE);
-          write(channel, range.end() - PIECE, PIECE);
-        }
+        long head = Math.min(range.length(), end);
+        write(channel, range.offset(), head, noise);
+        long tail = Math.min(range.length() - head, end);
+        write(channel, range.end() - tail, tail, noise);
       }
     }
   }
 
-  private static void write(FileChannel channel, long offset, long length) throws IOException {
-    byte[] garbage = new byte[(int) Math.min(length, PIECE)];
-    Arrays.fill(garbage, (byte) 0xDB);
+  private static void write(FileChannel channel, long offset, long length, byte[] noise)
+      throws IOException {
     for (long at = offset; at < offset + length; ) {
-      int count = (int) Math.min(garbage.length, offset + length - at);
-      at += channel.write(ByteBuffer.wrap(garbage, 0, count), at);
+      int count = (int) Math.min(noise.length, offset + length - at);
+      at += channel.write(ByteBuffer.wrap(noise, 0, count), at);
     }
   }
 }

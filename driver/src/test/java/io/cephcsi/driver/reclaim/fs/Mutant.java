@@ -2,11 +2,15 @@ package io.cephcsi.driver.reclaim.fs;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 
 /** A device with some bytes changed, and perhaps cut off. */
 final class Mutant implements BlockReader {
+  private static final int SECTOR = 512;
+
   private final BlockReader original;
   private final TreeMap<Long, Byte> flips = new TreeMap<>();
   private long size;
@@ -38,6 +42,33 @@ final class Mutant implements BlockReader {
       }
     }
     return this;
+  }
+
+  /** Damages what was read: bits, bytes, a sector of zeroes, or one from elsewhere. */
+  Mutant damage(List<ImageFile.Extent> read, Random random) throws IOException {
+    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
+    long at = extent.offset() + random.nextInt(extent.length());
+    return switch (random.nextInt(5)) {
+      case 1 -> flip(at, 1 + random.nextInt(255));
+      case 2 -> {
+        for (int i = 0; i < 8; i++) {
+          flip(extent.offset() + random.nextInt(extent.length()), random.nextInt(256));
+        }
+        yield this;
+      }
+      case 3 -> patch(at / SECTOR * SECTOR, ByteBuffer.allocate(SECTOR));
+      case 4 -> {
+        ImageFile.Extent other = read.get(random.nextInt(read.size()));
+        yield patch(at / SECTOR * SECTOR, peek(other.offset() / SECTOR * SECTOR, SECTOR));
+      }
+      default -> flip(at, 1 << random.nextInt(8));
+    };
+  }
+
+  /** Changes one bit of what was read. */
+  Mutant damageBit(List<ImageFile.Extent> read, Random random) {
+    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
+    return flip(extent.offset() + random.nextInt(extent.length()), 1 << random.nextInt(8));
   }
 
   Mutant cutTo(long newSize) {

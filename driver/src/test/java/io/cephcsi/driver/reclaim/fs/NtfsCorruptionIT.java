@@ -3,41 +3,19 @@ package io.cephcsi.driver.reclaim.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
-import java.util.TreeMap;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Damaged NTFS: there is an answer, and it never lists what the undamaged volume has in use. */
-class NtfsCorruptionIT {
-  private Path directory;
-  private Path image;
-  private Path mountPoint;
-
+class NtfsCorruptionIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     NtfsSample.needsTools();
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-    image = directory.resolve("image");
-    mountPoint = directory.resolve("mnt");
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @ParameterizedTest
@@ -47,20 +25,20 @@ class NtfsCorruptionIT {
     Random random = new Random(Campaign.SEED);
     NtfsSample sample = NtfsSample.of(options, kilobytes, files);
     sample.make(image, mountPoint, random);
-    Map<String, Integer> verdicts = new TreeMap<>();
+    Verdicts verdicts = new Verdicts();
     try (ImageFile file = new ImageFile(image)) {
       List<FreeRange> free = Ranges.of((Inspection.Clean) FileSystems.inspect(file));
       assertThat(free).isEqualTo(NtfsSample.free(image));
       List<ImageFile.Extent> read = relevant(file.reads());
       List<Long> records = new NtfsLayout(file).recordsInUse();
       for (int i = 0; i < (Campaign.full() ? 5000 : 250); i++) {
-        judge(damaged(file, read, random), free, verdicts);
+        verdicts.judge(new Mutant(file).damage(read, random), free);
       }
       for (int i = 0; i < (Campaign.full() ? 5000 : 250); i++) {
-        judge(damagedRecord(file, records, random), free, verdicts);
+        verdicts.judge(damagedRecord(file, records, random), free);
       }
       for (int i = 0; i < (Campaign.full() ? 1000 : 50); i++) {
-        judge(damagedBoot(file, random), free, verdicts);
+        verdicts.judge(damagedBoot(file, random), free);
       }
     }
     System.out.println(sample + ": " + verdicts);
@@ -71,28 +49,6 @@ class NtfsCorruptionIT {
     List<ImageFile.Extent> extents = new ArrayList<>(reads.subList(2, reads.size()));
     extents.add(new ImageFile.Extent(0, 512));
     return extents;
-  }
-
-  private static Mutant damaged(ImageFile file, List<ImageFile.Extent> read, Random random)
-      throws IOException {
-    Mutant mutant = new Mutant(file);
-    ImageFile.Extent extent = read.get(random.nextInt(read.size()));
-    long at = extent.offset() + random.nextInt(extent.length());
-    switch (random.nextInt(5)) {
-      case 1 -> mutant.flip(at, 1 + random.nextInt(255));
-      case 2 -> {
-        for (int i = 0; i < 8; i++) {
-          mutant.flip(extent.offset() + random.nextInt(extent.length()), random.nextInt(256));
-        }
-      }
-      case 3 -> mutant.patch(at / 512 * 512, ByteBuffer.allocate(512));
-      case 4 -> {
-        ImageFile.Extent other = read.get(random.nextInt(read.size()));
-        mutant.patch(at / 512 * 512, mutant.peek(other.offset() / 512 * 512, 512));
-      }
-      default -> mutant.flip(at, 1 << random.nextInt(8));
-    }
-    return mutant;
   }
 
   /** Up to three bytes of a record in use: nothing protects them. */
@@ -127,24 +83,6 @@ class NtfsCorruptionIT {
     }
   }
 
-  private static void judge(Mutant mutant, List<FreeRange> free, Map<String, Integer> verdicts) {
-    Inspection inspection;
-    try {
-      inspection = FileSystems.inspect(mutant);
-    } catch (IOException | RuntimeException e) {
-      throw new AssertionError("seed " + Campaign.SEED + ", " + mutant, e);
-    }
-    if (inspection instanceof Inspection.Refused refused) {
-      verdicts.merge(refused.reason().name(), 1, Integer::sum);
-    } else if (inspection instanceof Inspection.Clean clean) {
-      List<FreeRange> listed = Ranges.of(clean);
-      assertThat(Ranges.outsideOf(free, listed))
-          .as("used space listed as free: seed %d, %s", Campaign.SEED, mutant)
-          .isEmpty();
-      verdicts.merge(listed.equals(free) ? "same" : "subset", 1, Integer::sum);
-    }
-  }
-
   @Test
   void refusesTruncatedImages() throws IOException {
     NtfsSample.of("-c 4096", 30_000, 30).make(image, mountPoint, new Random(Campaign.SEED));
@@ -152,11 +90,7 @@ class NtfsCorruptionIT {
       long size = file.size();
       List<Long> sizes = new ArrayList<>(List.of(0L, 1L, 511L, 512L, 8192L, size - 512, size - 1));
       new Random(Campaign.SEED).longs(200, 0, size).forEach(sizes::add);
-      for (long cut : sizes) {
-        assertThat(FileSystems.inspect(new Mutant(file).cutTo(cut)))
-            .as("cut to %d bytes", cut)
-            .isInstanceOf(Inspection.Refused.class);
-      }
+      Verdicts.assertRefusedWhenCut(file, sizes);
     }
   }
 }

@@ -3,14 +3,10 @@ package io.cephcsi.driver.reclaim.fs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -18,22 +14,10 @@ import org.junit.jupiter.api.TestFactory;
  * Free ranges of NTFS against the bitmap that ntfscat prints, cluster for cluster. Then they are
  * overwritten, and all files are still what they were. Needs root and /dev/fuse.
  */
-class NtfsIT {
-  private Path directory;
-
+class NtfsIT extends ImageCase {
   @BeforeAll
   static void needsTools() {
     NtfsSample.needsTools();
-  }
-
-  @BeforeEach
-  void makeDirectory() throws IOException {
-    directory = Campaign.makeDirectory();
-  }
-
-  @AfterEach
-  void removeDirectory() {
-    Campaign.remove(directory);
   }
 
   @TestFactory
@@ -61,23 +45,17 @@ class NtfsIT {
   }
 
   private DynamicTest test(NtfsSample sample, long seed) {
-    return DynamicTest.dynamicTest(
-        sample.toString(),
+    return test(
+        sample,
+        seed,
         () -> {
-          Path image = directory.resolve("image");
-          try {
-            Random random = new Random(seed);
-            sample.make(image, directory.resolve("mnt"), random);
-            check(sample, image, random);
-          } catch (AssertionError e) {
-            throw new AssertionError(sample + ", seed " + seed + ": " + e.getMessage(), e);
-          } finally {
-            Files.deleteIfExists(image);
-          }
+          Random random = new Random(seed);
+          sample.make(image, mountPoint, random);
+          check(sample, random);
         });
   }
 
-  private void check(NtfsSample sample, Path image, Random random) throws IOException {
+  private void check(NtfsSample sample, Random random) throws IOException {
     List<FreeRange> expected = NtfsSample.free(image);
     long started = System.nanoTime();
     List<FreeRange> free;
@@ -92,10 +70,9 @@ class NtfsIT {
           "%s: %d ranges, %d reads of %d KiB, %d us%n",
           sample, free.size(), file.reads().size(), bytes >> 10, micros);
     }
-    Path mountPoint = directory.resolve("mnt");
     List<String> before = NtfsSample.contents(image, mountPoint);
     NtfsSample.check(image);
-    NtfsSample.overwrite(image, free, random);
+    Garbage.write(image, free, 1 << 20, random);
     assertThat(NtfsSample.contents(image, mountPoint)).isEqualTo(before);
     NtfsSample.check(image);
   }

@@ -2,7 +2,6 @@ package io.cephcsi.driver.reclaim.fs;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -190,29 +189,6 @@ record NtfsSample(String options, long kilobytes, int files, String after) {
       throw new AssertionError("reading ended with " + code + ": " + lines);
     }
     return lines;
-  }
-
-  /** Overwrites ranges with noise. */
-  static void overwrite(Path image, List<FreeRange> ranges, Random random) throws IOException {
-    byte[] noise = new byte[1 << 16];
-    random.nextBytes(noise);
-    try (RandomAccessFile file = new RandomAccessFile(image.toFile(), "rw")) {
-      for (FreeRange range : ranges) {
-        // Of a long range the ends are enough: whole it would fill the disk of the tests.
-        long head = Math.min(range.length(), 1 << 20);
-        write(file, range.offset(), head, noise);
-        long tail = Math.min(range.length() - head, 1 << 20);
-        write(file, range.end() - tail, tail, noise);
-      }
-    }
-  }
-
-  private static void write(RandomAccessFile file, long offset, long length, byte[] noise)
-      throws IOException {
-    for (long at = 0; at < length; at += noise.length) {
-      file.seek(offset + at);
-      file.write(noise, 0, (int) Math.min(noise.length, length - at));
-    }
   }
 
   /** Whether ntfsresize, which counts the clusters of all files, finds the bitmap right. */
