@@ -4,17 +4,10 @@ import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc.ReclaimSpaceControllerBlockingStub;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerGrpc;
-import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
-import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
-import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetPluginInfoRequest;
 import io.cephcsi.proto.csi.v1.GetPluginInfoResponse;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
 import io.cephcsi.proto.csi.v1.IdentityGrpc.IdentityBlockingStub;
-import io.cephcsi.proto.csi.v1.Volume;
-import io.cephcsi.proto.csi.v1.VolumeCapability;
 import java.io.IOException;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -40,59 +33,28 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 3)
 @SuppressWarnings("NullAway.Init") // JMH calls prepare first
 public class RpcBenchmark {
-  private static final long BYTES = 64L << 20;
-
   private final DriverState driver = new DriverState();
   private IdentityBlockingStub identity;
-  private ControllerBlockingStub controller;
+  private ControllerCalls controller;
   private ReclaimSpaceControllerBlockingStub reclaim;
   private final String known = "known-" + UUID.randomUUID();
-  private Volume volume;
+  private String volume;
 
   /** Makes a volume that has nothing to reclaim. */
   @Setup(Level.Trial)
   public void prepare() throws IOException, InterruptedException {
     driver.start();
     identity = IdentityGrpc.newBlockingStub(driver.channel);
-    controller = ControllerGrpc.newBlockingStub(driver.channel);
+    controller = ControllerCalls.rbd(driver);
     reclaim = ReclaimSpaceControllerGrpc.newBlockingStub(driver.channel);
-    volume = create(known);
+    volume = controller.create(known, "");
   }
 
   /** Deletes it. */
   @TearDown(Level.Trial)
   public void remove() throws IOException, InterruptedException {
-    delete(volume);
+    controller.delete(volume);
     driver.stop();
-  }
-
-  private Volume create(String name) {
-    return controller
-        .createVolume(
-            CreateVolumeRequest.newBuilder()
-                .setName(name)
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(BYTES))
-                .addVolumeCapabilities(
-                    VolumeCapability.newBuilder()
-                        .setMount(VolumeCapability.MountVolume.newBuilder().setFsType("ext4"))
-                        .setAccessMode(
-                            VolumeCapability.AccessMode.newBuilder()
-                                .setMode(VolumeCapability.AccessMode.Mode.SINGLE_NODE_WRITER)))
-                .putAllParameters(driver.parameters)
-                .putAllSecrets(driver.secrets)
-                .build())
-        .getVolume();
-  }
-
-  private void delete(Volume made) {
-    DeleteVolumeRequest request =
-        DeleteVolumeRequest.newBuilder()
-            .setVolumeId(made.getVolumeId())
-            .putAllSecrets(driver.secrets)
-            .build();
-    if (!controller.deleteVolume(request).isInitialized()) {
-      throw new IllegalStateException("no answer");
-    }
   }
 
   /** A call that does not ask the cluster: the socket, gRPC and the log. */
@@ -103,14 +65,14 @@ public class RpcBenchmark {
 
   /** CreateVolume of a name that has its volume. */
   @Benchmark
-  public Volume createAgain() {
-    return create(known);
+  public String createAgain() {
+    return controller.create(known, "");
   }
 
   /** CreateVolume of a new name, and DeleteVolume: both together. */
   @Benchmark
   public void createAndDelete() {
-    delete(create("new-" + UUID.randomUUID()));
+    controller.delete(controller.create("new-" + UUID.randomUUID(), ""));
   }
 
   /** ControllerReclaimSpace of a volume that was never written. */
@@ -118,7 +80,7 @@ public class RpcBenchmark {
   public ControllerReclaimSpaceResponse reclaimNothing() {
     return reclaim.controllerReclaimSpace(
         ControllerReclaimSpaceRequest.newBuilder()
-            .setVolumeId(volume.getVolumeId())
+            .setVolumeId(volume)
             .putAllSecrets(driver.secrets)
             .build());
   }

@@ -3,19 +3,12 @@ package io.cephcsi.benchmarks;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ReclaimSpaceControllerGrpc.ReclaimSpaceControllerBlockingStub;
-import io.cephcsi.proto.csi.v1.CapacityRange;
-import io.cephcsi.proto.csi.v1.ControllerGrpc;
-import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
-import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
-import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetPluginInfoRequest;
 import io.cephcsi.proto.csi.v1.IdentityGrpc;
-import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -24,7 +17,6 @@ import java.util.concurrent.Future;
 
 /** How long do calls through the driver's socket take, its start, and how much memory has it? */
 final class RpcQuestion implements Question {
-  private static final long BYTES = 64L << 20;
   private static final int CLIENTS = 8;
   private static final double START_LIMIT = 1000; // ms
   private static final double FIRST_CALL_LIMIT = 300; // ms
@@ -40,8 +32,8 @@ final class RpcQuestion implements Question {
     try {
       findings.addAll(calls(setup, driver));
       int volumes = setup.scaled(1000, 160);
-      many(driver.channel, driver.parameters, driver.secrets, volumes);
-      many(driver.cephFs, driver.cephFsParameters, driver.secrets, volumes);
+      many(ControllerCalls.rbd(driver), volumes);
+      many(ControllerCalls.cephFs(driver), volumes);
       findings.add(
           Finding.time(
                   "memory",
@@ -65,13 +57,12 @@ final class RpcQuestion implements Question {
       int round = Math.max(i, 0);
       DriverState driver = new DriverState();
       starts[round] = driver.start(setup.conf(), false);
-      ControllerBlockingStub controller = ControllerGrpc.newBlockingStub(driver.channel);
+      ControllerCalls controller = ControllerCalls.rbd(driver);
       infos[round] = 1e3 * setup.seconds(() -> pluginInfo(driver.channel));
       long begin = System.nanoTime();
-      String volume =
-          create(controller, driver.parameters, driver.secrets, "bench-" + UUID.randomUUID());
+      String volume = controller.create("bench-" + UUID.randomUUID(), "");
       creations[round] = (System.nanoTime() - begin) / 1e6;
-      deletions[round] = 1e3 * setup.seconds(() -> delete(controller, driver.secrets, volume));
+      deletions[round] = 1e3 * setup.seconds(() -> controller.delete(volume));
       driver.stop();
     }
     return List.of(
@@ -106,11 +97,11 @@ final class RpcQuestion implements Question {
 
   private static List<Finding> calls(BenchSetup setup, DriverState driver)
       throws IOException, InterruptedException {
-    ControllerBlockingStub controller = ControllerGrpc.newBlockingStub(driver.channel);
+    ControllerCalls controller = ControllerCalls.rbd(driver);
     ReclaimSpaceControllerBlockingStub reclaim =
         ReclaimSpaceControllerGrpc.newBlockingStub(driver.channel);
     String known = "bench-" + UUID.randomUUID();
-    String volume = create(controller, driver.parameters, driver.secrets, known);
+    String volume = controller.create(known, "");
     int rounds = setup.scaled(200, 60);
     List<Finding> findings =
         List.of(
@@ -126,8 +117,7 @@ final class RpcQuestion implements Question {
                 "CreateVolume of a known name",
                 rounds,
                 () -> {
-                  require(
-                      create(controller, driver.parameters, driver.secrets, known).equals(volume));
+                  require(controller.create(known, "").equals(volume));
                 }),
             timed(
                 setup,
@@ -135,14 +125,7 @@ final class RpcQuestion implements Question {
                 "CreateVolume and DeleteVolume",
                 rounds,
                 () -> {
-                  delete(
-                      controller,
-                      driver.secrets,
-                      create(
-                          controller,
-                          driver.parameters,
-                          driver.secrets,
-                          "bench-" + UUID.randomUUID()));
+                  controller.delete(controller.create("bench-" + UUID.randomUUID(), ""));
                 }),
             timed(
                 setup,
@@ -159,7 +142,7 @@ final class RpcQuestion implements Question {
                                   .build())
                           .isInitialized());
                 }));
-    delete(controller, driver.secrets, volume);
+    controller.delete(volume);
     return findings;
   }
 
@@ -174,25 +157,18 @@ final class RpcQuestion implements Question {
   }
 
   /** Makes and deletes volumes, by 8 clients. */
-  private static void many(
-      ManagedChannel channel,
-      Map<String, String> parameters,
-      Map<String, String> secrets,
-      int volumes)
+  private static void many(ControllerCalls controller, int volumes)
       throws ExecutionException, InterruptedException {
-    ControllerBlockingStub controller = ControllerGrpc.newBlockingStub(channel);
     ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
     try {
       List<Future<String>> made = new ArrayList<>();
       for (int i = 0; i < volumes; i++) {
-        made.add(
-            clients.submit(
-                () -> create(controller, parameters, secrets, "bench-" + UUID.randomUUID())));
+        made.add(clients.submit(() -> controller.create("bench-" + UUID.randomUUID(), "")));
       }
       List<Future<?>> deleted = new ArrayList<>();
       for (Future<String> volume : made) {
         String id = volume.get();
-        deleted.add(clients.submit(() -> delete(controller, secrets, id)));
+        deleted.add(clients.submit(() -> controller.delete(id)));
       }
       for (Future<?> deletion : deleted) {
         deletion.get();
@@ -200,38 +176,6 @@ final class RpcQuestion implements Question {
     } finally {
       clients.shutdown();
     }
-  }
-
-  private static String create(
-      ControllerBlockingStub controller,
-      Map<String, String> parameters,
-      Map<String, String> secrets,
-      String name) {
-    return controller
-        .createVolume(
-            CreateVolumeRequest.newBuilder()
-                .setName(name)
-                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(BYTES))
-                .addVolumeCapabilities(
-                    VolumeCapability.newBuilder()
-                        .setMount(VolumeCapability.MountVolume.getDefaultInstance())
-                        .setAccessMode(
-                            VolumeCapability.AccessMode.newBuilder()
-                                .setMode(VolumeCapability.AccessMode.Mode.SINGLE_NODE_WRITER)))
-                .putAllParameters(parameters)
-                .putAllSecrets(secrets)
-                .build())
-        .getVolume()
-        .getVolumeId();
-  }
-
-  private static void delete(
-      ControllerBlockingStub controller, Map<String, String> secrets, String id) {
-    require(
-        controller
-            .deleteVolume(
-                DeleteVolumeRequest.newBuilder().setVolumeId(id).putAllSecrets(secrets).build())
-            .isInitialized());
   }
 
   private static void require(boolean answered) {
