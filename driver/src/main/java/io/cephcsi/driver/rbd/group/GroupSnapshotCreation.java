@@ -8,11 +8,9 @@ import io.cephcsi.bindings.cls.SnapshotClone;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.bindings.rbd.GroupSnapshotRef;
-import io.cephcsi.bindings.rbd.ImageSnapshot;
 import io.cephcsi.bindings.rbd.RbdGroup;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.rbd.image.CloneSteps;
@@ -180,10 +178,9 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
     GroupSnapshotRef wanted =
         new GroupSnapshotRef(rbdGroup.pool().io().poolId(), rbdGroup.name(), name());
     try (RbdImage image = volume.volume().pool().openByIdReadOnly(volume.imageId())) {
-      return image.snapshots().list().stream()
-          .filter(snapshot -> snapshot.namespace() == SnapshotNamespace.GROUP)
-          .map(ImageSnapshot::id)
-          .filter(id -> image.snapshots().groupSnapshot(id).equals(wanted))
+      return GroupParts.of(image).stream()
+          .filter(part -> part.group().equals(wanted))
+          .map(GroupParts.Part::snapshotId)
           .findFirst()
           .orElseThrow(
               () ->

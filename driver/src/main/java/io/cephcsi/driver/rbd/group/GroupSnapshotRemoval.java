@@ -8,11 +8,9 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.bindings.rbd.GroupSnapshotRef;
-import io.cephcsi.bindings.rbd.ImageSnapshot;
 import io.cephcsi.bindings.rbd.RbdGroup;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -179,22 +177,13 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
    * Which snapshots of groups an image has parts of; those of groups that are gone are left out.
    */
   static List<GroupSnapshotRef> partsOf(RbdPool pool, String imageId) {
-    List<GroupSnapshotRef> refs = new ArrayList<>();
     AncestryCheck.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
-      for (ImageSnapshot snapshot : image.snapshots().list()) {
-        if (snapshot.namespace() == SnapshotNamespace.GROUP) {
-          try {
-            refs.add(image.snapshots().groupSnapshot(snapshot.id()));
-          } catch (CephException.NotFound e) {
-            LOG.debug("the group of snapshot {} of image {} is gone", snapshot.id(), imageId);
-          }
-        }
-      }
+      return GroupParts.of(image).stream().map(GroupParts.Part::group).toList();
     } catch (CephException.NotFound e) {
       LOG.debug("image {} is gone", imageId);
+      return List.of();
     }
-    return refs;
   }
 
   /** A part that a caller may have got does not exist any more. */
