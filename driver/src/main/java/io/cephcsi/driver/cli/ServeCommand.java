@@ -67,9 +67,9 @@ final class ServeCommand implements Callable<Integer> {
           driver.socket(), process.metrics(), cephCsiOptions.pollTime(), cephCsiOptions.timeout());
     }
     if (driver.type().equals("controller")) {
-      LOG.warn(
-          "type controller does nothing here: the journal is read from the cluster, nothing of it"
-              + " is regenerated from PersistentVolumes");
+      LOG.info(
+          "type controller has nothing to do: journal entries of volumes of another site are made"
+              + " from their images, by the first call for each");
       awaitSignal(() -> {});
       return 0;
     }

@@ -196,10 +196,8 @@ public final class Attempt {
    * @throws VolumeException ABORTED if another attempt has replaced this one
    */
   public void complete(Map<String, String> attributes) {
-    Map<String, byte[]> bytes = new LinkedHashMap<>();
-    attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
     try (WriteOperation write = assertOwner()) {
-      write.omapSet(bytes);
+      write.omapSet(EntryAttributes.bytes(attributes));
       journal.write(entry.uuid(), write.omapRemove(List.of(JournalEntry.MAKER)));
     } catch (CephException.Canceled | CephException.NotFound e) {
       throw lost();

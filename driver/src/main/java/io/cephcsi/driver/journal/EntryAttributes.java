@@ -10,7 +10,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Reads the keys of an entry's object. */
+/** The keys of an entry's object. */
 final class EntryAttributes {
   private static final int PAGE = 1000;
   private static final int MAX_PAGES = 21; // then it is damaged
@@ -43,5 +43,12 @@ final class EntryAttributes {
       }
     }
     return attributes;
+  }
+
+  /** Keys and values as they are written. */
+  static Map<String, byte[]> bytes(Map<String, String> attributes) {
+    Map<String, byte[]> bytes = new LinkedHashMap<>();
+    attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
+    return bytes;
   }
 }

@@ -113,14 +113,21 @@ public final class Journal {
       String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
     Damage.requireWritable(kind, complete(requestName, names.of(mine.uuid()), attributes));
-    byte[] value = mine.encode(journalPool.poolId());
+    return takeName(requestName, mine)
+        ? new Reservation(createObject(mine.uuid(), requestName, names, attributes), true)
+        : new Reservation(reserved(requestName, names, attributes), false);
+  }
+
+  /** Has a name lead to an entry; one round trip. False if it leads to one already. */
+  boolean takeName(String requestName, DirectoryValue entry) {
+    String key = kind.directoryKey(requestName);
     try (WriteOperation write = new WriteOperation()) {
-      write.create().omapCompare(kind.directoryKey(requestName), ABSENT);
-      write.omapSet(kind.directoryKey(requestName), value);
+      write.create().omapCompare(key, ABSENT);
+      write.omapSet(key, entry.encode(journalPool.poolId()));
       journalPool.operate(directory, write);
-      return new Reservation(createObject(mine.uuid(), requestName, names, attributes), true);
+      return true;
     } catch (CephException.Canceled e) {
-      return new Reservation(reserved(requestName, names, attributes), false);
+      return false;
     }
   }
 
@@ -216,13 +223,16 @@ public final class Journal {
     }
   }
 
-  private JournalEntry createObject(
+  JournalEntry createObject(
       UUID uuid, String requestName, ClusterNames names, Map<String, String> more) {
     Map<String, String> attributes = complete(requestName, names.of(uuid), more);
     try (WriteOperation write = new WriteOperation()) {
       // Not exclusively: another process may be completing the same reservation with the same
       // values, or an object without them was left by one that died.
-      write.create().omapCompare(kind.requestNameKey(), ABSENT).omapSet(bytes(attributes));
+      write
+          .create()
+          .omapCompare(kind.requestNameKey(), ABSENT)
+          .omapSet(EntryAttributes.bytes(attributes));
       imagePool.operate(kind.object(uuid), write);
       return new JournalEntry(uuid, requestName, names.of(uuid), attributes);
     } catch (CephException.Canceled e) {
@@ -247,7 +257,7 @@ public final class Journal {
       UUID uuid, String requestName, String name, Map<String, String> attributes) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists().omapCompare(kind.requestNameKey(), requestName.getBytes(UTF_8));
-      write.omapCompare(kind.nameKey(), ABSENT).omapSet(bytes(attributes));
+      write.omapCompare(kind.nameKey(), ABSENT).omapSet(EntryAttributes.bytes(attributes));
       imagePool.operate(kind.object(uuid), write);
       return new JournalEntry(uuid, requestName, name, attributes);
     } catch (CephException.Canceled | CephException.NotFound e) {
@@ -280,7 +290,7 @@ public final class Journal {
     return directoryValue(requestName).stream().mapToLong(DirectoryValue::poolId).findFirst();
   }
 
-  private Optional<DirectoryValue> directoryValue(String requestName) {
+  Optional<DirectoryValue> directoryValue(String requestName) {
     String key = kind.directoryKey(requestName);
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
@@ -302,7 +312,7 @@ public final class Journal {
   /** Adds or replaces keys of an entry; one round trip. */
   public void set(UUID uuid, Map<String, String> attributes) {
     try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapSet(bytes(attributes));
+      write.assertExists().omapSet(EntryAttributes.bytes(attributes));
       imagePool.operate(kind.object(uuid), write);
     }
   }
@@ -338,6 +348,14 @@ public final class Journal {
     freeName(entry);
   }
 
+  JournalKind kind() {
+    return kind;
+  }
+
+  long imagePoolId() {
+    return imagePool.poolId();
+  }
+
   boolean isIn(IoContext pool) {
     return pool.poolId() == imagePool.poolId();
   }
@@ -370,12 +388,6 @@ public final class Journal {
     } catch (CephException.NotFound e) {
       LOG.debug("journal entry {} is gone already", uuid);
     }
-  }
-
-  private static Map<String, byte[]> bytes(Map<String, String> attributes) {
-    Map<String, byte[]> bytes = new LinkedHashMap<>();
-    attributes.forEach((key, value) -> bytes.put(key, value.getBytes(UTF_8)));
-    return bytes;
   }
 
   /**

@@ -171,15 +171,6 @@ class ReplicationFailoverIT {
     return site.isUp(MirrorSite.State.REPLAYING);
   }
 
-  /** Lets the second site know the volume, as ceph-csi's controller of volumes does. */
-  private static void bringJournal(Volume volume) {
-    String entry = entry(volume);
-    second.journal().put(Map.of(entry, first.journal().of(entry)));
-    String imageId = second.imageId(TestDriver.image(volume));
-    assertThat(imageId).isNotEmpty();
-    second.journal().set(entry, "csi.imageid", imageId);
-  }
-
   private static String entry(Volume volume) {
     return "csi.volume." + VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid();
   }
@@ -188,7 +179,6 @@ class ReplicationFailoverIT {
     Volume volume = first.driver().create(name, SIZE);
     first.replication().enable(volume.getVolumeId(), Map.of());
     awaitLocal(second, TestDriver.image(volume), ReplicationFailoverIT::replays);
-    bringJournal(volume);
     return volume;
   }
 
@@ -211,7 +201,12 @@ class ReplicationFailoverIT {
             });
     assertThat(codes).allMatch(Code.NOT_FOUND::equals);
     assertThat(first.replication().destination(id)).isEqualTo(id);
+    assertThat(second.journal().objects()).doesNotContain(entry(volume));
     assertStatus(Code.FAILED_PRECONDITION, () -> second.replication().info(id));
+    assertThat(second.journal().of(entry(volume))) // made from the image
+        .containsEntry("csi.volname", name)
+        .containsEntry("csi.imagename", image)
+        .containsEntry("csi.imageid", second.imageId(image));
     assertStatus(
         Code.FAILED_PRECONDITION,
         "primary of another site",

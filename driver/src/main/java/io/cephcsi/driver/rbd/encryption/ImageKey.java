@@ -29,7 +29,9 @@ import java.util.Map;
  * @param owner whose it is
  */
 public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
-  static final String STATE = "rbd.csi.ceph.com/encrypted";
+  /** The key of the metadata that says how far the encryption of an image is. */
+  public static final String STATE = "rbd.csi.ceph.com/encrypted";
+
   static final String DEK = "rbd.csi.ceph.com/dek";
 
   /** What the metadata of an image says; empty for a key that is not there. */

@@ -19,12 +19,18 @@ public record ImageLabels(boolean enabled, String clusterName) {
   /** Writes nothing. */
   public static final ImageLabels NONE = new ImageLabels(false, "");
 
+  /** The name of the PersistentVolume, by which its volume was made. */
+  public static final String PV_NAME = "csi.storage.k8s.io/pv/name";
+
+  /** The namespace of the claim, which owns the volume. */
+  public static final String PVC_NAMESPACE = "csi.storage.k8s.io/pvc/namespace";
+
   private static final String CLUSTER = "csi.ceph.com/cluster/name";
   private static final List<String> KEYS =
       List.of(
           "csi.storage.k8s.io/pvc/name",
-          "csi.storage.k8s.io/pvc/namespace",
-          "csi.storage.k8s.io/pv/name",
+          PVC_NAMESPACE,
+          PV_NAME,
           "csi.storage.k8s.io/volumesnapshot/name",
           "csi.storage.k8s.io/volumesnapshot/namespace",
           "csi.storage.k8s.io/volumesnapshotcontent/name");

@@ -10,6 +10,7 @@ import io.cephcsi.bindings.rbd.PoolMirrorMode;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.ReplicationTarget;
+import io.cephcsi.driver.rbd.image.EntryRecord;
 import io.cephcsi.driver.rbd.image.FollowingCopy;
 import io.cephcsi.driver.rbd.image.ImageUse;
 import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
@@ -58,19 +59,29 @@ public final class RbdReplication {
         id,
         user,
         volume -> {
-          if (!isEnabled(volume, parameters)) {
-            enable(volume, parameters.mode());
+          Enabling enabling = look(volume, parameters);
+          if (!enabling.mirrored() || !enabling.recorded()) {
+            enable(volume, parameters.mode(), enabling);
           }
           return null;
         });
   }
 
-  private static boolean isEnabled(OpenVolume volume, ReplicationParameters parameters) {
+  /**
+   * How far it is.
+   *
+   * @param mirrored whether the image is mirrored
+   * @param recorded whether its metadata say what its journal entry says, which are mirrored with
+   *     it
+   */
+  private record Enabling(boolean mirrored, boolean recorded) {}
+
+  private static Enabling look(OpenVolume volume, ReplicationParameters parameters) {
     try (RbdImage image = volume.openReadOnly()) {
       Optional<MirrorInfo> info = image.mirroring();
       if (info.isEmpty()) {
         ParentRule.require(volume, image, parameters.flatten());
-        return false;
+        return new Enabling(false, isRecorded(volume, image));
       }
       MirroredImage.requireSettled(volume, info.get());
       MirrorMode mode = image.mirror().mode();
@@ -85,14 +96,25 @@ public final class RbdReplication {
                 + parameters.mode()
                 + ": disable that before");
       }
-      return true;
+      return new Enabling(true, !info.get().primary() || isRecorded(volume, image));
     }
   }
 
-  private static void enable(OpenVolume volume, MirrorMode mode) {
+  private static boolean isRecorded(OpenVolume volume, RbdImage image) {
+    String record = EntryRecord.of(volume.entry()).toJson();
+    return image.metadata().get(EntryRecord.KEY).filter(record::equals).isPresent();
+  }
+
+  /** The metadata come before, so that the first copy has them. */
+  private static void enable(OpenVolume volume, MirrorMode mode, Enabling enabling) {
     try (RbdImage image = volume.open()) {
-      image.mirror().enable(mode);
-      LOG.info("volume {} is mirrored in the mode {}", volume.id(), mode);
+      if (!enabling.recorded()) {
+        image.metadata().set(EntryRecord.KEY, EntryRecord.of(volume.entry()).toJson());
+      }
+      if (!enabling.mirrored()) {
+        image.mirror().enable(mode);
+        LOG.info("volume {} is mirrored in the mode {}", volume.id(), mode);
+      }
     } catch (CephException e) {
       if (e.errno() != Errno.EINVAL) {
         throw e;

@@ -189,7 +189,10 @@ public final class RbdSession {
     }
   }
 
-  /** A volume that the journal knows; one round trip. */
+  /**
+   * A volume that the journal knows; one round trip. One more, in a pool that is not mirrored, if
+   * it does not: the image of a volume of another site gets its entry.
+   */
   public Optional<OpenVolume> find(VolumeId id) {
     return find(id, id);
   }
@@ -203,10 +206,13 @@ public final class RbdSession {
   public Optional<OpenVolume> find(VolumeId id, VolumeId at) {
     return pool(at)
         .flatMap(
-            io ->
-                journal(JournalKind.VOLUME, io)
-                    .byUuid(id.uuid())
-                    .map(entry -> new OpenVolume(this, id, new RbdPool(io), entry)));
+            io -> {
+              RbdPool pool = new RbdPool(io);
+              return journal(JournalKind.VOLUME, io)
+                  .byUuid(id.uuid())
+                  .or(() -> new MirroredEntry(this, pool, id).make())
+                  .map(entry -> new OpenVolume(this, id, pool, entry));
+            });
   }
 
   /** A snapshot that the journal knows, complete or not; one round trip. */

@@ -117,7 +117,7 @@ public final class RbdSessions implements AutoCloseable {
         });
   }
 
-  /** The image of a volume of another site is mirrored, its journal entry is not. */
+  /** An image that is of no volume by its metadata is nobody's to delete. */
   private static void requireNoImage(RbdSession session, VolumeId id, VolumeId at) {
     String name = RbdParameters.DEFAULT_PREFIX + id.uuid();
     if (session.pool(at).flatMap(io -> ImageId.find(new RbdPool(io), name)).isPresent()) {
@@ -125,8 +125,8 @@ public final class RbdSessions implements AutoCloseable {
           Reason.FAILED_PRECONDITION,
           "volume "
               + id
-              + " has an image here, but no journal entry: ceph-csi's controller of volumes makes"
-              + " it");
+              + " has an image here, but no journal entry, and the metadata of the image do not tell"
+              + " its name: ceph-csi's controller of volumes makes the entry");
     }
   }
 
