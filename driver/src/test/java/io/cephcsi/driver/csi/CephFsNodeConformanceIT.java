@@ -17,7 +17,7 @@ class CephFsNodeConformanceIT extends NodePathRules {
 
   @Override
   String missingMounter() {
-    return NodeClient.MOUNTER.equals("fuse") ? "kernel" : "fuse";
+    return NodeClient.mounter().equals("fuse") ? "kernel" : "fuse";
   }
 
   @Override

@@ -19,7 +19,7 @@ class RbdNodeConformanceIT extends NodePathRules {
 
   @Override
   String missingMounter() {
-    return NodeClient.MOUNTER.equals("fuse") ? "rbd" : "fuse";
+    return NodeClient.mounter().equals("fuse") ? "rbd" : "fuse";
   }
 
   @Override

@@ -35,7 +35,7 @@ class HungMountIT {
 
   @BeforeEach
   void needsProcesses() {
-    assumeThat(NodeClient.MOUNTER).as("only processes can be stopped").isEqualTo("fuse");
+    assumeThat(NodeClient.mounter()).as("only processes can be stopped").isEqualTo("fuse");
   }
 
   private static void signal(NodeClient node, String signal) {

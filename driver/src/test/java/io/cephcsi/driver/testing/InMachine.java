@@ -1,15 +1,16 @@
 package io.cephcsi.driver.testing;
 
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectIteration;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMethod;
 
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.launcher.EngineFilter;
 import org.junit.platform.launcher.Launcher;
-import org.junit.platform.launcher.LauncherDiscoveryRequest;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -23,25 +24,55 @@ public final class InMachine {
   private InMachine() {}
 
   /**
-   * Runs the classes.
+   * Runs the classes, in order.
    *
-   * @param args names of classes, or class#method
+   * @param args names of classes, or class#method, or class#method@n for one set of its parameters;
+   *     a name=value sets a system property for those behind it
    */
   public static void main(String[] args) {
-    LauncherDiscoveryRequest request =
-        LauncherDiscoveryRequestBuilder.request()
-            .filters(EngineFilter.includeEngines("junit-jupiter"))
-            .selectors(Arrays.stream(args).map(InMachine::selector).toList())
-            .build();
     Launcher launcher = LauncherFactory.create();
     Report report = new Report();
-    launcher.execute(request, report);
+    List<DiscoverySelector> selectors = new ArrayList<>();
+    for (String arg : args) {
+      int equals = arg.indexOf('=');
+      if (equals < 0) {
+        selectors.add(selector(arg));
+      } else {
+        run(launcher, report, selectors);
+        selectors.clear();
+        System.out.println(arg);
+        System.setProperty(arg.substring(0, equals), arg.substring(equals + 1));
+      }
+    }
+    run(launcher, report, selectors);
     System.out.println(report.passed + " passed, " + report.failed + " failed");
     System.exit(report.failed == 0 && report.passed > 0 ? 0 : 1);
   }
 
   private static DiscoverySelector selector(String arg) {
+    int at = arg.indexOf('@');
+    if (at >= 0) {
+      return selectIteration(
+          selectMethod(arg.substring(0, at)), Integer.parseInt(arg.substring(at + 1)));
+    }
     return arg.contains("#") ? selectMethod(arg) : selectClass(arg);
+  }
+
+  private static void run(
+      Launcher launcher, Report report, List<? extends DiscoverySelector> selectors) {
+    if (!selectors.isEmpty()) {
+      int before = report.passed;
+      launcher.execute(
+          LauncherDiscoveryRequestBuilder.request()
+              .filters(EngineFilter.includeEngines("junit-jupiter"))
+              .selectors(selectors)
+              .build(),
+          report);
+      if (report.passed == before) {
+        System.out.println("none of these passed: " + selectors);
+        report.failed++;
+      }
+    }
   }
 
   private static final class Report implements TestExecutionListener {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.Assumptions;
 
 /**
@@ -22,12 +24,18 @@ public final class Machine implements AutoCloseable {
   /** The only address of the host that the machine reaches. */
   private static final String ADDRESS = "127.77.0.1";
 
+  private static final Duration LEARNING = Duration.ofMinutes(3);
+
   private final TestCluster cluster;
   private final Path folder;
+  private final Path archive;
+  private final String classPath;
 
-  private Machine(TestCluster cluster, Path folder) {
+  private Machine(TestCluster cluster, Path folder) throws IOException {
     this.cluster = cluster;
     this.folder = folder;
+    archive = folder.resolve("classes.jsa");
+    classPath = classPath(folder);
   }
 
   /** Starts the cluster. Other processors than x86-64 have no such machine. */
@@ -51,22 +59,42 @@ public final class Machine implements AutoCloseable {
   }
 
   /**
+   * Runs test classes on this host, and keeps the classes that the JVM loaded for the machine,
+   * where loading them takes a minute.
+   *
+   * @param tests as of {@link #run}
+   */
+  public void learn(List<String> tests) throws IOException, InterruptedException {
+    List<String> command = java("-XX:ArchiveClassesAtExit=" + archive, tests);
+    end(command, LEARNING);
+    assertThat(archive).isNotEmptyFile();
+  }
+
+  /**
    * Runs test classes in a machine of their own; fails with what they printed unless all pass.
    *
-   * @param properties of the JVM there, such as {@code -Dname=value}
-   * @param tests names of classes, or class#method
+   * @param tests as of {@link InMachine#main}
    * @return what was printed
    */
-  public String run(Duration limit, List<String> properties, List<String> tests)
-      throws IOException, InterruptedException {
+  public String run(Duration limit, List<String> tests) throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();
     command.add(LocalCluster.root().resolve("ci/vm").toString());
     command.addAll(List.of("--memory", "2048", "--timeout", Long.toString(limit.toSeconds())));
+    command.addAll(java("-XX:SharedArchiveFile=" + archive, tests));
+    return end(command, limit.plusSeconds(60));
+  }
+
+  private List<String> java(String option, List<String> tests) {
+    List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"));
-    command.addAll(properties);
-    command.addAll(List.of("-cp", classPath(), InMachine.class.getName()));
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", option));
+    command.addAll(List.of("-cp", classPath, InMachine.class.getName()));
     command.addAll(tests);
+    return command;
+  }
+
+  private String end(List<String> command, Duration limit)
+      throws IOException, InterruptedException {
     Path output = Files.createTempFile(folder, "output", ".log");
     ProcessBuilder builder =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
@@ -74,9 +102,9 @@ public final class Machine implements AutoCloseable {
     builder.environment().put("CEPH_CONF", folder.resolve("ceph.conf").toString());
     Process process = builder.start();
     try {
-      boolean ended = process.waitFor(limit.toSeconds() + 60, TimeUnit.SECONDS);
+      boolean ended = process.waitFor(limit.toSeconds(), TimeUnit.SECONDS);
       String printed = Files.readString(output);
-      assertThat(ended).as("ci/vm should end by itself: " + printed).isTrue();
+      assertThat(ended).as("should end by itself: " + printed).isTrue();
       assertThat(process.exitValue()).as(printed).isZero();
       return printed;
     } finally {
@@ -84,8 +112,24 @@ public final class Machine implements AutoCloseable {
     }
   }
 
-  private static String classPath() {
-    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  /** With folders packed into files: of those alone the JVM keeps classes. */
+  private static String classPath(Path folder) throws IOException {
+    ToolProvider jar = ToolProvider.findFirst("jar").orElseThrow();
+    List<String> entries = new ArrayList<>();
+    for (String entry :
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
+            .split(File.pathSeparator, -1)) {
+      if (Files.isDirectory(Path.of(entry))) {
+        Path packed = Files.createTempFile(folder, "classes", ".jar");
+        int code =
+            jar.run(System.out, System.err, "-c", "-0", "-f", packed.toString(), "-C", entry, ".");
+        assertThat(code).as("jar of " + entry).isZero();
+        entries.add(packed.toString());
+      } else {
+        entries.add(entry);
+      }
+    }
+    return String.join(File.pathSeparator, entries);
   }
 
   @Override

@@ -36,9 +36,6 @@ import java.util.stream.Stream;
  * folder, and says what it was.
  */
 public final class NodeClient implements AutoCloseable {
-  /** Which attacher volumes are made for; another where this machine can do more. */
-  public static final String MOUNTER = System.getProperty("ceph.csi.mounter", "fuse");
-
   private static final List<String> DAEMONS = List.of("qemu-storage-daemon", "ceph-fuse");
   private static final long DEADLINE_SECONDS = 180;
 
@@ -53,6 +50,14 @@ public final class NodeClient implements AutoCloseable {
     this.channel = channel;
     this.secrets = secrets;
     this.folder = folder;
+  }
+
+  /**
+   * Which mounter volumes are made for: that of the system property {@code ceph.csi.mounter} where
+   * this machine can do more than {@code fuse}.
+   */
+  public static String mounter() {
+    return System.getProperty("ceph.csi.mounter", "fuse");
   }
 
   /** The folder for staging and target paths, and for the driver's own. */
@@ -101,7 +106,7 @@ public final class NodeClient implements AutoCloseable {
         .setStagingTargetPath(staging(volume).toString())
         .setVolumeCapability(use)
         .putAllVolumeContext(volume.getVolumeContextMap())
-        .putVolumeContext("mounter", MOUNTER)
+        .putVolumeContext("mounter", mounter())
         .putAllSecrets(secrets);
   }
 

@@ -59,7 +59,10 @@ public class NodeCephFsIT {
   @BeforeAll
   static void start() {
     driver =
-        TestDriver.cephFs(CLUSTER).instance("node-" + NodeClient.MOUNTER).withCredentials().start();
+        TestDriver.cephFs(CLUSTER)
+            .instance("node-" + NodeClient.mounter())
+            .withCredentials()
+            .start();
   }
 
   @AfterAll
@@ -259,7 +262,7 @@ public class NodeCephFsIT {
 
   @Test
   void aDeadMountIsReportedAndReplaced() throws Exception {
-    assumeThat(NodeClient.MOUNTER).as("only ceph-fuse can be killed").isEqualTo("fuse");
+    assumeThat(NodeClient.mounter()).as("only ceph-fuse can be killed").isEqualTo("fuse");
     Volume volume = driver.create(name, SIZE);
     node.stage(volume, WRITER);
     node.publish(volume, WRITER, "pod");
@@ -328,7 +331,7 @@ public class NodeCephFsIT {
   /** The mount is gone before all is written: a call after one that died there waits, too. */
   @Test
   void unstagingAgainWaitsForWhatIsNotWrittenYet() {
-    assumeThat(NodeClient.MOUNTER).as("only ceph-fuse can be stopped").isEqualTo("fuse");
+    assumeThat(NodeClient.mounter()).as("only ceph-fuse can be stopped").isEqualTo("fuse");
     Volume volume = driver.create(name, SIZE);
     node.stage(volume, WRITER);
     ProcessHandle server = node.daemons().get(0);
@@ -407,7 +410,7 @@ public class NodeCephFsIT {
         WRITER.toBuilder()
             .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("nodev,noatime"))
             .build();
-    stage(volume, noatime, Map.of(NodeClient.MOUNTER + "MountOptions", "noexec"));
+    stage(volume, noatime, Map.of(NodeClient.mounter() + "MountOptions", "noexec"));
     Mount mount = MountTable.read().at(node.staging(volume)).orElseThrow();
     assertThat(mount.options()).contains("noatime", "noexec", "nodev");
     node.unstage(volume);
@@ -415,14 +418,14 @@ public class NodeCephFsIT {
       assertStatus(
           Status.Code.INVALID_ARGUMENT,
           "MountOptions",
-          () -> stage(volume, WRITER, Map.of(NodeClient.MOUNTER + "MountOptions", option)));
+          () -> stage(volume, WRITER, Map.of(NodeClient.mounter() + "MountOptions", option)));
     }
     VolumeCapability loop =
         WRITER.toBuilder()
             .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags("noatime,loop"))
             .build();
     assertStatus(Status.Code.INVALID_ARGUMENT, "mount_flags", () -> node.stage(volume, loop));
-    if (NodeClient.MOUNTER.equals("fuse")) {
+    if (NodeClient.mounter().equals("fuse")) {
       Path file = Files.createFile(node.staging(volume).resolve("file"));
       assertStatus(Status.Code.FAILED_PRECONDITION, "not empty", () -> node.stage(volume, WRITER));
       Files.delete(file);

@@ -173,7 +173,7 @@ public class NodeRbdFormatIT extends NodeRbdCase {
 
   @Test
   void aDeviceThatKeepsTheLockForItselfIsFormatted() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("rbd")); // only the kernel keeps it
+    assumeTrue(NodeClient.mounter().equals("rbd")); // only the kernel keeps it
     Volume volume =
         create(128 * MIB).toBuilder().putVolumeContext("mapOptions", "krbd:exclusive").build();
     node.stage(volume, writer("ext4"));

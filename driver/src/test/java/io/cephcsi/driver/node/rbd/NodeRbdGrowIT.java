@@ -31,7 +31,7 @@ public class NodeRbdGrowIT extends NodeRbdCase {
   /** Such as by a call that read the size before the image grew once more. */
   @Test
   void whoGrowsTheDeviceToASizeOfBeforeDoesNotShrinkTheImage() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     Volume volume = create(64 * MIB);
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     node.stage(volume, use);
@@ -73,7 +73,7 @@ public class NodeRbdGrowIT extends NodeRbdCase {
 
   @Test
   void aVolumeThatAnOlderVersionAttachedGrowsWhenItIsStagedAgain() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     Volume volume = create(64 * MIB);
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     node.stage(volume, use);

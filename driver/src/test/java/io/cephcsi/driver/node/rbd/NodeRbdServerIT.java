@@ -37,7 +37,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
   /** It was there before the volume is staged, and so comes first. */
   @Test
   void aPodThatCallsItselfTheServerOfAVolumeIsLeftAloneAndNotAsked() throws Exception {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     Volume volume = create(64 * MIB);
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     node.stage(volume, use);
@@ -93,7 +93,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
 
   @Test
   void aVolumeWhoseServerDiedIsStagedAnew() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     Volume volume = create(128 * MIB);
     node.stage(volume, writer("ext4"));
     Path target = node.publish(volume, writer("ext4"), "pod");
@@ -127,7 +127,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
   /** A bind of a device does not keep its number: another volume must not get it meanwhile. */
   @Test
   void aPublishedDeviceWhoseServerDiedIsGivenToNoOtherVolume() {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     Volume volume = create(64 * MIB);
     node.stage(volume, use);
@@ -156,7 +156,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
   /** What a container leaves that ends: no process, no mount of its own, and no files. */
   @Test
   void theDevicesThatAnEndedContainerLeftAreTakenAway() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
     Volume volume = create(64 * MIB);
     Volume other = create(64 * MIB);

@@ -209,7 +209,7 @@ class StaticImageIT {
   /** A call that died left it attached and mounted nowhere. */
   @Test
   void anImageOfTheSameNameOnAnotherClusterIsNotTakenForIt() throws IOException {
-    assumeTrue(NodeClient.MOUNTER.equals("fuse"));
+    assumeTrue(NodeClient.mounter().equals("fuse"));
     node.stage(volume, RAW);
     Mounts.unmountAll(node.staging(volume).resolve(name));
     Path spec =
