@@ -55,10 +55,14 @@ public final class SpaceReclaimer {
   public ReclaimResult reclaim(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
     operation.phase("measure");
     ReclaimResult result = reclaimUnlessUsed(target, plan, operation);
-    metrics.reclaim(result.outcome().name().toLowerCase(Locale.ROOT), result.freed());
-    metrics.trim(result.trim().reason(), plan.dryRun() ? 0 : result.trim().discardedBytes());
+    metrics.reclaim(
+        result.outcome().name().toLowerCase(Locale.ROOT),
+        result.freed(),
+        plan.dryRun() ? 0 : result.freedObjects());
+    Discarded discarded = plan.dryRun() ? Discarded.NOTHING : result.trim().discarded();
+    metrics.trim(result.trim().reason(), discarded.bytes(), discarded.insideBytes());
     LOG.info(
-        "reclaim of {}: {}, {} bytes before, {} after, {} freed, {}",
+        "reclaim of {}: {}, {} bytes before, {} after, {} freed, {} objects freed, {}",
         target.name(),
         result.reason().isEmpty()
             ? described(result.outcome())
@@ -66,6 +70,7 @@ public final class SpaceReclaimer {
         shown(result.before()),
         shown(result.after()),
         result.freed(),
+        result.freedObjects(),
         result.trim());
     return result;
   }
@@ -92,7 +97,7 @@ public final class SpaceReclaimer {
     } catch (CephException.NotFound | VolumeException e) {
       return target
           .inTrash()
-          .map(entry -> skipped(SkipReason.inTrash(entry), OptionalLong.empty()))
+          .map(entry -> skipped(SkipReason.inTrash(entry), Usage.UNKNOWN))
           .orElseThrow(() -> e);
     }
     try (image) {
@@ -141,9 +146,9 @@ public final class SpaceReclaimer {
     }
   }
 
-  private static ReclaimResult skipped(SkipReason skip, OptionalLong usage) {
+  private static ReclaimResult skipped(SkipReason skip, Usage usage) {
     TrimReport trim = TrimReport.skipped(skip.reason(), skip.detail(), "");
-    return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage, usage, trim);
+    return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage.bytes(), usage.bytes(), 0, trim);
   }
 
   private static ReclaimResult dryRun(
@@ -152,12 +157,23 @@ public final class SpaceReclaimer {
         plan.method().trims()
             ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase)
             : OfflineTrim.Planned.notAsked();
+    Usage before = usage(image, plan);
+    OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
     return new ReclaimResult(
         Outcome.DRY_RUN,
         "",
-        usage(image, plan),
-        ZeroScan.usageAfter(image, plan, trim, operation),
+        before.bytes(),
+        after,
+        before.objects().isPresent() && after.isPresent()
+            ? wholeObjects(before.bytes().getAsLong() - after.getAsLong(), image)
+            : trim.report().discarded().objects(),
         trim.report());
+  }
+
+  /** How many objects make up a difference of usages; only the last object can be shorter. */
+  private static long wholeObjects(long bytes, RbdImage image) {
+    long size = image.layout().objectSize();
+    return Math.max(0, (bytes + size - 1) / size);
   }
 
   private static ReclaimResult reclaim(
@@ -169,7 +185,7 @@ public final class SpaceReclaimer {
       Admission.Slot slot,
       RadosCluster another) {
     operation.phase("measure");
-    OptionalLong before;
+    Usage before;
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
       before = usage(open.image(), plan);
@@ -188,20 +204,33 @@ public final class SpaceReclaimer {
     // Opened again: a blocklisted client could not read, and without a lock other clients can
     // write.
     try (RbdImage image = target.openReadOnly()) {
+      Usage after = usage(image, plan);
       return new ReclaimResult(
           work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
           work.stopped(),
-          before,
-          usage(image, plan),
+          before.bytes(),
+          after.bytes(),
+          before.objects().isPresent() && after.objects().isPresent()
+              ? Math.max(0, before.objects().getAsLong() - after.objects().getAsLong())
+              : work.trim().discarded().objects(),
           work.trim());
     }
   }
 
-  /** The allocated bytes of the image itself; empty when only too long a walk could tell. */
-  static OptionalLong usage(RbdImage image, ReclaimPlan plan) {
+  private static Usage usage(RbdImage image, ReclaimPlan plan) {
     return new UsageMeter(image.pool())
         .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
-        .map(usage -> OptionalLong.of(usage.headBytes()))
-        .orElse(OptionalLong.empty());
+        .map(usage -> new Usage(OptionalLong.of(usage.headBytes()), usage.headObjects()))
+        .orElse(Usage.UNKNOWN);
+  }
+
+  /**
+   * What the image itself has allocated.
+   *
+   * @param bytes empty when only too long a walk could tell
+   * @param objects empty without a valid object map
+   */
+  private record Usage(OptionalLong bytes, OptionalLong objects) {
+    static final Usage UNKNOWN = new Usage(OptionalLong.empty(), OptionalLong.empty());
   }
 }

@@ -116,6 +116,49 @@ class OfflineTrimIT extends ReclaimCase {
   }
 
   @Test
+  void whatIsFreedInsideObjectsIsToldThoughNoObjectGoes() {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", SIZE, "-b", "4096");
+    // One MiB stays and one goes, in turn: no object of 4 MiB is free as a whole.
+    files.mounted(
+        """
+        for i in $(seq 10 33); do
+          head -c 1048576 /dev/urandom > keep$i; sync keep$i
+          head -c 1048576 /dev/urandom > gone$i; sync gone$i
+        done
+        rm gone*
+        """);
+    String checksums = files.checksums();
+    pool.create(name, SIZE, options().build());
+    copy(files);
+    long before = exactlyUsed();
+    ReclaimResult dry = reclaim(Map.of("reclaim.method", "trim", "reclaim.dryRun", "true"));
+
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+
+    assertThat(result.freed()).isZero();
+    assertThat(result.freedObjects()).isZero();
+    Discarded discarded = result.trim().discarded();
+    assertThat(discarded).isEqualTo(dry.trim().discarded());
+    assertThat(dry.freedObjects()).isZero();
+    assertThat(discarded.objects()).isZero();
+    assertThat(discarded.insideBytes()).isEqualTo(discarded.bytes());
+    assertThat(discarded.insideBytes()).isGreaterThanOrEqualTo(20L * MIB);
+    // All that was discarded had been allocated but what the file system never used.
+    assertThat(before - exactlyUsed()).isBetween(20L * MIB, discarded.insideBytes());
+    assertComplete(files, checksums);
+  }
+
+  @Test
+  void theObjectsThatGoAreCountedByTheObjectMap() {
+    inImage("ext4", options().build());
+    long before = used();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.freedObjects()).isEqualTo((before - used()) / (4 * MIB));
+    assertThat(result.freedObjects()).isEqualTo(result.trim().discarded().objects());
+    assertThat(result.toString()).contains("inside objects that stay");
+  }
+
+  @Test
   void aDryRunForetellsTheUsageThatIsReached() {
     inImage("ext4", options().build());
     ReclaimResult foretold = reclaim(Map.of("reclaim.dryRun", "true"));
