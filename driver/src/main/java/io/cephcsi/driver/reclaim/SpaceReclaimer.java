@@ -5,7 +5,6 @@ import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
@@ -141,7 +140,7 @@ public final class SpaceReclaimer {
         return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
       }
       try (Admission.Slot held = slot.get()) {
-        return reclaim(target, passphrase, plan, operation, load, held, io.cluster());
+        return reclaim(target, image, passphrase, plan, operation, load, held);
       }
     }
   }
@@ -178,12 +177,12 @@ public final class SpaceReclaimer {
 
   private static ReclaimResult reclaim(
       ReclaimTarget target,
+      RbdImage image,
       Optional<Passphrase> passphrase,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
-      Admission.Slot slot,
-      RadosCluster another) {
+      Admission.Slot slot) {
     operation.phase("measure");
     Usage before;
     ReclaimWork work;
@@ -194,29 +193,27 @@ public final class SpaceReclaimer {
       if (skip.isPresent()) {
         return skipped(skip.get(), before);
       }
-      ReclaimLock lock = new ReclaimLock(open.image(), another);
+      ReclaimLock lock = new ReclaimLock(open.image(), image.pool().io().cluster());
       work =
           new ReclaimWork(
               open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");
-    // Opened again: a blocklisted client could not read, and without a lock other clients can
-    // write.
-    try (RbdImage image = target.openReadOnly()) {
-      Usage after = usage(image, plan);
-      return new ReclaimResult(
-          work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
-          work.stopped(),
-          before.bytes(),
-          after.bytes(),
-          before.objects().isPresent() && after.objects().isPresent()
-              ? Math.max(0, before.objects().getAsLong() - after.objects().getAsLong())
-              : work.trim().discarded().objects(),
-          work.trim());
-    }
+    // Over the other connection: a blocklisted client could not read.
+    Usage after = usage(image, plan);
+    return new ReclaimResult(
+        work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
+        work.stopped(),
+        before.bytes(),
+        after.bytes(),
+        before.objects().isPresent() && after.objects().isPresent()
+            ? Math.max(0, before.objects().getAsLong() - after.objects().getAsLong())
+            : work.trim().discarded().objects(),
+        work.trim());
   }
 
+  /** By the stored object maps, or else over the image opened anew: others can have written. */
   private static Usage usage(RbdImage image, ReclaimPlan plan) {
     return new UsageMeter(image.pool())
         .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
