@@ -72,14 +72,38 @@ final class PoolReclaim {
 
   /** Estimates, and trims unless it is a dry run. */
   PoolPlan run() {
-    if (!state.isEstimated()) {
-      estimate();
+    CountDownLatch over = new CountDownLatch(1);
+    options
+        .budget()
+        .time()
+        .ifPresent(time -> DaemonThreads.of("reclaim-time", () -> endAfter(time, over)).start());
+    try {
+      if (!state.isEstimated()) {
+        estimate();
+      }
+      PoolPlan chosen = PoolPlan.of(state.estimates(), options.top(), options.minBytes());
+      if (!plan.dryRun() && !endsEarly()) {
+        trim(chosen);
+      }
+      return chosen;
+    } finally {
+      over.countDown();
     }
-    PoolPlan chosen = PoolPlan.of(state.estimates(), options.top(), options.minBytes());
-    if (!plan.dryRun() && !stopping) {
-      trim(chosen);
+  }
+
+  private void endAfter(Duration time, CountDownLatch over) {
+    try {
+      if (!over.await(time.toMillis(), TimeUnit.MILLISECONDS)) {
+        timeIsUp = true;
+        end(TIME_IS_UP);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
-    return chosen;
+  }
+
+  private boolean endsEarly() {
+    return stopping || timeIsUp;
   }
 
   private void estimate() {
@@ -97,7 +121,11 @@ final class PoolReclaim {
       if (all) {
         state.estimated();
       }
-      incomplete = !all;
+      incomplete = !all && !timeIsUp;
+    } catch (VolumeException e) {
+      if (!endsEarly()) { // else it was not even begun
+        throw e;
+      }
     } catch (CompletionException e) {
       throw e.getCause() instanceof RuntimeException cause ? cause : e;
     } finally {
@@ -110,11 +138,10 @@ final class PoolReclaim {
         chosen.chosen().stream()
             .filter(image -> state.outcome(image).filter(PoolOutcome::isLast).isEmpty())
             .toList();
-    PoolBudget budget = options.budget();
-    PoolQueue images = new PoolQueue(left, budget.bytes(), state.discardedBytes());
+    PoolQueue images = new PoolQueue(left, options.budget().bytes(), state.discardedBytes());
     toDo = left.size();
     queue = images;
-    if (stopping) {
+    if (endsEarly()) {
       images.stop();
     }
     int atOnce = Math.max(1, Math.min(plan.sharers(options.reclaims()), left.size()));
@@ -123,7 +150,7 @@ final class PoolReclaim {
     for (int i = 0; i < atOnce; i++) {
       DaemonThreads.of("reclaim-" + i, () -> work(images, each, working)).start();
     }
-    await(working, budget.time());
+    await(working);
     incomplete |= stopping && images.left() > 0;
     RuntimeException failure = broken.get();
     if (failure != null) {
@@ -131,12 +158,8 @@ final class PoolReclaim {
     }
   }
 
-  private void await(CountDownLatch working, Optional<Duration> time) {
+  private static void await(CountDownLatch working) {
     try {
-      if (time.isPresent() && !working.await(time.get().toMillis(), TimeUnit.MILLISECONDS)) {
-        timeIsUp = true;
-        end(TIME_IS_UP);
-      }
       working.await();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -199,7 +222,7 @@ final class PoolReclaim {
     if (outcome.kind() != PoolOutcome.Kind.DONE) {
       own.close(); // it may be shut out
     }
-    boolean endedEarly = stopping || timeIsUp;
+    boolean endedEarly = endsEarly();
     if (endedEarly && outcome.discardedBytes() == 0 && !outcome.isLast()) {
       return 0; // as if it had not been begun
     }

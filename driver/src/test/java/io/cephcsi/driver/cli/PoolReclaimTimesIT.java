@@ -33,20 +33,23 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What {@code reclaim --pool} costs beside bare discards of the same objects. 40 images; 1,000 with
- * {@code CEPH_CSI_TEST_CAMPAIGN=full}. {@code CEPH_CSI_TEST_RECLAIMS} says how many at once.
+ * What {@code reclaim --pool} costs beside bare discards of the same objects. {@code
+ * CEPH_CSI_TEST_IMAGES=1000} says how many images, {@code CEPH_CSI_TEST_MIB} how large, {@code
+ * CEPH_CSI_TEST_RECLAIMS} how many at once.
  */
 class PoolReclaimTimesIT {
-  private static final int IMAGES =
-      "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 1000 : 40;
-  private static final int AT_ONCE =
-      Integer.parseInt(System.getenv().getOrDefault("CEPH_CSI_TEST_RECLAIMS", "2"));
+  private static final int IMAGES = number("CEPH_CSI_TEST_IMAGES", 40);
+  private static final int AT_ONCE = number("CEPH_CSI_TEST_RECLAIMS", 2);
   private static final int IN_FLIGHT = 16; // of a trim
   private static final int OBJECT = 4 << 20;
   private static final int CHUNK = 64 << 10;
-  private static final long SIZE = 64L << 20;
+  private static final long SIZE = (long) number("CEPH_CSI_TEST_MIB", 64) << 20;
 
   @TempDir private Path folder;
+
+  private static int number(String variable, int usual) {
+    return Integer.parseInt(System.getenv().getOrDefault(variable, Integer.toString(usual)));
+  }
 
   @Test
   void aPoolOfSmallImagesIsReclaimed() throws Exception {
