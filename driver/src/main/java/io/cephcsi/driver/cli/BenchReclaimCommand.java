@@ -141,7 +141,7 @@ final class BenchReclaimCommand implements Callable<Integer> {
       spec.commandLine().getErr().println("the image is " + image);
       doing = "making the image";
       try (ScratchImage scratch = ScratchImage.make(io, image.image(), bytes, trim)) {
-        measure(scratch, new CliTarget(connection, cluster, io, image), plans, trim, points);
+        measure(scratch, new CliTarget(connection, io, image), plans, trim, points);
         doing = "removing the image";
       }
     } finally {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -7,18 +8,25 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.Map;
 import java.util.Optional;
 
 /**
  * An image that the command line reclaims, over the connection of the command.
  *
- * @param connection opens further connections
- * @param cluster the connection
+ * @param connector opens further connections
  * @param io the pool of the image
+ * @param id of the image, if that is to be opened whatever its name is by then; empty to open it by
+ *     its name
  */
-record CliTarget(ClusterOptions connection, RadosCluster cluster, IoContext io, ImageRef image)
+record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
     implements ReclaimTarget {
+  /** An image by its name. */
+  CliTarget(ClusterOptions connection, IoContext io, ImageRef image) {
+    this(Connector.each(connection), io, image, "");
+  }
+
   @Override
   public String name() {
     return image.toString();
@@ -26,34 +34,74 @@ record CliTarget(ClusterOptions connection, RadosCluster cluster, IoContext io, 
 
   @Override
   public RbdImage openReadOnly() {
-    return new RbdPool(io).openReadOnly(image.image());
+    if (id.isEmpty()) {
+      return new RbdPool(io).openReadOnly(image.image());
+    }
+    if (ImageHeader.name(io, id).isEmpty()) { // by its id, one in the trash would be opened, too
+      throw VolumeException.notFound(image + " is not there any more");
+    }
+    return new RbdPool(io).openByIdReadOnly(id);
   }
 
   @Override
   public Optional<TrashEntry> inTrash() {
-    return TrashDirectory.named(io, image.image());
+    return id.isEmpty() ? TrashDirectory.named(io, image.image()) : Optional.empty();
   }
 
   @Override
   public Writable open(Map<String, String> options) {
     // A connection of its own: who breaks the lock shuts out this image's work only.
-    RadosCluster apart = connection.connect(options);
+    RadosCluster apart = connector.connect(options);
     try {
       IoContext pool = apart.openPool(io.pool(), io.namespace()).tryWhenFull();
       try {
-        return new Open(apart, pool, new RbdPool(pool).open(image.image()));
+        RbdPool images = new RbdPool(pool);
+        return new Open(
+            connector,
+            apart,
+            pool,
+            id.isEmpty() ? images.open(image.image()) : images.openById(id));
       } catch (RuntimeException e) {
         pool.close();
         throw e;
       }
     } catch (RuntimeException e) {
-      apart.close();
+      connector.release(apart);
       throw e;
     }
   }
 
+  /** Opens connections that nothing else uses meanwhile. */
+  interface Connector {
+    /**
+     * A connection with options.
+     *
+     * @param options further options of Ceph's configuration
+     */
+    RadosCluster connect(Map<String, String> options);
+
+    /** Takes back a connection that is not used any more. */
+    void release(RadosCluster cluster);
+
+    /** A new connection each time. */
+    static Connector each(ClusterOptions connection) {
+      return new Connector() {
+        @Override
+        public RadosCluster connect(Map<String, String> options) {
+          return connection.connect(options);
+        }
+
+        @Override
+        public void release(RadosCluster cluster) {
+          cluster.close();
+        }
+      };
+    }
+  }
+
   /** An image with a connection of its own. */
-  private record Open(RadosCluster cluster, IoContext io, RbdImage image) implements Writable {
+  private record Open(Connector connector, RadosCluster cluster, IoContext io, RbdImage image)
+      implements Writable {
     @Override
     public long clientId() {
       return cluster.instanceId();
@@ -61,9 +109,10 @@ record CliTarget(ClusterOptions connection, RadosCluster cluster, IoContext io, 
 
     @Override
     public void close() {
-      try (cluster;
-          io) {
+      try (io) {
         image.close();
+      } finally {
+        connector.release(cluster);
       }
     }
   }

@@ -10,6 +10,7 @@ import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.reclaim.Admission;
+import io.cephcsi.driver.reclaim.PoolPlan;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
@@ -26,6 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** {@code ceph-csi reclaim}: frees the space of images that nobody uses. */
@@ -33,7 +35,8 @@ import picocli.CommandLine.Option;
     name = "reclaim",
     description = {
       "Frees the space of RBD images that nobody uses: what the file system inside (ext2/3/4, XFS)",
-      "does not use, and ranges of zeroes. Gives way to whoever opens an image meanwhile."
+      "does not use, and ranges of zeroes. Gives way to whoever opens an image meanwhile.",
+      "With --pool: trims the images of a pool, those first that give most for the time."
     },
     mixinStandardHelpOptions = true,
     versionProvider = VersionLine.class,
@@ -95,14 +98,21 @@ final class ReclaimCommand extends ImageCommand {
       description = "how many images of the cluster are reclaimed at once by all (default: 4)")
   private int reclaimsPerCluster = DriverConfig.RECLAIMS_PER_CLUSTER;
 
+  @Mixin private final PoolReclaimOptions pool = new PoolReclaimOptions();
+
   private final OperationRegistry operations = new OperationRegistry(UNLIMITED);
 
   @Override
   public Integer call() {
-    if (images().isEmpty()) {
-      throw new ConfigException("no image is named");
+    pool.requireConsistent();
+    if (pool.pool().isPresent()) {
+      ConfigException.require(images().isEmpty(), "images and --pool exclude each other");
+      return reclaimPool(pool.pool().get());
     }
-    ReclaimPlan plan = plan();
+    if (images().isEmpty()) {
+      throw new ConfigException("neither images nor --pool are given");
+    }
+    ReclaimPlan plan = plan(method);
     List<Line> lines = new ArrayList<>();
     CountDownLatch ended = new CountDownLatch(1);
     Thread stop = new Thread(() -> giveWay(ended), "stop");
@@ -126,6 +136,43 @@ final class ReclaimCommand extends ImageCommand {
     return lines.stream().mapToInt(Line::exitCode).reduce(0, ReclaimCommand::worse);
   }
 
+  private int reclaimPool(String place) {
+    String[] parts = place.split("/", -1);
+    ConfigException.require(
+        parts.length <= 2 && !parts[0].isEmpty(), "--pool must be POOL or POOL/NAMESPACE");
+    ConfigException.require(
+        method == null || method.equals("trim"),
+        "--pool trims only: what sparsify would free, only reading all data tells");
+    ReclaimPlan plan = plan("trim");
+    String namespace = parts.length == 2 ? parts[1] : connection().defaultNamespace();
+    SpaceReclaimer reclaimer =
+        new SpaceReclaimer(new DriverMetrics(), new Admission(reclaimsPerCluster));
+    long start = System.nanoTime();
+    CountDownLatch printed = new CountDownLatch(1);
+    try (RadosCluster cluster = connect();
+        IoContext io = cluster.openPool(parts[0], namespace);
+        PoolState state = PoolState.open(pool.state(), pool.run(io, plan))) {
+      PoolReclaim work =
+          new PoolReclaim(connection(), io, plan, pool, reclaimer, operations, state);
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(work, printed), "stop"));
+      PoolPlan done;
+      try (ProgressLine progress = ProgressLine.start(work::progress, err())) {
+        done = work.run();
+      }
+      double seconds = (System.nanoTime() - start) / 1e9;
+      PoolReclaimReport report = new PoolReclaimReport(place, done, state, seconds, work.whyLeft());
+      print(report::table, report::json);
+      return work.hasFailed() ? DriverMain.EXIT_FAILED : work.isIncomplete() ? EXIT_INCOMPLETE : 0;
+    } finally {
+      printed.countDown();
+    }
+  }
+
+  private static void stop(PoolReclaim work, CountDownLatch printed) {
+    work.stop();
+    await(printed);
+  }
+
   private Optional<String> progress() {
     return operations.running().stream()
         .findFirst()
@@ -142,6 +189,10 @@ final class ReclaimCommand extends ImageCommand {
   private void giveWay(CountDownLatch ended) {
     operations.stop();
     operations.cancelAll();
+    await(ended);
+  }
+
+  private static void await(CountDownLatch ended) {
     try {
       ended.await(30, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
@@ -149,13 +200,13 @@ final class ReclaimCommand extends ImageCommand {
     }
   }
 
-  private ReclaimPlan plan() {
+  private ReclaimPlan plan(@Nullable String by) {
     Map<String, String> parameters = new LinkedHashMap<>();
     parameters.put("reclaim.dryRun", Boolean.toString(dryRun));
     parameters.put("reclaim.enableLock", Boolean.toString(enableLock));
     parameters.put("reclaim.thick", Boolean.toString(thick));
     parameters.put("reclaim.exactUsage", Boolean.toString(exact));
-    put(parameters, "reclaim.method", method);
+    put(parameters, "reclaim.method", by);
     put(parameters, "reclaim.sparseSize", sparseSize);
     put(parameters, "reclaim.maxBytesPerSecond", maxBytesPerSecond);
     put(parameters, "reclaim.concurrency", concurrency);
@@ -178,7 +229,7 @@ final class ReclaimCommand extends ImageCommand {
     try {
       ImageRef ref = resolve(image, cluster);
       try (IoContext io = cluster.openPool(ref.pool(), ref.namespace())) {
-        CliTarget target = new CliTarget(connection(), cluster, io, ref);
+        CliTarget target = new CliTarget(connection(), io, ref);
         ReclaimResult result =
             operations
                 .start(
@@ -227,12 +278,13 @@ final class ReclaimCommand extends ImageCommand {
           };
       return String.format(
           Locale.ROOT,
-          "%s: %s: used %s, then %s; freed %s in %.1f s (%s/s); %s",
+          "%s: %s: used %s, then %s; freed %s (%d objects) in %.1f s (%s/s); %s",
           image,
           what,
           shown(r.before()),
           shown(r.after()),
           bytes(r.freed()),
+          r.freedObjects(),
           seconds(),
           bytes((long) (r.freed() / Math.max(0.001, seconds()))),
           r.trim());
@@ -252,12 +304,13 @@ final class ReclaimCommand extends ImageCommand {
       node.put("outcome", r.outcome().name().toLowerCase(Locale.ROOT)).put("reason", r.reason());
       r.before().ifPresent(bytes -> node.put("usedBefore", bytes));
       r.after().ifPresent(bytes -> node.put("usedAfter", bytes));
-      node.put("freedBytes", r.freed());
+      node.put("freedBytes", r.freed()).put("freedObjects", r.freedObjects());
       node.putObject("trim")
           .put("skipped", r.trim().isSkipped() ? r.trim().reason() : "")
           .put("detail", r.trim().detail())
           .put("fileSystem", r.trim().fileSystem())
-          .put("discardedBytes", r.trim().discardedBytes());
+          .put("discardedBytes", r.trim().discardedBytes())
+          .put("discardedInsideObjectsBytes", r.trim().discarded().insideBytes());
     }
   }
 }

@@ -16,8 +16,10 @@ public final class DriverMetrics {
   private final Histogram calls;
   private final Counter reclaims;
   private final Counter reclaimedBytes;
+  private final Counter reclaimedObjects;
   private final Counter trims;
   private final Counter discardedBytes;
+  private final Counter discardedInsideBytes;
 
   /** Metrics in a registry of their own. */
   public DriverMetrics() {
@@ -41,6 +43,11 @@ public final class DriverMetrics {
             .name("ceph_csi_reclaimed_bytes")
             .help("Bytes that reclaims freed, by usage before and after")
             .register(registry);
+    reclaimedObjects =
+        Counter.builder()
+            .name("ceph_csi_reclaimed_objects")
+            .help("Objects that reclaims of the controller removed")
+            .register(registry);
     trims =
         Counter.builder()
             .name("ceph_csi_trims")
@@ -51,6 +58,11 @@ public final class DriverMetrics {
         Counter.builder()
             .name("ceph_csi_discarded_bytes")
             .help("Bytes that offline trims discarded because file systems do not use them")
+            .register(registry);
+    discardedInsideBytes =
+        Counter.builder()
+            .name("ceph_csi_discarded_inside_objects_bytes")
+            .help("The part of ceph_csi_discarded_bytes_total that lies in objects that stay")
             .register(registry);
   }
 
@@ -82,20 +94,25 @@ public final class DriverMetrics {
    *
    * @param outcome done, dry_run, skipped or gave_way
    * @param freedBytes usage before less usage after, not negative
+   * @param freedObjects how many objects went away, not negative; 0 where that is not known
    */
-  public void reclaim(String outcome, long freedBytes) {
+  public void reclaim(String outcome, long freedBytes, long freedObjects) {
     reclaims.labelValues(outcome).inc();
     reclaimedBytes.inc(freedBytes);
+    reclaimedObjects.inc(freedObjects);
   }
 
   /**
    * Counts an offline trim.
    *
    * @param skipped why nothing was discarded; none if it was
+   * @param bytes how much was discarded
+   * @param insideBytes the part of it that lies in objects that stay
    */
-  public void trim(String skipped, long bytes) {
+  public void trim(String skipped, long bytes, long insideBytes) {
     trims.labelValues(skipped).inc();
     discardedBytes.inc(bytes);
+    discardedInsideBytes.inc(insideBytes);
   }
 
   /** Serves the metrics over HTTP. */

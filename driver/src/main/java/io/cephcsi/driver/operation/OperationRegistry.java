@@ -373,7 +373,16 @@ public final class OperationRegistry {
 
   /** Asks all running operations to stop at their next safe point. */
   public void cancelAll() {
-    running.values().forEach(operation -> operation.cancel("the driver stops"));
+    cancelAll("the driver stops");
+  }
+
+  /**
+   * As {@link #cancelAll()}.
+   *
+   * @param why for those who ask how the operations ended
+   */
+  public void cancelAll(String why) {
+    running.values().forEach(operation -> operation.cancel(why));
   }
 
   /** A key that is locked until it is closed. */

@@ -128,7 +128,7 @@ final class OfflineTrim {
                 : stored.isPresent() ? TrimPlan.Sharing.BY_MAP : TrimPlan.Sharing.UNKNOWN,
             granularity);
     String label = clean.kind().label() + where;
-    return new Planned(TrimReport.done(label, plan.bytes()), Optional.of(plan), encrypted);
+    return new Planned(TrimReport.done(label, plan.sum()), Optional.of(plan), encrypted);
   }
 
   /** A map for an image that has none: librbd asks every object. */
@@ -155,17 +155,19 @@ final class OfflineTrim {
    *
    * @param concurrency how many discards are in flight
    * @param stop asked before each discard; must not block
-   * @return how many bytes were discarded
+   * @param sent sums up what was discarded; when a discard fails, as many as are in flight of what
+   *     it says may not have been carried out
    * @throws CephException when a discard fails
    */
-  static long discard(
+  static void discard(
       RbdImage image,
       TrimPlan plan,
       int concurrency,
       Throttle pace,
       Operation operation,
-      BooleanSupplier stop) {
-    long total = plan.bytes();
+      BooleanSupplier stop,
+      TrimPlan.Tally sent) {
+    long total = plan.sum().bytes();
     try (DiscardPipeline pipeline = image.discardPipeline(concurrency)) {
       try {
         plan.forEach(
@@ -174,6 +176,7 @@ final class OfflineTrim {
                 throw new Stopped();
               }
               pipeline.discard(offset, length);
+              sent.discard(offset, length, whole);
               operation.progress(pipeline.discardedBytes(), total);
               pace.worked(length, stop);
             });
@@ -181,7 +184,6 @@ final class OfflineTrim {
         // what is in flight is finished below, and nothing more is begun
       }
       pipeline.drain();
-      return pipeline.discardedBytes();
     }
   }
 

@@ -60,6 +60,20 @@ public record ReclaimPlan(
     return options;
   }
 
+  /**
+   * How many images can be worked on at once by {@link #sharedBy}, at most as many as asked for.
+   */
+  public int sharers(int most) {
+    return maxBytesPerSecond == 0 ? most : (int) Math.min(most, maxBytesPerSecond / MIN_RATE);
+  }
+
+  /** The plan for one of several images that are worked on at once, and share the rate. */
+  public ReclaimPlan sharedBy(int images) {
+    Builder each = new Builder(this);
+    each.maxBytesPerSecond = maxBytesPerSecond / images;
+    return each.build();
+  }
+
   /** How many objects are worked on at once, if the plan does not leave it open. */
   int atOnce(int otherwise) {
     return concurrency > 0 ? concurrency : maxBytesPerSecond > 0 ? SLOW_CONCURRENCY : otherwise;

@@ -9,10 +9,17 @@ import java.util.OptionalLong;
  * @param reason why nothing was touched, or not all; empty otherwise
  * @param before allocated bytes before; empty when they could not be measured
  * @param after allocated bytes after; empty when they could not be measured
+ * @param freedObjects how many objects went away, by the object maps before and after; without
+ *     valid maps, those that the trim removed
  * @param trim what became of the trim
  */
 public record ReclaimResult(
-    Outcome outcome, String reason, OptionalLong before, OptionalLong after, TrimReport trim) {
+    Outcome outcome,
+    String reason,
+    OptionalLong before,
+    OptionalLong after,
+    long freedObjects,
+    TrimReport trim) {
   /** Bytes that were freed; 0 when that could not be measured. */
   public long freed() {
     return before.isPresent() && after.isPresent()

@@ -176,23 +176,31 @@ final class ReclaimWork {
       return;
     }
     if (!locked) {
-      trim =
-          TrimReport.skipped(
-              "no_exclusive_lock",
-              "the image has no feature exclusive-lock; reclaim.enableLock=true turns it on",
-              "");
+      trim = withoutLock();
       return;
     }
     planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
-      trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);
+      trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), Discarded.NOTHING);
       return;
     }
     writing = true;
+    TrimPlan ranges = planned.plan().get();
+    TrimPlan.Tally sent = ranges.new Tally();
     int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
-    long bytes = OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
-    trim = TrimReport.done(trim.fileSystem(), bytes);
+    try {
+      OfflineTrim.discard(image, ranges, inFlight, pace, operation, stop, sent);
+    } finally {
+      trim = TrimReport.done(trim.fileSystem(), sent.sum());
+    }
+  }
+
+  static TrimReport withoutLock() {
+    return TrimReport.skipped(
+        "no_exclusive_lock",
+        "the image has no feature exclusive-lock; reclaim.enableLock=true turns it on",
+        "");
   }
 
   private void sparsify(Throttle pace, BooleanSupplier stop) {

@@ -5,7 +5,6 @@ import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
@@ -55,10 +54,14 @@ public final class SpaceReclaimer {
   public ReclaimResult reclaim(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
     operation.phase("measure");
     ReclaimResult result = reclaimUnlessUsed(target, plan, operation);
-    metrics.reclaim(result.outcome().name().toLowerCase(Locale.ROOT), result.freed());
-    metrics.trim(result.trim().reason(), plan.dryRun() ? 0 : result.trim().discardedBytes());
+    metrics.reclaim(
+        result.outcome().name().toLowerCase(Locale.ROOT),
+        result.freed(),
+        plan.dryRun() ? 0 : result.freedObjects());
+    Discarded discarded = plan.dryRun() ? Discarded.NOTHING : result.trim().discarded();
+    metrics.trim(result.trim().reason(), discarded.bytes(), discarded.insideBytes());
     LOG.info(
-        "reclaim of {}: {}, {} bytes before, {} after, {} freed, {}",
+        "reclaim of {}: {}, {} bytes before, {} after, {} freed, {} objects freed, {}",
         target.name(),
         result.reason().isEmpty()
             ? described(result.outcome())
@@ -66,6 +69,7 @@ public final class SpaceReclaimer {
         shown(result.before()),
         shown(result.after()),
         result.freed(),
+        result.freedObjects(),
         result.trim());
     return result;
   }
@@ -92,7 +96,7 @@ public final class SpaceReclaimer {
     } catch (CephException.NotFound | VolumeException e) {
       return target
           .inTrash()
-          .map(entry -> skipped(SkipReason.inTrash(entry), OptionalLong.empty()))
+          .map(entry -> skipped(SkipReason.inTrash(entry), Usage.UNKNOWN))
           .orElseThrow(() -> e);
     }
     try (image) {
@@ -136,14 +140,14 @@ public final class SpaceReclaimer {
         return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
       }
       try (Admission.Slot held = slot.get()) {
-        return reclaim(target, passphrase, plan, operation, load, held, io.cluster());
+        return reclaim(target, image, passphrase, plan, operation, load, held);
       }
     }
   }
 
-  private static ReclaimResult skipped(SkipReason skip, OptionalLong usage) {
+  private static ReclaimResult skipped(SkipReason skip, Usage usage) {
     TrimReport trim = TrimReport.skipped(skip.reason(), skip.detail(), "");
-    return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage, usage, trim);
+    return new ReclaimResult(Outcome.SKIPPED, skip.detail(), usage.bytes(), usage.bytes(), 0, trim);
   }
 
   private static ReclaimResult dryRun(
@@ -152,24 +156,35 @@ public final class SpaceReclaimer {
         plan.method().trims()
             ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase)
             : OfflineTrim.Planned.notAsked();
+    Usage before = usage(image, plan);
+    OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
     return new ReclaimResult(
         Outcome.DRY_RUN,
         "",
-        usage(image, plan),
-        ZeroScan.usageAfter(image, plan, trim, operation),
+        before.bytes(),
+        after,
+        before.objects().isPresent() && after.isPresent()
+            ? wholeObjects(before.bytes().getAsLong() - after.getAsLong(), image)
+            : trim.report().discarded().objects(),
         trim.report());
+  }
+
+  /** How many objects make up a difference of usages; only the last object can be shorter. */
+  private static long wholeObjects(long bytes, RbdImage image) {
+    long size = image.layout().objectSize();
+    return Math.max(0, (bytes + size - 1) / size);
   }
 
   private static ReclaimResult reclaim(
       ReclaimTarget target,
+      RbdImage image,
       Optional<Passphrase> passphrase,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
-      Admission.Slot slot,
-      RadosCluster another) {
+      Admission.Slot slot) {
     operation.phase("measure");
-    OptionalLong before;
+    Usage before;
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
       before = usage(open.image(), plan);
@@ -178,30 +193,41 @@ public final class SpaceReclaimer {
       if (skip.isPresent()) {
         return skipped(skip.get(), before);
       }
-      ReclaimLock lock = new ReclaimLock(open.image(), another);
+      ReclaimLock lock = new ReclaimLock(open.image(), image.pool().io().cluster());
       work =
           new ReclaimWork(
               open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");
-    // Opened again: a blocklisted client could not read, and without a lock other clients can
-    // write.
-    try (RbdImage image = target.openReadOnly()) {
-      return new ReclaimResult(
-          work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
-          work.stopped(),
-          before,
-          usage(image, plan),
-          work.trim());
-    }
+    // Over the other connection: a blocklisted client could not read.
+    Usage after = usage(image, plan);
+    return new ReclaimResult(
+        work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
+        work.stopped(),
+        before.bytes(),
+        after.bytes(),
+        before.objects().isPresent() && after.objects().isPresent()
+            ? Math.max(0, before.objects().getAsLong() - after.objects().getAsLong())
+            : work.trim().discarded().objects(),
+        work.trim());
   }
 
-  /** The allocated bytes of the image itself; empty when only too long a walk could tell. */
-  static OptionalLong usage(RbdImage image, ReclaimPlan plan) {
+  /** By the stored object maps, or else over the image opened anew: others can have written. */
+  private static Usage usage(RbdImage image, ReclaimPlan plan) {
     return new UsageMeter(image.pool())
         .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
-        .map(usage -> OptionalLong.of(usage.headBytes()))
-        .orElse(OptionalLong.empty());
+        .map(usage -> new Usage(OptionalLong.of(usage.headBytes()), usage.headObjects()))
+        .orElse(Usage.UNKNOWN);
+  }
+
+  /**
+   * What the image itself has allocated.
+   *
+   * @param bytes empty when only too long a walk could tell
+   * @param objects empty without a valid object map
+   */
+  private record Usage(OptionalLong bytes, OptionalLong objects) {
+    static final Usage UNKNOWN = new Usage(OptionalLong.empty(), OptionalLong.empty());
   }
 }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import java.util.Optional;
 
@@ -15,5 +16,23 @@ public final class TrimEstimate {
    */
   public static TrimReport of(RbdImage image) {
     return OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty()).report();
+  }
+
+  /**
+   * As {@link #of(RbdImage)}, for images that are to be trimmed next: looks first whether the image
+   * may be.
+   *
+   * @return also for what reason the image would be skipped: it is in use, migrating, a mirror's
+   *     secondary, thick on purpose, or has no exclusive lock
+   */
+  static TrimReport of(RbdImage image, ReclaimPlan plan) {
+    Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
+    if (skip.isPresent()) {
+      return TrimReport.skipped(skip.get().reason(), skip.get().detail(), "");
+    }
+    if (!plan.enableLock() && !image.features().contains(ImageFeature.EXCLUSIVE_LOCK)) {
+      return ReclaimWork.withoutLock();
+    }
+    return OfflineTrim.plan(image, plan.trimGranularity(), Optional.empty()).report();
   }
 }

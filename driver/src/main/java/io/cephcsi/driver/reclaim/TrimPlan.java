@@ -63,11 +63,11 @@ final class TrimPlan {
     merging.flush();
   }
 
-  /** How many bytes are to be discarded. */
-  long bytes() {
-    long[] bytes = {0};
-    forEach((offset, length, whole) -> bytes[0] += length);
-    return bytes[0];
+  /** What it comes to when all of it is discarded. */
+  Discarded sum() {
+    Tally tally = new Tally();
+    forEach(tally);
+    return tally.sum();
   }
 
   private void visit(FreeRange range, Merging merging) {
@@ -152,6 +152,46 @@ final class TrimPlan {
      * @param whole whether it consists of whole objects
      */
     void discard(long offset, long length, boolean whole);
+  }
+
+  /** Sums up what is discarded of this plan. Used by one thread. */
+  final class Tally implements Visitor {
+    private long bytes;
+    private long objects;
+    private long insideBytes;
+    private long operations;
+
+    @Override
+    public void discard(long offset, long length, boolean whole) {
+      bytes += length;
+      if (!whole) {
+        insideBytes += length;
+        operations++;
+        return;
+      }
+      for (long at = offset; at < offset + length; at += layout.setBytes()) {
+        wholeSet(at);
+      }
+    }
+
+    /** librbd removes objects; above a parent's data, and at an odd end, it empties them. */
+    private void wholeSet(long start) {
+      long first = start / layout.setBytes() * layout.stripeCount();
+      long existing = 0;
+      for (long object = first; object < first + layout.stripeCount(); object++) {
+        existing += map.exists(object) ? 1 : 0;
+      }
+      operations += existing;
+      if (start < overlap || start + layout.setBytes() > layout.size()) {
+        insideBytes += Math.min(layout.setBytes(), layout.size() - start);
+      } else {
+        objects += existing;
+      }
+    }
+
+    Discarded sum() {
+      return new Discarded(bytes, objects, insideBytes, operations);
+    }
   }
 
   /** Joins small objects that follow one another, as each discard has its price. */

@@ -8,12 +8,12 @@ import java.util.Locale;
  * @param reason why nothing was discarded, as a short word for metrics; {@code none} otherwise
  * @param detail the same as a sentence; empty otherwise
  * @param fileSystem what was found in the image; empty when it was not looked at
- * @param discardedBytes how much was discarded, or would be in a dry run
+ * @param discarded what was discarded, or would be in a dry run
  */
-public record TrimReport(String reason, String detail, String fileSystem, long discardedBytes) {
+public record TrimReport(String reason, String detail, String fileSystem, Discarded discarded) {
   /** A trim that discarded something, or found nothing to discard. */
-  static TrimReport done(String fileSystem, long discardedBytes) {
-    return new TrimReport("none", "", fileSystem, discardedBytes);
+  static TrimReport done(String fileSystem, Discarded discarded) {
+    return new TrimReport("none", "", fileSystem, discarded);
   }
 
   /** A trim that did not take place. */
@@ -23,7 +23,12 @@ public record TrimReport(String reason, String detail, String fileSystem, long d
 
   /** A trim that did not take place. */
   static TrimReport skipped(String reason, String detail, String fileSystem) {
-    return new TrimReport(reason, detail, fileSystem, 0);
+    return new TrimReport(reason, detail, fileSystem, Discarded.NOTHING);
+  }
+
+  /** How many bytes were discarded, or would be in a dry run. */
+  public long discardedBytes() {
+    return discarded.bytes();
   }
 
   /** Whether nothing was discarded for a reason. */
@@ -36,6 +41,11 @@ public record TrimReport(String reason, String detail, String fileSystem, long d
   public String toString() {
     return isSkipped()
         ? "not trimmed (" + detail + ")"
-        : fileSystem + " trimmed by " + discardedBytes + " bytes";
+        : fileSystem
+            + " trimmed by "
+            + discarded.bytes()
+            + " bytes, "
+            + discarded.insideBytes()
+            + " of them inside objects that stay";
   }
 }

@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import org.assertj.core.data.Offset;
@@ -113,6 +114,61 @@ class OfflineTrimIT extends ReclaimCase {
     // Few objects of 32 MiB are free as a whole.
     assertThat(result.freed()).isGreaterThan(objectSize > 4 * MIB ? -1 : 60L * MIB);
     assertComplete(files, checksums);
+  }
+
+  @Test
+  void whatIsFreedInsideObjectsIsToldThoughNoObjectGoes() {
+    FileSystemImage files = inImage("ext4", options().build());
+    String checksums = files.checksums();
+    reclaimed(reclaim(TRIM));
+    long filled = fillWhatIsFreeInsideObjects();
+    long exactly = exactlyUsed();
+    ReclaimResult dry = reclaim(Map.of("reclaim.method", "trim", "reclaim.dryRun", "true"));
+
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+
+    assertThat(result.freed()).isZero();
+    assertThat(result.freedObjects()).isZero();
+    Discarded discarded = result.trim().discarded();
+    assertThat(discarded).isEqualTo(dry.trim().discarded());
+    assertThat(dry.freedObjects()).isZero();
+    assertThat(discarded.objects()).isZero();
+    assertThat(discarded.insideBytes()).isEqualTo(discarded.bytes()).isEqualTo(filled);
+    assertThat(filled).isGreaterThan(20L * MIB);
+    // A diff shows what was cut off at the end of objects, and no holes.
+    assertThat(exactly - exactlyUsed()).isBetween(10L * MIB, filled);
+    assertThat(result.trim().toString())
+        .endsWith(", " + discarded.insideBytes() + " of them inside objects that stay");
+    assertComplete(files, checksums);
+  }
+
+  /** Writes to all that a trim discards: after a trim, nothing but parts of objects is left. */
+  private long fillWhatIsFreeInsideObjects() {
+    Random random = new Random(11);
+    long[] bytes = {0};
+    try (RbdImage image = open()) {
+      OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty())
+          .plan()
+          .orElseThrow()
+          .forEach(
+              (offset, length, whole) -> {
+                assertThat(whole).isFalse();
+                byte[] data = new byte[(int) length];
+                random.nextBytes(data);
+                image.write(offset, data);
+                bytes[0] += length;
+              });
+    }
+    return bytes[0];
+  }
+
+  @Test
+  void theObjectsThatGoAreCountedByTheObjectMap() {
+    inImage("ext4", options().build());
+    long before = used();
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.freedObjects()).isEqualTo((before - used()) / (4 * MIB));
+    assertThat(result.freedObjects()).isEqualTo(result.trim().discarded().objects());
   }
 
   @Test

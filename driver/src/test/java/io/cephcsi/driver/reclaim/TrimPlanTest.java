@@ -113,6 +113,50 @@ class TrimPlanTest {
         .containsExactly(new Discard(3 << 20, 3 << 20, true));
   }
 
+  private static Discarded sum(
+      ImageLayout layout, Set<Long> existing, long overlap, FreeRange... free) {
+    ObjectMap map = ObjectMap.of(layout.objects(), existing::contains);
+    return new TrimPlan(
+            visitor -> List.of(free).forEach(visitor::visit),
+            layout,
+            map,
+            overlap,
+            Sharing.NONE,
+            GRANULARITY)
+        .sum();
+  }
+
+  @Test
+  void theSumTellsObjectsThatGoFromBytesInsideObjectsThatStay() {
+    FreeRange free = new FreeRange(OBJECT - 100 * KIB, 3 * OBJECT + 200 * KIB);
+    assertThat(sum(plain(10 * OBJECT), Set.of(0L, 1L, 3L, 4L, 7L), 0, free))
+        .isEqualTo(new Discarded(2 * OBJECT + 128 * KIB, 2, 128 * KIB, 4));
+    FreeRange parts = new FreeRange(64 * KIB, OBJECT - 64 * KIB);
+    assertThat(sum(plain(OBJECT), Set.of(0L), 0, parts))
+        .isEqualTo(new Discarded(OBJECT - 64 * KIB, 0, OBJECT - 64 * KIB, 1));
+  }
+
+  @Test
+  void objectsThatAreEmptiedAndStayAreNoObjectsThatGo() {
+    FreeRange free = new FreeRange(0, 3 * OBJECT);
+    // Above a parent's data an empty object hides it.
+    assertThat(sum(plain(3 * OBJECT), Set.of(0L, 1L, 2L), OBJECT, free))
+        .isEqualTo(new Discarded(3 * OBJECT, 2, OBJECT, 3));
+    // librbd removes an object for a discard of its whole length only.
+    assertThat(sum(plain(2 * OBJECT + 128 * KIB), Set.of(1L, 2L), 0, free))
+        .isEqualTo(new Discarded(OBJECT + 128 * KIB, 1, 128 * KIB, 2));
+  }
+
+  @Test
+  void theSumCountsEachSmallObjectAndOfStripedSetsThoseThatExist() {
+    ImageLayout small = new ImageLayout(100 << 20, 1 << 20, 1 << 20, 1);
+    assertThat(sum(small, Set.of(1L, 2L, 3L, 4L, 5L, 9L), 0, new FreeRange(0, 100 << 20)))
+        .isEqualTo(new Discarded(6 << 20, 6, 0, 6));
+    ImageLayout striped = new ImageLayout(30L << 20, 1 << 20, 64 << 10, 3);
+    assertThat(sum(striped, Set.of(0L, 3L, 4L, 9L, 22L), 0, new FreeRange(1 << 20, 20 << 20)))
+        .isEqualTo(new Discarded(6 << 20, 3, 0, 3));
+  }
+
   @Test
   void nothingOutsideTheFreeRangesIsEverDiscarded() {
     Random random = new Random(7);

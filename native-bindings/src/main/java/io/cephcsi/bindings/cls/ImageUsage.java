@@ -10,6 +10,8 @@ import java.util.OptionalLong;
  * @param method how it was measured
  * @param sizeBytes the image's size
  * @param headBytes what the image itself has now, shared with its snapshots or not
+ * @param headObjects how many objects the image itself has now; empty when no object map was
+ *     counted
  * @param sinceSnapshotBytes the part of it that was written since the newest snapshot, which {@code
  *     rbd du} shows for an image with snapshots; all of it without snapshots
  * @param snapshots the snapshots of users, oldest first
@@ -19,6 +21,7 @@ public record ImageUsage(
     Method method,
     long sizeBytes,
     long headBytes,
+    OptionalLong headObjects,
     long sinceSnapshotBytes,
     List<OfSnapshot> snapshots,
     OptionalLong inheritedBytes) {
@@ -39,7 +42,13 @@ public record ImageUsage(
 
   ImageUsage withInherited(long bytes) {
     return new ImageUsage(
-        method, sizeBytes, headBytes, sinceSnapshotBytes, snapshots, OptionalLong.of(bytes));
+        method,
+        sizeBytes,
+        headBytes,
+        headObjects,
+        sinceSnapshotBytes,
+        snapshots,
+        OptionalLong.of(bytes));
   }
 
   /** Ways to measure, from quick to slow. */

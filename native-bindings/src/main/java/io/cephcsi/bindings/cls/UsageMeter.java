@@ -122,6 +122,7 @@ public final class UsageMeter {
             ImageUsage.Method.OBJECT_MAP,
             header.layout().size(),
             all.writtenBytes(header.layout()),
+            OptionalLong.of(head.get().existing()),
             diff.writtenBytes(header.layout()),
             snapshots,
             header.hasParent() ? OptionalLong.empty() : OptionalLong.of(0)));
@@ -177,6 +178,7 @@ public final class UsageMeter {
                 : fast ? ImageUsage.Method.FAST_DIFF : ImageUsage.Method.FULL_WALK,
             image.size(),
             last.isEmpty() ? since : allocated(image, Optional.empty(), false, !query.exact()),
+            OptionalLong.empty(),
             since,
             snapshots,
             OptionalLong.empty()));

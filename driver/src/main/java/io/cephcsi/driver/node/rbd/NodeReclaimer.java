@@ -105,7 +105,7 @@ public final class NodeReclaimer {
         before.isPresent() && after.isPresent()
             ? Math.max(0, before.getAsLong() - after.getAsLong())
             : 0;
-    metrics.reclaim(trimmed.complete() ? "done" : "gave_way", freed);
+    metrics.reclaim(trimmed.complete() ? "done" : "gave_way", freed, 0);
     LOG.info(
         "volume {} at {}: {} bytes discarded, {} bytes freed in the pool{}",
         id,
