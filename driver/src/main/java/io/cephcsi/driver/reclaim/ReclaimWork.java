@@ -186,13 +186,13 @@ final class ReclaimWork {
     planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
-      trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), 0);
+      trim = trim.discarded(0);
       return;
     }
     writing = true;
     int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
     long bytes = OfflineTrim.discard(image, planned.plan().get(), inFlight, pace, operation, stop);
-    trim = TrimReport.done(trim.fileSystem(), bytes);
+    trim = trim.discarded(bytes);
   }
 
   private void sparsify(Throttle pace, BooleanSupplier stop) {
