@@ -12,7 +12,8 @@ import java.util.Optional;
  * range, and leaves the others theirs. A table that is not certain has none at all.
  *
  * <p>A part that a system keeps open makes all of them refuse: a hibernated system has what it did
- * not write yet in the other file systems, too, and most of them do not show it.
+ * not write yet in the other file systems, too, and most of them do not show it. So do hashes of
+ * dm-verity, which hold for the free blocks of another part as well.
  */
 final class ContentTree {
   private static final int SECTOR = 512;
@@ -53,14 +54,22 @@ final class ContentTree {
       if (content.kinds().contains(FileSystemKind.LVM2)) {
         physicalVolumes.add(parts.size());
       }
-      parts.add(leaf(partition.name(), content.device(), content.inspect()));
+      Inspection inspection =
+          partition.readOnly()
+              ? Refusal.unsupported("the partition is read-only").of(kind(content))
+              : content.inspect();
+      parts.add(leaf(partition.name(), content.device(), inspection));
     }
     for (int at : physicalVolumes) {
-      if (parts.get(at).kind() == FileSystemKind.LVM2) {
+      if (parts.get(at).kind() == FileSystemKind.LVM2 && !table.get(at).readOnly()) {
         parts.set(at, physicalVolume(table.get(at), physicalVolumes.size() == 1));
       }
     }
     return parts;
+  }
+
+  private static FileSystemKind kind(Content content) {
+    return content.kinds().size() == 1 ? content.kinds().iterator().next() : FileSystemKind.UNKNOWN;
   }
 
   private ContentNode physicalVolume(Partition partition, boolean alone) throws IOException {
@@ -134,6 +143,9 @@ final class ContentTree {
 
   /** In use or hibernated, or of a Windows that was not shut down, which hides that it is. */
   private static boolean isOpen(ContentNode leaf) {
+    if (leaf.kind() == FileSystemKind.VERITY) {
+      return true;
+    }
     boolean windows = leaf.kind() == FileSystemKind.NTFS;
     return leaf.reason()
         .map(

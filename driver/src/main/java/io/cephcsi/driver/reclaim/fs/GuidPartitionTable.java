@@ -16,6 +16,9 @@ final class GuidPartitionTable {
   private static final long LARGEST_TABLE = 1 << 20;
   private static final int MOST_PARTITIONS = 128;
 
+  /** Of a partition's attributes, as both Windows and systemd have it. */
+  private static final long READ_ONLY = 1L << 60;
+
   private GuidPartitionTable() {}
 
   /** Whether the second sector carries the signature. */
@@ -73,7 +76,8 @@ final class GuidPartitionTable {
       require(
           first >= header.getLong(40) && last >= first && last <= header.getLong(48),
           "a partition outside of the usable area");
-      partitions.add(new Partition(at / size + 1, first, last - first + 1));
+      boolean readOnly = (entries.getLong(at + 48) & READ_ONLY) != 0;
+      partitions.add(new Partition(at / size + 1, first, last - first + 1, readOnly));
     }
     require(!partitions.isEmpty(), "no partition");
     Partition.checkApart(partitions, "GPT");

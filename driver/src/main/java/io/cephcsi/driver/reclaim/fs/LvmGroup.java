@@ -91,7 +91,7 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
    */
   static LvmGroup of(LvmSection root, LvmLabel label) {
     Refusal.require(
-        root.text("contents").equals("Text Format Volume Group") && root.number("version", 1) == 1,
+        root.text("contents").equals("Text Format Volume Group") && root.integer("version", 1) == 1,
         "LVM2 metadata that is not of a volume group");
     List<String> names = root.names().stream().filter(name -> !ROOT.contains(name)).toList();
     Refusal.require(names.size() == 1, "LVM2 metadata of " + names.size() + " volume groups");
@@ -112,7 +112,7 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
       this.name = name;
       this.group = group;
       this.label = label;
-      this.extent = group.number("extent_size", 1L << 32) * SECTOR;
+      this.extent = group.integer("extent_size", 1L << 32) * SECTOR;
     }
 
     LvmGroup build() {
@@ -136,7 +136,7 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
         throw Refusal.unsupported("a volume group with " + volumes.size() + " logical volumes");
       }
       checkApart();
-      return new LvmGroup(name, group.text("id"), group.number("seqno", MOST), volumes);
+      return new LvmGroup(name, group.text("id"), group.integer("seqno", MOST), volumes);
     }
 
     private void readPhysical() {
@@ -152,9 +152,9 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
       Refusal.require(
           physical.text("id").replace("-", "").equals(label.id()),
           "the metadata is of another physical volume");
-      long start = physical.number("pe_start", MOST) * SECTOR;
-      long size = physical.number("dev_size", MOST) * SECTOR;
-      extents = physical.number("pe_count", 1L << 32);
+      long start = physical.integer("pe_start", MOST) * SECTOR;
+      long size = physical.integer("dev_size", MOST) * SECTOR;
+      extents = physical.integer("pe_count", 1L << 32);
       Refusal.require(
           start == label.dataStart() && size <= label.size() && extents <= (size - start) / extent,
           "the physical volume does not fit its device");
@@ -169,15 +169,15 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
       volume.allow(withSegments(volume), what);
       Set<String> status = Set.of("READ", "WRITE", "VISIBLE");
       checkStatus(volume, status, status, what);
-      long count = volume.number("segment_count", MOST_AREAS);
+      long count = volume.integer("segment_count", MOST_AREAS);
       List<LvmSegment> segments = new ArrayList<>();
       long next = 0;
       for (int i = 1; i <= count; i++) {
         LvmSection section = volume.section("segment" + i);
         Refusal.require(
-            section.number("start_extent", MOST) == next, what + " has a gap in its segments");
+            section.integer("start_extent", MOST) == next, what + " has a gap in its segments");
         segments.add(segment(next, section, what));
-        next += section.number("extent_count", 1L << 32);
+        next += section.integer("extent_count", 1L << 32);
       }
       Refusal.require(!segments.isEmpty(), what + " has no segment");
       return new Volume(volumeName, segments);
@@ -186,7 +186,7 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
     /** The names that a logical volume may have: the usual, and those of its segments. */
     private static Set<String> withSegments(LvmSection volume) {
       Set<String> names = new HashSet<>(LOGICAL);
-      long count = volume.number("segment_count", MOST_AREAS);
+      long count = volume.integer("segment_count", MOST_AREAS);
       for (int i = 1; i <= count; i++) {
         names.add("segment" + i);
       }
@@ -199,12 +199,13 @@ record LvmGroup(String name, String id, long sequence, List<LvmGroup.Volume> vol
         throw Refusal.unsupported(what + " is of type " + type);
       }
       segment.allow(SEGMENT, "a segment of " + what);
-      int stripes = (int) segment.number("stripe_count", MOST_AREAS);
-      long count = segment.number("extent_count", 1L << 32);
+      int stripes = (int) segment.integer("stripe_count", MOST_AREAS);
+      long count = segment.integer("extent_count", 1L << 32);
       Refusal.require(
           stripes > 0 && count > 0 && count % stripes == 0, what + " has an odd segment");
       long each = count / stripes;
-      long chunk = stripes == 1 ? count * extent : segment.number("stripe_size", 1L << 32) * SECTOR;
+      long chunk =
+          stripes == 1 ? count * extent : segment.integer("stripe_size", 1L << 32) * SECTOR;
       Refusal.require(
           chunk >= SHORTEST_STRIPE && each * extent % chunk == 0,
           what + " has stripes of an odd size");

@@ -36,7 +36,7 @@ final class LvmSection {
   }
 
   /** A number that is not negative and at most {@code most}. */
-  long number(String name, long most) {
+  long integer(String name, long most) {
     long value = get(name, Long.class);
     Refusal.require(value >= 0 && value <= most, "LVM2 has " + name + " = " + value);
     return value;

@@ -9,10 +9,15 @@ import java.util.List;
  * @param number as Linux numbers it; 0 for a sector that has a part of the table
  * @param first its first sector
  * @param sectors of {@link #SECTOR} bytes, more than 0
+ * @param readOnly whether the table says that nobody may write it
  */
-record Partition(int number, long first, long sectors) {
+record Partition(int number, long first, long sectors, boolean readOnly) {
   /** Bytes of a sector: an RBD image has no others. */
   static final int SECTOR = 512;
+
+  Partition(int number, long first, long sectors) {
+    this(number, first, sectors, false);
+  }
 
   String name() {
     return "partition " + number;

@@ -6,6 +6,7 @@ import io.cephcsi.testing.Tries;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
@@ -161,6 +162,31 @@ class PartitionTablesTest {
             0,
             8192);
     assertRefused(disk.survey(), FileSystemKind.NTFS, RefusalReason.NOT_CLEAN);
+  }
+
+  @Test
+  void aPartitionThatIsReadOnlyIsLeftAlone() throws IOException {
+    TinyDisk disk = TinyDisk.guid(FAT, SWAP);
+    disk.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
+    Survey survey = disk.copyEntries().survey();
+    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.SWAP);
+    ContentNode part = survey.content().parts().get(0);
+    assertThat(part.kind()).isEqualTo(FileSystemKind.FAT);
+    assertThat(part.reason()).contains(RefusalReason.UNSUPPORTED_FEATURE);
+    TinyDisk volume = TinyDisk.guid(Arrays.copyOf(new TinyLvm().bytes, 1 << 20), SWAP);
+    volume.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
+    assertThat(Ranges.of(clean(volume.copyEntries().survey())))
+        .isEqualTo(volume.free(new byte[0], SWAP));
+  }
+
+  @Test
+  void hashesOfVerityKeepAllPartitionsAsTheyAre() throws IOException {
+    byte[] hashes = new byte[8192];
+    System.arraycopy("verity\0\0".getBytes(StandardCharsets.US_ASCII), 0, hashes, 0, 8);
+    assertRefused(
+        TinyDisk.guid(FAT, hashes).survey(),
+        FileSystemKind.VERITY,
+        RefusalReason.UNSUPPORTED_CONTENT);
   }
 
   @TestFactory
