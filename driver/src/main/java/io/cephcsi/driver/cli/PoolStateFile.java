@@ -24,6 +24,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -201,7 +202,11 @@ final class PoolStateFile {
         text(node, "id"),
         text(node, "name"),
         new TrimReport(
-            text(node, "reason"), text(node, "detail"), text(node, "fileSystem"), discarded));
+            text(node, "reason"),
+            text(node, "detail"),
+            text(node, "fileSystem"),
+            discarded,
+            Optional.empty()));
   }
 
   private static PoolOutcome outcome(JsonNode node) {

@@ -15,6 +15,7 @@ import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeException;
+import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -128,7 +129,7 @@ final class ReclaimCommand extends ImageCommand {
       ended.countDown();
     }
     print(
-        out -> lines.forEach(line -> out.println(DriverMain.shown(line.text()))),
+        out -> lines.forEach(line -> line.print(out)),
         root -> {
           ArrayNode array = imagesOf(root);
           lines.forEach(line -> line.toJson(array.addObject()));
@@ -264,7 +265,16 @@ final class ReclaimCommand extends ImageCommand {
       return nanos / 1e9;
     }
 
-    String text() {
+    /** A line, and of a dry run what the image holds. */
+    void print(PrintWriter out) {
+      out.println(DriverMain.shown(text()));
+      result
+          .filter(r -> r.outcome() == ReclaimResult.Outcome.DRY_RUN)
+          .flatMap(r -> r.trim().content())
+          .ifPresent(content -> ContentOutput.table(out, content));
+    }
+
+    private String text() {
       if (result.isEmpty()) {
         return image + ": failed: " + problem;
       }
@@ -305,12 +315,16 @@ final class ReclaimCommand extends ImageCommand {
       r.before().ifPresent(bytes -> node.put("usedBefore", bytes));
       r.after().ifPresent(bytes -> node.put("usedAfter", bytes));
       node.put("freedBytes", r.freed()).put("freedObjects", r.freedObjects());
-      node.putObject("trim")
-          .put("skipped", r.trim().isSkipped() ? r.trim().reason() : "")
-          .put("detail", r.trim().detail())
-          .put("fileSystem", r.trim().fileSystem())
-          .put("discardedBytes", r.trim().discardedBytes())
-          .put("discardedInsideObjectsBytes", r.trim().discarded().insideBytes());
+      ObjectNode trim =
+          node.putObject("trim")
+              .put("skipped", r.trim().isSkipped() ? r.trim().reason() : "")
+              .put("detail", r.trim().detail())
+              .put("fileSystem", r.trim().fileSystem())
+              .put("discardedBytes", r.trim().discardedBytes())
+              .put("discardedInsideObjectsBytes", r.trim().discarded().insideBytes());
+      r.trim()
+          .content()
+          .ifPresent(content -> ContentOutput.json(trim.putObject("content"), content));
     }
   }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.bindings.cls.ImageUsage;
 import io.cephcsi.driver.reclaim.TrimReport;
+import io.cephcsi.driver.reclaim.fs.ContentNode;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.PrintWriter;
 import java.util.List;
@@ -32,6 +33,11 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
     /** What a trim would free in bytes; -1 when that is not known. */
     long rank() {
       return trim.filter(report -> !report.isSkipped()).map(TrimReport::discardedBytes).orElse(-1L);
+    }
+
+    /** What the image holds; empty when nobody looked. */
+    Optional<ContentNode> content() {
+      return trim.flatMap(TrimReport::content);
     }
 
     /** Why a trim would free nothing, as a word; empty otherwise. */
@@ -69,6 +75,7 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
           ImageCommand.bytes(usage.snapshotBytes()),
           !reclaimable ? "" : row.rank() >= 0 ? ImageCommand.bytes(row.rank()) : "-",
           "%-11s %s".formatted(method(usage), row.whyNot()).strip());
+      row.content().ifPresent(content -> ContentOutput.table(out, content));
     }
     out.printf(
         line,
@@ -109,6 +116,7 @@ record UsageReport(List<UsageReport.Row> rows, boolean reclaimable) {
       } else if (!row.whyNot().isEmpty()) {
         image.put("notReclaimable", row.whyNot());
       }
+      row.content().ifPresent(content -> ContentOutput.json(image.putObject("content"), content));
       ArrayNode snapshots = image.putArray("snapshots");
       for (ImageUsage.OfSnapshot snapshot : usage.snapshots()) {
         snapshots

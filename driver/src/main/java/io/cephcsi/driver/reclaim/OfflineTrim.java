@@ -9,9 +9,11 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
+import io.cephcsi.driver.reclaim.fs.ContentNode;
 import io.cephcsi.driver.reclaim.fs.FileSystemKind;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;
+import io.cephcsi.driver.reclaim.fs.Survey;
 import io.cephcsi.driver.reclaim.luks.LuksRefusal;
 import io.cephcsi.driver.reclaim.luks.LuksVolume;
 import io.cephcsi.driver.volume.VolumeException;
@@ -46,9 +48,16 @@ final class OfflineTrim {
           TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty(), false);
     }
 
-    /** What is to be done by a method. */
-    ReclaimMethod method(ReclaimPlan asked) {
-      return encrypted ? asked.method().onCiphertext() : asked.method();
+    /**
+     * What is to be done to an image. Ciphertext has no zeroes to find; and sparsify has librbd
+     * mark all objects as changed, which the daemons then copy to the other site. At most one round
+     * trip.
+     */
+    ReclaimMethod method(ReclaimPlan asked, RbdImage image) {
+      ReclaimMethod method = asked.method();
+      boolean sparing =
+          encrypted || (method == ReclaimMethod.BOTH && image.mirroring().isPresent());
+      return sparing ? method.withoutSparsify() : method;
     }
   }
 
@@ -62,16 +71,20 @@ final class OfflineTrim {
   static Planned plan(RbdImage image, long granularity, Optional<Passphrase> passphrase) {
     try {
       BlockReader reader = new ImageReader(image);
-      Inspection inspection = FileSystems.inspect(reader);
-      boolean luks = inspection.kind() == FileSystemKind.LUKS;
+      Survey survey = FileSystems.survey(reader);
+      boolean luks = survey.content().kind() == FileSystemKind.LUKS;
       if (!luks || passphrase.isEmpty()) {
-        return plan(image, granularity, inspection, luks, clean -> clean::freeRanges);
+        boolean encrypted = survey.inspection().kind() == FileSystemKind.LUKS;
+        return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges);
       }
       LuksVolume decrypted = open(reader, passphrase.get());
+      Survey inside = FileSystems.survey(decrypted);
       return plan(
           image,
           granularity,
-          FileSystems.inspect(decrypted),
+          new Survey(
+              inside.inspection(),
+              ContentNode.encrypted(image.size(), inside.content(), decrypted.dataOffset())),
           true,
           clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)));
     } catch (LuksRefusal e) {
@@ -103,13 +116,15 @@ final class OfflineTrim {
   private static Planned plan(
       RbdImage image,
       long granularity,
-      Inspection inspection,
+      Survey survey,
       boolean encrypted,
       Function<Inspection.Clean, TrimPlan.FreeSpace> free) {
+    Inspection inspection = survey.inspection();
     String where = encrypted && inspection.kind() != FileSystemKind.LUKS ? " in LUKS" : "";
     if (inspection instanceof Inspection.Refused refused) {
       return new Planned(
-          TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label()),
+          TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label())
+              .of(survey.content()),
           Optional.empty(),
           encrypted);
     }
@@ -127,8 +142,9 @@ final class OfflineTrim {
                 ? TrimPlan.Sharing.NONE
                 : stored.isPresent() ? TrimPlan.Sharing.BY_MAP : TrimPlan.Sharing.UNKNOWN,
             granularity);
-    String label = clean.kind().label() + where;
-    return new Planned(TrimReport.done(label, plan.sum()), Optional.of(plan), encrypted);
+    TrimReport report =
+        TrimReport.done(survey.content().understood() + where, plan.sum()).of(survey.content());
+    return new Planned(report, Optional.of(plan), encrypted);
   }
 
   /** A map for an image that has none: librbd asks every object. */

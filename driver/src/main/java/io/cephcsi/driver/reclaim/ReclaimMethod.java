@@ -9,8 +9,8 @@ public enum ReclaimMethod {
   /** The one, then the other. */
   BOTH;
 
-  /** What is left to do to an image that is encrypted: ciphertext has no zeroes to find. */
-  ReclaimMethod onCiphertext() {
+  /** What is left of it for an image that is sparsified only where that alone is asked for. */
+  ReclaimMethod withoutSparsify() {
     return this == BOTH ? TRIM : this;
   }
 

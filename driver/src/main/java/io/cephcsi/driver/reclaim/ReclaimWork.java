@@ -127,7 +127,7 @@ final class ReclaimWork {
     if (plan.method().trims() && !stop.getAsBoolean()) {
       trim(locked, pace, stop);
     }
-    if (planned.method(plan).sparsifies() && !stop.getAsBoolean()) {
+    if (planned.method(plan, image).sparsifies() && !stop.getAsBoolean()) {
       sparsify(pace, stop);
     }
   }
@@ -182,7 +182,7 @@ final class ReclaimWork {
     planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
-      trim = trim.isSkipped() ? trim : TrimReport.done(trim.fileSystem(), Discarded.NOTHING);
+      trim = trim.discarded(Discarded.NOTHING);
       return;
     }
     writing = true;
@@ -192,7 +192,7 @@ final class ReclaimWork {
     try {
       OfflineTrim.discard(image, ranges, inFlight, pace, operation, stop, sent);
     } finally {
-      trim = TrimReport.done(trim.fileSystem(), sent.sum());
+      trim = trim.discarded(sent.sum());
     }
   }
 

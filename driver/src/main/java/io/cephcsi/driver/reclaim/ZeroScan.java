@@ -37,6 +37,7 @@ final class ZeroScan {
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit = plan.exactUsage() ? SparseSize.of(plan, image) : info.objectSize();
     Discards discards = Discards.of(trim.plan());
+    ReclaimMethod method = trim.method(plan, image);
     List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
     long total = extents.stream().mapToLong(Extent::length).sum();
     long kept = 0;
@@ -49,7 +50,7 @@ final class ZeroScan {
         }
         int length = (int) Math.min(READ_BYTES, extent.end() - at);
         Extent part = new Extent(at, length);
-        byte[] data = data(image, part, trim.method(plan), discards);
+        byte[] data = data(image, part, method, discards);
         counter.count(data);
         done += length;
         operation.progress(done, total);

@@ -15,6 +15,8 @@ import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.DiskImage;
+import io.cephcsi.driver.testing.FileCopy;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -126,6 +128,59 @@ class ImageCommandsIT {
     assertThat(out.toString()).contains("WHY NOT").containsPattern(name + " .* - .*encrypted");
     assertThat(run(new UsageCommand(), spec())).isZero();
     assertThat(out.toString()).doesNotContain("encrypted", "WHY NOT");
+  }
+
+  @Test
+  void usageAndDryRunsShowWhatADiskHoldsPartByPart() throws IOException {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", 64L * MIB);
+    files.fillAndEmpty(64L * MIB);
+    DiskImage disk =
+        DiskImage.make(
+            folder,
+            200L * MIB,
+            "sgdisk -n 1:1M:+8M -n 2:10M:+100M $DISK >/dev/null;"
+                + " printf 'LUKS\\xba\\xbe' | dd of=$DISK bs=1M seek=1 conv=notrunc 2>/dev/null");
+    disk.addVolumes(
+        10L * MIB,
+        100L * MIB,
+        "pvcreate -q $PV; vgcreate -q vg $PV; lvcreate -n root -L 64M vg",
+        Map.of("root", files.file()));
+    pool.create(name, 200L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      FileCopy.toImage(disk.file(), image);
+    }
+    assertThat(run(new UsageCommand(), "-o", "json", "--reclaimable", spec())).isZero();
+    JsonNode usage = printed().get("images").get(0);
+    assertThat(usage.get("reclaimableBytes").asLong()).isGreaterThan(10L * MIB);
+    assertContent(usage.get("content"), files);
+    assertThat(run(new ReclaimCommand(), "--dry-run", "-o", "json", spec())).isZero();
+    JsonNode trim = printed().get("images").get(0).get("trim");
+    assertThat(trim.get("fileSystem").asText()).isEqualTo("ext4");
+    assertContent(trim.get("content"), files);
+
+    String[] lines = {
+      "  a GPT partition table at 0 B, 200.0 MiB, free ",
+      "    partition 1: LUKS encryption at 1.0 MiB, 8.0 MiB, not trimmed: encrypted",
+      "    partition 2: an LVM2 physical volume at 10.0 MiB, 100.0 MiB, free ",
+      "      vg/root: ext4 at 11.0 MiB, 64.0 MiB, free "
+    };
+    assertThat(run(new UsageCommand(), "--reclaimable", spec())).isZero();
+    assertThat(out.toString()).contains(lines);
+    assertThat(run(new UsageCommand(), spec())).isZero();
+    assertThat(out.toString()).doesNotContain("partition");
+    assertThat(run(new ReclaimCommand(), "--dry-run", spec())).isZero();
+    assertThat(out.toString()).contains(lines).contains("but not partition 1");
+  }
+
+  private static void assertContent(JsonNode content, FileSystemImage files) {
+    assertThat(content.get("kind").asText()).isEqualTo("gpt");
+    assertThat(content.get("freeBytes").asLong()).isEqualTo(files.freeBytes());
+    assertThat(content.at("/parts/0/notReclaimable").asText()).isEqualTo("encrypted");
+    assertThat(content.at("/parts/1/kind").asText()).isEqualTo("lvm2");
+    assertThat(content.at("/parts/1/parts/0/name").asText()).isEqualTo("vg/root");
+    assertThat(content.at("/parts/1/parts/0/kind").asText()).isEqualTo("ext4");
+    assertThat(content.at("/parts/1/parts/0/offset").asLong()).isEqualTo(11L * MIB);
+    assertThat(content.at("/parts/1/parts/0/sizeBytes").asLong()).isEqualTo(64L * MIB);
   }
 
   @Test

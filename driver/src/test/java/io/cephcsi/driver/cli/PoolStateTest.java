@@ -33,7 +33,7 @@ class PoolStateTest {
       new ImageEstimate(
           "e1",
           "evil\n\"\u202e\u001b[31m",
-          new TrimReport("in_use", "by \u0000 nobody", "", Discarded.NOTHING));
+          new TrimReport("in_use", "by \u0000 nobody", "", Discarded.NOTHING, Optional.empty()));
 
   @TempDir Path folder;
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.driver.reclaim.Discarded;
 import io.cephcsi.driver.reclaim.ImageEstimate;
 import io.cephcsi.driver.reclaim.TrimReport;
+import java.util.Optional;
 
 /** Estimates and states of tests. */
 final class PoolStates {
@@ -18,7 +19,8 @@ final class PoolStates {
     return new ImageEstimate(
         "id-" + name,
         name,
-        new TrimReport("none", "", "ext4", new Discarded(bytes, bytes / 4, bytes % 4, 1)));
+        new TrimReport(
+            "none", "", "ext4", new Discarded(bytes, bytes / 4, bytes % 4, 1), Optional.empty()));
   }
 
   /** The image of a report or state that has a name. */

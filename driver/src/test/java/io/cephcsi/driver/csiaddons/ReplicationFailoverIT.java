@@ -11,10 +11,14 @@ import io.cephcsi.bindings.rbd.MirrorSite;
 import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestReplication;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.addons.replication.GetVolumeReplicationInfoResponse;
 import io.cephcsi.proto.addons.replication.GetVolumeReplicationInfoResponse.Status;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -22,6 +26,9 @@ import io.cephcsi.testing.MirroredClusters;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -37,6 +44,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Volumes that go from one site to the other and back, each with a driver of its own. */
 @EnabledIf("io.cephcsi.testing.TestCluster#canControl")
@@ -294,5 +302,73 @@ class ReplicationFailoverIT {
     first.driver().delete(id);
     second.driver().delete(id);
     assertThat(Optional.of(first.imageId(image))).contains("");
+  }
+
+  /** How many bytes clients have sent to the OSDs of a site. */
+  private static long sentTo(Site site) {
+    try {
+      return Json.mapper()
+          .readTree(site.ceph().ceph("tell", "osd.0", "perf", "dump", "osd", "op_in_bytes"))
+          .path("osd")
+          .path("op_in_bytes")
+          .longValue();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Waits until the copy has what a new snapshot of the primary has. */
+  private static void copy(String id, String image) {
+    long before = Instant.now().getEpochSecond();
+    first.takeMirrorSnapshot(image);
+    assertThat(
+            repeat(() -> first.replication().info(id).getLastSyncTime().getSeconds() >= before - 1))
+        .allMatch(Code.NOT_FOUND::equals);
+    awaitLocal(second, image, site -> site.description().contains("\"idle\""));
+  }
+
+  @Test
+  void aTrimOfThePrimaryIsMirroredAndMovesNoData(@TempDir Path folder) {
+    long size = 128L << 20;
+    Volume volume = first.driver().create(name, size);
+    String id = volume.getVolumeId();
+    String image = TestDriver.image(volume);
+    FileSystemImage content = FileSystemImage.make(folder, "ext4", size);
+    content.mounted(
+        "head -c 20M /dev/urandom > kept; head -c 64M /dev/urandom > gone; sync -f .; rm gone");
+    try (RbdImage open = first.pool().open(image)) {
+      content.writeTo(open);
+    }
+    long begun = sentTo(second);
+    first.replication().enable(id, Map.of());
+    awaitLocal(second, image, ReplicationFailoverIT::replays);
+    copy(id, image);
+    long copied = sentTo(second) - begun;
+
+    ControllerReclaimSpaceRequest reclaim =
+        ControllerReclaimSpaceRequest.newBuilder()
+            .setVolumeId(id)
+            .putAllSecrets(first.driver().secrets())
+            .build();
+    ControllerReclaimSpaceResponse answer =
+        first.driver().reclaim().controllerReclaimSpace(reclaim);
+    long freed = answer.getPreUsage().getUsageBytes() - answer.getPostUsage().getUsageBytes();
+    assertThat(freed).isGreaterThan(48 << 20);
+    assertThat(copied).isGreaterThan(freed);
+    begun = sentTo(second);
+    copy(id, image);
+    long moved = sentTo(second) - begun;
+    System.out.printf("copied %d, freed %d, then moved %d bytes%n", copied, freed, moved);
+    assertThat(moved).isLessThan(freed / 10);
+
+    String checksums = content.checksums();
+    try (RbdImage open = second.pool().openReadOnly(image)) {
+      content.readFrom(open);
+    }
+    content.check();
+    assertThat(content.checksums()).isEqualTo(checksums);
+    first.replication().disable(id, false);
+    soon(() -> second.imageId(image).isEmpty());
+    first.driver().delete(id);
   }
 }

@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.reclaim.fs.ContentNode;
+import io.cephcsi.driver.reclaim.fs.FileSystemKind;
 import io.cephcsi.driver.reclaim.luks.TestLuks;
+import io.cephcsi.driver.testing.DiskImage;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -44,6 +47,10 @@ class EncryptedTrimIT extends ReclaimCase {
 
   private TestLuks inImage(FileSystemImage files, long size, int sector, int objectSize) {
     files.fillAndEmpty(size);
+    return inImage(files.file(), size, sector, objectSize);
+  }
+
+  private TestLuks inImage(Path content, long size, int sector, int objectSize) {
     TestLuks luks =
         TestLuks.format(
             folder,
@@ -53,7 +60,7 @@ class EncryptedTrimIT extends ReclaimCase {
             Integer.toString(sector));
     pool.create(name, TestLuks.OFFSET + size, options().objectSizeBytes(objectSize).build());
     try (RbdImage image = open()) {
-      luks.writeTo(image, files.file(), sector);
+      luks.writeTo(image, content, sector);
     }
     return luks;
   }
@@ -96,6 +103,43 @@ class EncryptedTrimIT extends ReclaimCase {
     files.check();
     assertThat(files.checksums()).isNotEmpty().isEqualTo(checksums);
     assertThat(reclaimed(reclaim(DECRYPT)).freed()).isZero();
+  }
+
+  @Test
+  void whatLogicalVolumesInItDoNotUseIsDiscardedAndEveryFileIsWhole() {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", EXT4);
+    files.fillAndEmpty(EXT4);
+    long size = EXT4 + 8L * MIB;
+    DiskImage disk = DiskImage.make(folder, size, "true");
+    disk.addVolumes(
+        0,
+        size,
+        "pvcreate -q $PV; vgcreate -q vg $PV; lvcreate -n root -L 96M vg",
+        Map.of("root", files.file()));
+    TestLuks luks = inImage(disk.file(), size, 4096, MIB);
+    String checksums = files.checksums();
+
+    ReclaimResult result = reclaimed(reclaim(DECRYPT));
+
+    assertThat(result.trim().fileSystem()).isEqualTo("ext4 in LUKS");
+    assertThat(result.freed()).isGreaterThan(20L * MIB);
+    ContentNode content = result.trim().content().orElseThrow();
+    assertThat(content.kind()).isEqualTo(FileSystemKind.LUKS);
+    assertThat(content.parts().get(0).kind()).isEqualTo(FileSystemKind.LVM2);
+    assertThat(content.leaves())
+        .singleElement()
+        .satisfies(
+            leaf -> {
+              assertThat(leaf.name()).isEqualTo("vg/root");
+              assertThat(leaf.freeBytes()).isEqualTo(files.freeBytes());
+              assertThat(leaf.offset()).isEqualTo(TestLuks.OFFSET + MIB);
+            });
+    try (RbdImage image = pool.openReadOnly(name)) {
+      luks.readFrom(image, disk.file(), 4096);
+    }
+    disk.takeBack();
+    files.check();
+    assertThat(files.checksums()).isNotEmpty().isEqualTo(checksums);
   }
 
   @Test

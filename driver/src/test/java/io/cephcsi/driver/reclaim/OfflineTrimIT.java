@@ -9,6 +9,10 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.reclaim.fs.ContentNode;
+import io.cephcsi.driver.testing.DiskImage;
+import io.cephcsi.driver.testing.DosImage;
+import io.cephcsi.driver.testing.FileCopy;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.testing.Commands;
 import java.io.IOException;
@@ -328,6 +332,105 @@ class OfflineTrimIT extends ReclaimCase {
     assertThat(exactlyUsed()).isEqualTo(before);
     // Sparsify goes on all the same.
     assertThat(reclaimed(reclaim(Map.of())).trim().reason()).isIn((Object[]) reasons);
+  }
+
+  /** Puts a disk into an image, reclaims, and takes it back. */
+  private ReclaimResult reclaimedDisk(DiskImage disk, long bytes) {
+    pool.create(name, bytes, options().objectSizeBytes(MIB).build());
+    try (RbdImage image = open()) {
+      FileCopy.toImage(disk.file(), image);
+    }
+    ReclaimResult foretold = reclaim(Map.of("reclaim.method", "trim", "reclaim.dryRun", "true"));
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().isSkipped()).as(result.trim().detail()).isFalse();
+    assertThat(foretold.trim().discardedBytes()).isEqualTo(result.trim().discardedBytes());
+    assertThat(foretold.trim().content()).isEqualTo(result.trim().content()).isPresent();
+    assertThat(foretold.after()).isEqualTo(result.after());
+    try (RbdImage image = pool.openReadOnly(name)) {
+      FileCopy.fromImage(image, disk.file());
+    }
+    disk.takeBack();
+    return result;
+  }
+
+  @Test
+  void theFreeSpaceOfPartitionsAndLogicalVolumesIsDiscarded() {
+    long size = 1200L * MIB;
+    DosImage efi = DosImage.fat(folder, 64L * MIB);
+    FileSystemImage boot = filled("ext4", 128);
+    FileSystemImage root = filled("xfs", 320);
+    FileSystemImage home = filled("ext4", 256);
+    DiskImage disk =
+        DiskImage.make(
+            folder,
+            size,
+            "sgdisk -n 1:1M:+64M -n 2:65M:+64M -n 3:130M:+128M -n 4:260M:+900M $DISK >/dev/null;"
+                + " f=$(mktemp); truncate -s 64M $f; mkswap $f >/dev/null;"
+                + " head -c 32M /dev/urandom | dd of=$f bs=1M seek=8 conv=notrunc 2>/dev/null;"
+                + " dd if=$f of=$DISK bs=1M seek=65 conv=notrunc 2>/dev/null; rm $f");
+    disk.add(MIB, efi.file());
+    disk.add(130L * MIB, boot.file());
+    disk.addVolumes(
+        260L * MIB,
+        900L * MIB,
+        "pvcreate -q $PV; vgcreate -q vg $PV; lvcreate -n root -L 320M vg;"
+            + " lvcreate -n home -L 256M vg",
+        Map.of("root", root.file(), "home", home.file()));
+    List<String> before =
+        List.of(efi.checksums(), boot.checksums(), root.checksums(), home.checksums());
+
+    ReclaimResult result = reclaimedDisk(disk, size);
+
+    assertThat(result.trim().fileSystem()).isEqualTo("FAT, swap space, ext4, XFS");
+    assertThat(result.freed()).isGreaterThan(200L * MIB);
+    efi.check();
+    List.of(boot, root, home).forEach(FileSystemImage::check);
+    assertThat(List.of(efi.checksums(), boot.checksums(), root.checksums(), home.checksums()))
+        .isEqualTo(before);
+    ContentNode content = result.trim().content().orElseThrow();
+    assertThat(content.leaves())
+        .extracting(ContentNode::freeBytes)
+        .containsExactly(
+            efi.freeBytes(),
+            64L * MIB - 4096,
+            boot.freeBytes(),
+            root.freeBytes(),
+            home.freeBytes());
+    assertThat(reclaimed(reclaim(TRIM)).freed()).isZero();
+  }
+
+  @Test
+  void theFreeSpaceOfADiskOfWindowsIsDiscarded() {
+    long size = 500L * MIB;
+    DosImage efi = DosImage.fat(folder, 64L * MIB);
+    DosImage system = DosImage.ntfs(folder, 300L * MIB);
+    DiskImage disk =
+        DiskImage.make(
+            folder,
+            size,
+            "sgdisk -n 1:1M:+64M -t 1:ef00 -n 2:65M:+16M -t 2:0c01 -n 3:81M:+300M -t 3:0700"
+                + " $DISK >/dev/null");
+    disk.add(MIB, efi.file());
+    disk.add(81L * MIB, system.file());
+    List<String> before = List.of(efi.checksums(), system.checksums());
+
+    ReclaimResult result = reclaimedDisk(disk, size);
+
+    assertThat(result.trim().fileSystem()).isEqualTo("FAT, NTFS");
+    assertThat(result.trim().toString()).contains("but not partition 2");
+    assertThat(result.freed()).isGreaterThan(60L * MIB);
+    efi.check();
+    system.check();
+    assertThat(List.of(efi.checksums(), system.checksums())).isEqualTo(before);
+    assertThat(result.trim().content().orElseThrow().leaves())
+        .extracting(ContentNode::freeBytes)
+        .containsExactly(efi.freeBytes(), 0L, system.freeBytes());
+  }
+
+  private FileSystemImage filled(String type, long megabytes) {
+    FileSystemImage made = FileSystemImage.make(folder, type, megabytes * MIB);
+    made.fillAndEmpty(megabytes * MIB);
+    return made;
   }
 
   @Test

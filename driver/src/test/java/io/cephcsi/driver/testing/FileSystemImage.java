@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -18,8 +17,6 @@ import java.util.List;
  * an image, and read back to be checked. Needs root.
  */
 public final class FileSystemImage {
-  private static final int CHUNK = 1 << 20;
-
   private final Path file;
   private final String type;
 
@@ -112,36 +109,28 @@ public final class FileSystemImage {
 
   /** Copies what is not zero into an image. */
   public void writeTo(RbdImage image) {
-    try (FileChannel channel = FileChannel.open(file)) {
-      byte[] zeroes = new byte[CHUNK];
-      for (long at = 0; at < channel.size(); at += CHUNK) {
-        byte[] data = new byte[(int) Math.min(CHUNK, channel.size() - at)];
-        channel.read(ByteBuffer.wrap(data), at);
-        if (!Arrays.equals(data, 0, data.length, zeroes, 0, data.length)) {
-          image.write(at, data);
-        }
-      }
-      image.flush();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    FileCopy.toImage(file, image);
   }
 
   /** Replaces the file by what an image holds. */
   public void readFrom(RbdImage image) {
-    try (FileChannel channel =
-        FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
-      byte[] zeroes = new byte[CHUNK];
-      for (long at = 0; at < image.size(); at += CHUNK) {
-        byte[] data = image.read(at, (int) Math.min(CHUNK, image.size() - at));
-        if (!Arrays.equals(data, 0, data.length, zeroes, 0, data.length)
-            || at + data.length == image.size()) {
-          channel.write(ByteBuffer.wrap(data), at);
-        }
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    FileCopy.fromImage(image, file);
+  }
+
+  /** How many bytes its own tool finds free. */
+  public long freeBytes() {
+    String script =
+        type.equals("xfs")
+            ? """
+              p() { xfs_db -r -c "$1" -c "p $2" '%1$s' | awk '{print $3}'; }
+              for ((i = $(p 'sb 0' agcount) - 1; i >= 0; i--)); do p "agf $i" freeblks; done |
+                awk -v size=$(p 'sb 0' blocksize) '{s += $1} END {printf "%%d", s * size}'
+              """
+            : """
+              dumpe2fs -h '%1$s' 2>/dev/null |
+                awk '/^Free blocks:/ {f = $3} /^Block size:/ {s = $3} END {printf "%%d", f * s}'
+              """;
+    return Long.parseLong(shell(script.formatted(file)).strip());
   }
 
   /** Lets the kernel trim it while it is mounted: the file gets holes. */

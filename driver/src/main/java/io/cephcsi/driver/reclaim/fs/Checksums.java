@@ -1,10 +1,16 @@
 package io.cephcsi.driver.reclaim.fs;
 
 import java.nio.ByteBuffer;
+import java.util.zip.CRC32;
 import java.util.zip.CRC32C;
+import java.util.zip.Checksum;
 
-/** CRC-32C as ext4 and XFS use it, and the CRC-16 of ext4's older group descriptor checksum. */
+/**
+ * CRC-32C as ext4 and XFS use it, CRC-32 as LVM2 does, and the CRC-16 of ext4's older group
+ * descriptor checksum.
+ */
 final class Checksums {
+  private static final int CRC32_POLYNOMIAL = 0xEDB88320;
   private static final int CRC32C_POLYNOMIAL = 0x82F63B78;
   private static final int CRC16_POLYNOMIAL = 0xA001;
   private static final int[] CRC16_TABLE = crc16Table();
@@ -31,12 +37,29 @@ final class Checksums {
   /** A running CRC-32C that starts from a register value rather than from all ones. */
   static CRC32C crc32cFrom(int register) {
     CRC32C crc = new CRC32C();
-    int prefix = ~prefixFor(register);
-    crc.update(prefix);
-    crc.update(prefix >>> 8);
-    crc.update(prefix >>> 16);
-    crc.update(prefix >>> 24);
+    start(crc, register, CRC32C_POLYNOMIAL);
     return crc;
+  }
+
+  /**
+   * CRC-32 over buffers one after the other, from a register value rather than from all ones, and
+   * not inverted at the end.
+   */
+  static int crc32(int register, ByteBuffer... parts) {
+    CRC32 crc = new CRC32();
+    start(crc, register, CRC32_POLYNOMIAL);
+    for (ByteBuffer part : parts) {
+      crc.update(part.duplicate());
+    }
+    return ~(int) crc.getValue();
+  }
+
+  private static void start(Checksum crc, int register, int polynomial) {
+    int prefix = ~prefixFor(register, polynomial);
+    crc.update(prefix & 0xff);
+    crc.update(prefix >>> 8 & 0xff);
+    crc.update(prefix >>> 16 & 0xff);
+    crc.update(prefix >>> 24);
   }
 
   /** The register of a running CRC-32C: what ext4 stores, without the final inversion. */
@@ -45,10 +68,10 @@ final class Checksums {
   }
 
   /** Steps the register back over 32 bits: the value that, fed as zeros, would give it. */
-  private static int prefixFor(int register) {
+  private static int prefixFor(int register, int polynomial) {
     int value = register;
     for (int i = 0; i < 32; i++) {
-      value = value < 0 ? ((value ^ CRC32C_POLYNOMIAL) << 1) | 1 : value << 1;
+      value = value < 0 ? ((value ^ polynomial) << 1) | 1 : value << 1;
     }
     return value;
   }

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A device, or the one partition of it that holds the file system, with reads checked against its
- * size and neighbouring blocks read together.
+ * A device, or a partition of it, with reads checked against its size and neighbouring blocks read
+ * together.
  */
 final class Device {
   /** A gap that is read through rather than paid for with another round trip, in bytes. */
@@ -58,6 +58,16 @@ final class Device {
     return into.flip().order(order);
   }
 
+  /** Reads several ranges, in any order. */
+  void readAll(List<BlockReader.Request> reads) throws IOException {
+    List<BlockReader.Request> requests = new ArrayList<>();
+    for (BlockReader.Request read : reads) {
+      checkRange(read.offset(), read.into().remaining());
+      requests.add(new BlockReader.Request(start + read.offset(), read.into()));
+    }
+    submit(requests);
+  }
+
   /**
    * Reads ranges of one length at ascending offsets, few requests for many ranges.
    *
@@ -81,6 +91,11 @@ final class Device {
       }
       first = last + 1;
     }
+    submit(requests);
+    return blocks;
+  }
+
+  private void submit(List<BlockReader.Request> requests) throws IOException {
     if (!requests.isEmpty()) {
       reader.readAll(requests);
     }
@@ -89,7 +104,6 @@ final class Device {
         throw new IOException("short read at " + request.offset());
       }
     }
-    return blocks;
   }
 
   private static int endOfRun(long[] offsets, int first, int length) {

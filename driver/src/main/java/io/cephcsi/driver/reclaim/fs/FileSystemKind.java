@@ -19,6 +19,7 @@ public enum FileSystemKind {
   EXFAT("exFAT"),
   ISO9660("ISO 9660"),
   BCACHEFS("bcache or bcachefs"),
+  VERITY("hashes of dm-verity"),
   BLUESTORE("a BlueStore device"),
   MBR("an MBR partition table"),
   GPT("a GPT partition table"),

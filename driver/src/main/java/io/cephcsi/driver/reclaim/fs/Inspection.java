@@ -3,12 +3,13 @@ package io.cephcsi.driver.reclaim.fs;
 /** The answer of {@link FileSystems#inspect}. */
 public sealed interface Inspection {
 
-  /** What the device holds. */
+  /** What the device holds; of several parts, what the largest does that this answer is about. */
   FileSystemKind kind();
 
   /**
-   * A file system that was proved clean; its free ranges were computed from the metadata that was
-   * checked and are held in memory, so that walking them reads nothing and cannot fail half-way.
+   * A file system that was proved clean, or several in parts of the device; the free ranges were
+   * computed from the metadata that was checked and are held in memory, so that walking them reads
+   * nothing and cannot fail half-way.
    *
    * <p>They stay true until the device is written. Immutable and thread-safe.
    */
@@ -16,13 +17,22 @@ public sealed interface Inspection {
     private final FileSystemKind kind;
     private final int blockSize;
     private final long totalBytes;
-    private final RangePlan plan;
+    private final RangePlans plans;
 
     Clean(FileSystemKind kind, int blockSize, long totalBytes, RangePlan plan) {
+      this(kind, blockSize, totalBytes, new RangePlans().add(plan));
+    }
+
+    Clean(FileSystemKind kind, int blockSize, long totalBytes, RangePlans plans) {
       this.kind = kind;
       this.blockSize = blockSize;
       this.totalBytes = totalBytes;
-      this.plan = plan;
+      this.plans = plans;
+    }
+
+    /** The ranges, for a list that has those of several file systems. */
+    RangePlans plans() {
+      return plans;
     }
 
     @Override
@@ -30,19 +40,19 @@ public sealed interface Inspection {
       return kind;
     }
 
-    /** Bytes in a block of the file system; clusters may be larger. */
+    /** Bytes in a block of the file system (clusters may be larger); of several, in a sector. */
     public int blockSize() {
       return blockSize;
     }
 
-    /** Size of the file system in bytes; the device may be larger. */
+    /** Size of the file system in bytes (the device may be larger); of several, the device's. */
     public long totalBytes() {
       return totalBytes;
     }
 
     /** Sum of all ranges that {@link #freeRanges} visits, in bytes. */
     public long freeBytes() {
-      return plan.bytes();
+      return plans.bytes();
     }
 
     /**
@@ -50,17 +60,17 @@ public sealed interface Inspection {
      * shortest were left out to bound memory; 0 nearly always.
      */
     public long omittedBytes() {
-      return plan.omittedBytes();
+      return plans.omittedBytes();
     }
 
     /** How many ranges {@link #freeRanges} visits. */
     public long rangeCount() {
-      return plan.count();
+      return plans.count();
     }
 
     /** Visits the free ranges, ascending, with used space between any two. Can be repeated. */
     public void freeRanges(RangeVisitor visitor) {
-      plan.forEach(visitor);
+      plans.forEach(visitor);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim.fs;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -11,9 +12,10 @@ import java.util.List;
  */
 final class RangePlan {
   /** Bound of the encoded list, in bytes; 32 MiB are 8 to 16 million ranges of usual shape. */
-  private static final long DEFAULT_BOUND = 32L << 20;
+  static final long DEFAULT_BOUND = 32L << 20;
 
   private static final int CHUNK = 64 << 10;
+  private static final int FIRST_CHUNK = 256;
   private static final int LONGEST_ENTRY = 20;
 
   private final long start;
@@ -21,7 +23,7 @@ final class RangePlan {
   private final long bound;
 
   private List<byte[]> chunks = new ArrayList<>();
-  private byte[] tail = new byte[CHUNK];
+  private byte[] tail = new byte[FIRST_CHUNK];
   private int used;
   private long encodedEnd;
   private long count;
@@ -71,8 +73,18 @@ final class RangePlan {
     return this;
   }
 
+  /** Where unit 0 lies on the device, in bytes. */
+  long start() {
+    return start;
+  }
+
   long count() {
     return count;
+  }
+
+  /** What the list takes in memory, in bytes. */
+  long encodedBytes() {
+    return (long) chunks.size() * CHUNK + used;
   }
 
   long bytes() {
@@ -107,6 +119,8 @@ final class RangePlan {
       chunks.add(tail);
       tail = new byte[CHUNK];
       used = 0;
+    } else if (used + LONGEST_ENTRY > tail.length) {
+      tail = Arrays.copyOf(tail, Math.min(2 * tail.length, CHUNK));
     }
     put(from - encodedEnd);
     put(length);
@@ -124,7 +138,8 @@ final class RangePlan {
     tail[used++] = (byte) rest;
   }
 
-  private void dropShortest() {
+  /** Leaves out the shortest ranges; makes room when it is called often enough. */
+  void dropShortest() {
     shortest *= 2;
     RangePlan kept = new RangePlan(start, unit, Long.MAX_VALUE);
     long[] dropped = new long[1];

@@ -10,7 +10,7 @@ public enum RefusalReason {
   UNSUPPORTED_CONTENT,
   /** Signatures of more than one format: it is not known which is stale. */
   AMBIGUOUS_CONTENT,
-  /** A partition table that is not a valid GPT with exactly one partition. */
+  /** A partition table that is not certain, or is inside of another part of the device. */
   UNSUPPORTED_PARTITIONS,
   /** A feature, version or geometry that this package does not know or has not been tested with. */
   UNSUPPORTED_FEATURE,
@@ -24,7 +24,7 @@ public enum RefusalReason {
   EXTERNAL_JOURNAL,
   /** Deleted files wait for their blocks to be given back. */
   ORPHANS,
-  /** Multiple-mount protection says that the file system is in use. */
+  /** It is in use: multiple-mount protection says so, or a hibernated system has it. */
   IN_USE,
   /** A checksum is wrong. */
   BAD_CHECKSUM,

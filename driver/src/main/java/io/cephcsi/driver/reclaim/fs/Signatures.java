@@ -65,6 +65,7 @@ final class Signatures {
         Long.reverseBytes(start.getLong(4096 + 24)) == 0xC68573F64E1A45CAL
             || Long.reverseBytes(start.getLong(4096 + 24)) == 0xC68573F666CE90A9L);
     note(FileSystemKind.MD_RAID, start.getInt(0) == MD_MAGIC || start.getInt(4096) == MD_MAGIC);
+    note(FileSystemKind.VERITY, has(0, "verity\0\0"));
     note(FileSystemKind.BLUESTORE, has(0, "bluestore block device"));
   }
 

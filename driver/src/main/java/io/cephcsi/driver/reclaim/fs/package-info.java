@@ -7,9 +7,12 @@
  * answer too: {@link io.cephcsi.driver.reclaim.fs.Inspection.Refused}, with a reason. In doubt the
  * readers refuse; they never guess, because what they list is going to be discarded.
  *
+ * <p>{@link io.cephcsi.driver.reclaim.fs.FileSystems#survey} also tells what each partition and
+ * logical volume holds. What one part refuses leaves the others as they are.
+ *
  * <p>The on-disk formats are those of ext2/3/4, of XFS version 4 and 5, of NTFS 3.1, of btrfs, of
- * FAT and exFAT, and of swap areas of Linux. The package depends on the JDK only and knows nothing
- * of Ceph. Nothing here is thread-safe unless it says so.
+ * FAT and exFAT, of swap areas of Linux, of partition tables (GPT and MBR) and of LVM2. The package
+ * depends on the JDK only and knows nothing of Ceph. Nothing here is thread-safe unless it says so.
  */
 @NullMarked
 package io.cephcsi.driver.reclaim.fs;

@@ -54,6 +54,11 @@ public final class LuksVolume implements BlockReader {
     return size;
   }
 
+  /** Where the content starts on the device, in bytes. */
+  public long dataOffset() {
+    return layout.dataOffset();
+  }
+
   @Override
   public void read(long offset, ByteBuffer into) throws IOException {
     readAll(List.of(new Request(offset, into)));

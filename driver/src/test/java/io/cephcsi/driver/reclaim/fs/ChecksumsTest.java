@@ -18,6 +18,7 @@ class ChecksumsTest {
     CRC32C crc = Checksums.crc32cFrom(-1);
     crc.update(DIGITS);
     assertThat(~Checksums.register(crc)).isEqualTo(0xE3069283);
+    assertThat(~Checksums.crc32(-1, ByteBuffer.wrap(DIGITS))).isEqualTo(0xCBF43926);
   }
 
   @Test
@@ -32,6 +33,11 @@ class ChecksumsTest {
           second.update(after);
           first.update(after);
           assertThat(second.getValue()).isEqualTo(first.getValue());
+          ByteBuffer head = ByteBuffer.wrap(values.bytes(256));
+          ByteBuffer tail = ByteBuffer.wrap(after);
+          int register = (int) values.number();
+          assertThat(Checksums.crc32(Checksums.crc32(register, head), tail))
+              .isEqualTo(Checksums.crc32(register, head, tail));
         });
   }
 

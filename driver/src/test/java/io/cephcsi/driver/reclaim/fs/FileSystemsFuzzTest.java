@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim.fs;
 
 import io.cephcsi.testing.Fuzzing;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
@@ -27,12 +28,15 @@ class FileSystemsFuzzTest {
             new byte[] {5},
             new byte[] {6},
             new byte[] {7},
+            new byte[] {8},
+            new byte[] {9},
             new byte[] {5, 0, 0, 2, 4, 7},
             new byte[] {6, 0, 0, 0x40, 0x0, 7},
             new byte[] {0, 0, 0, 4, 56, 1},
             new byte[] {1, 0, 0, 16, 0, 9},
             new byte[] {3, 0, 0, 2, 0, 7},
-            new byte[] {4, 0, 0, 64, 70, 1}));
+            new byte[] {4, 0, 0, 64, 70, 1},
+            new byte[] {8, 0, 0, 1, (byte) 0xCA, 1}));
   }
 
   /** The first byte says which disk; each five bytes more put a byte at a place. */
@@ -41,23 +45,23 @@ class FileSystemsFuzzTest {
       new TinyExt(new Random(1)).bytes,
       new TinyXfs(new Random(1), true).bytes,
       new TinyXfs(new Random(1), false).bytes,
-      guid(),
+      TinyDisk.guid(TinyDos.fat(), TinyDos.swap()).bytes,
       new TinyNtfs().bytes,
       TinyDos.fat(),
       TinyDos.exfat(),
-      TinyDos.swap()
+      TinyDos.swap(),
+      TinyDisk.mbr(1, TinyDos.swap(), TinyDos.fat(), TinyDos.exfat()).bytes,
+      lvm()
     };
 
     private Disks() {}
 
-    private static byte[] guid() {
-      byte[] disk = new byte[1 << 20];
-      byte[] signature = "EFI PART".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
-      System.arraycopy(signature, 0, disk, 512, signature.length);
-      disk[450] = (byte) 0xEE;
-      disk[510] = 0x55;
-      disk[511] = (byte) 0xAA;
-      return disk;
+    private static byte[] lvm() {
+      try {
+        return new TinyLvm().bytes;
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
     }
 
     /** What the fuzzer calls. */

@@ -19,7 +19,7 @@ final class TinyNtfs {
   static final int SECOND_PART = 25;
 
   private static final int MIRROR = 250;
-  private static final int LOG = 300;
+  static final int LOG = 300;
   private static final int BITMAP = 60;
   private static final int TABLE_BITMAP = 61;
 

@@ -1,0 +1,160 @@
+package io.cephcsi.driver.reclaim.fs;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Reads a device part by part: partitions, in them or instead of them an LVM2 physical volume, and
+ * a file system in each partition and logical volume. A part that is not understood has no free
+ * range, and leaves the others theirs. A table that is not certain has none at all.
+ *
+ * <p>A part that a system keeps open makes all of them refuse: a hibernated system has what it did
+ * not write yet in the other file systems, too, and most of them do not show it. So do hashes of
+ * dm-verity, which hold for the free blocks of another part as well.
+ */
+final class ContentTree {
+  private static final int SECTOR = 512;
+
+  private final Device device;
+  private final RangePlans plans = new RangePlans();
+
+  ContentTree(Device device) {
+    this.device = device;
+  }
+
+  Survey survey() throws IOException {
+    Content content = Content.of(device);
+    if (content.is(FileSystemKind.LVM2)) {
+      return answer(group("", device));
+    }
+    if (!content.is(FileSystemKind.GPT) && !content.is(FileSystemKind.MBR)) {
+      Inspection inspection = content.inspect();
+      return new Survey(inspection, ContentNode.leaf("", 0, device.size(), inspection));
+    }
+    FileSystemKind kind = content.is(FileSystemKind.GPT) ? FileSystemKind.GPT : FileSystemKind.MBR;
+    try {
+      List<Partition> table =
+          kind == FileSystemKind.GPT
+              ? GuidPartitionTable.read(device, content.start())
+              : MasterBootRecord.read(device, content.start());
+      return answer(ContentNode.of("", kind, 0, device.size(), partitions(table)));
+    } catch (Refusal refusal) {
+      return answer(ContentNode.leaf("", 0, device.size(), refusal.of(kind)));
+    }
+  }
+
+  private List<ContentNode> partitions(List<Partition> table) throws IOException {
+    List<ContentNode> parts = new ArrayList<>();
+    List<Integer> physicalVolumes = new ArrayList<>();
+    for (Partition partition : table) {
+      Content content = Content.of(partition.on(device));
+      if (content.kinds().contains(FileSystemKind.LVM2)) {
+        physicalVolumes.add(parts.size());
+      }
+      Inspection inspection =
+          partition.readOnly()
+              ? Refusal.unsupported("the partition is read-only").of(kind(content))
+              : content.inspect();
+      parts.add(leaf(partition.name(), content.device(), inspection));
+    }
+    for (int at : physicalVolumes) {
+      if (parts.get(at).kind() == FileSystemKind.LVM2 && !table.get(at).readOnly()) {
+        parts.set(at, physicalVolume(table.get(at), physicalVolumes.size() == 1));
+      }
+    }
+    return parts;
+  }
+
+  private static FileSystemKind kind(Content content) {
+    return content.kinds().size() == 1 ? content.kinds().iterator().next() : FileSystemKind.UNKNOWN;
+  }
+
+  private ContentNode physicalVolume(Partition partition, boolean alone) throws IOException {
+    Device part = partition.on(device);
+    if (alone) {
+      return group(partition.name(), part);
+    }
+    // One may belong to the group of the other, or be an older copy of it.
+    Inspection several =
+        Refusal.unsupported("the device has several LVM2 physical volumes").of(FileSystemKind.LVM2);
+    return leaf(partition.name(), part, several);
+  }
+
+  private ContentNode group(String name, Device part) throws IOException {
+    try {
+      LvmGroup group = LvmLabel.read(part).group(part);
+      List<ContentNode> volumes = new ArrayList<>();
+      for (LvmGroup.Volume volume : group.volumes()) {
+        volumes.add(logicalVolume(group.name() + "/" + volume.name(), part, volume));
+      }
+      return ContentNode.of(name, FileSystemKind.LVM2, part.start(), part.size(), volumes);
+    } catch (Refusal refusal) {
+      return leaf(name, part, refusal.of(FileSystemKind.LVM2));
+    }
+  }
+
+  private ContentNode logicalVolume(String name, Device part, LvmGroup.Volume volume)
+      throws IOException {
+    LvmDevice mapped = new LvmDevice(part, volume.segments());
+    Inspection inspection = Content.of(new Device(mapped)).inspect();
+    if (inspection instanceof Inspection.Clean clean) {
+      mapped.mapBack(clean, plans);
+    }
+    return ContentNode.leaf(name, mapped.start(), mapped.size(), inspection);
+  }
+
+  private ContentNode leaf(String name, Device part, Inspection inspection) {
+    if (inspection instanceof Inspection.Clean clean) {
+      plans.addAll(clean.plans());
+    }
+    return ContentNode.leaf(name, part.start(), part.size(), inspection);
+  }
+
+  private Survey answer(ContentNode root) {
+    List<ContentNode> leaves = root.leaves();
+    Optional<ContentNode> open = leaves.stream().filter(ContentTree::isOpen).findFirst();
+    if (open.isPresent() && leaves.size() > 1) {
+      RefusalReason reason = open.get().reason().orElseThrow();
+      String detail = open.get().name() + ": " + open.get().detail();
+      return new Survey(
+          new Inspection.Refused(open.get().kind(), reason, detail), root.refused(reason, detail));
+    }
+    Optional<ContentNode> clean = largest(leaves, true);
+    if (clean.isPresent()) {
+      return new Survey(
+          new Inspection.Clean(clean.get().kind(), SECTOR, device.size(), plans), root);
+    }
+    ContentNode node = largest(leaves, false).orElse(root);
+    String detail = node.name().isEmpty() ? node.detail() : node.name() + ": " + node.detail();
+    return new Survey(
+        new Inspection.Refused(
+            node.kind(), node.reason().orElse(RefusalReason.NO_FILE_SYSTEM), detail),
+        root);
+  }
+
+  private static Optional<ContentNode> largest(List<ContentNode> leaves, boolean clean) {
+    return leaves.stream()
+        .filter(leaf -> leaf.reason().isEmpty() == clean)
+        .max(Comparator.comparingLong(ContentNode::size));
+  }
+
+  /** In use or hibernated, or of a Windows that was not shut down, which hides that it is. */
+  private static boolean isOpen(ContentNode leaf) {
+    if (leaf.kind() == FileSystemKind.VERITY) {
+      return true;
+    }
+    boolean windows = leaf.kind() == FileSystemKind.NTFS;
+    return leaf.reason()
+        .map(
+            reason ->
+                switch (reason) {
+                  case IN_USE -> true;
+                  case NOT_CLEAN, JOURNAL_NOT_EMPTY -> windows;
+                  default -> false;
+                })
+        .orElse(false);
+  }
+}

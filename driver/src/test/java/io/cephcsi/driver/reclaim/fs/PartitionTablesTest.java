@@ -1,0 +1,354 @@
+package io.cephcsi.driver.reclaim.fs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.testing.Tries;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Hand-made partition tables: what is read of them, what is refused, what damage does. */
+class PartitionTablesTest {
+  private static final byte[] FAT = TinyDos.fat();
+  private static final byte[] EXFAT = TinyDos.exfat();
+  private static final byte[] SWAP = TinyDos.swap();
+  private static final byte[] NOISE = noise();
+  private static final byte[][] FOUR = {FAT, NOISE, SWAP, EXFAT};
+
+  private static byte[] noise() {
+    byte[] noise = new byte[100 * TinyDisk.SECTOR];
+    new Random(5).nextBytes(noise);
+    noise[510] = 0;
+    return noise;
+  }
+
+  private static byte[] luks() {
+    byte[] luks = new byte[50 * TinyDisk.SECTOR];
+    System.arraycopy("LUKS\u00ba\u00be".getBytes(StandardCharsets.ISO_8859_1), 0, luks, 0, 6);
+    return luks;
+  }
+
+  private static Inspection.Clean clean(Survey survey) {
+    assertThat(survey.inspection()).isInstanceOf(Inspection.Clean.class);
+    return (Inspection.Clean) survey.inspection();
+  }
+
+  private static void assertRefused(Survey survey, FileSystemKind kind, RefusalReason reason) {
+    assertThat(survey.inspection())
+        .isInstanceOfSatisfying(
+            Inspection.Refused.class,
+            refused -> {
+              assertThat(refused.reason()).as(refused.detail()).isEqualTo(reason);
+              assertThat(refused.kind()).isEqualTo(kind);
+            });
+    assertThat(survey.content().freeBytes()).isZero();
+  }
+
+  @Test
+  void listsTheFreeSpaceOfEachPartitionOfGuidTables() throws IOException {
+    TinyDisk disk = TinyDisk.guid(FOUR);
+    Survey survey = disk.survey();
+    assertThat(Ranges.of(clean(survey))).isEqualTo(disk.free(FOUR)).hasSizeGreaterThan(3);
+    assertThat(survey.content().kind()).isEqualTo(FileSystemKind.GPT);
+    assertParts(survey.content(), disk, "partition 1", "partition 2", "partition 3", "partition 4");
+  }
+
+  @Test
+  void listsTheFreeSpaceOfPrimaryAndLogicalPartitions() throws IOException {
+    TinyDisk disk = TinyDisk.mbr(2, FOUR);
+    Survey survey = disk.survey();
+    assertThat(Ranges.of(clean(survey))).isEqualTo(disk.free(FOUR)).hasSizeGreaterThan(3);
+    assertThat(survey.content().kind()).isEqualTo(FileSystemKind.MBR);
+    assertParts(survey.content(), disk, "partition 1", "partition 2", "partition 5", "partition 6");
+  }
+
+  private static void assertParts(ContentNode content, TinyDisk disk, String... names) {
+    assertThat(content.parts()).extracting(ContentNode::name).containsExactly(names);
+    assertThat(content.parts())
+        .extracting(ContentNode::kind)
+        .containsExactly(
+            FileSystemKind.FAT, FileSystemKind.UNKNOWN, FileSystemKind.SWAP, FileSystemKind.EXFAT);
+    for (int i = 0; i < FOUR.length; i++) {
+      ContentNode part = content.parts().get(i);
+      assertThat(part.offset()).isEqualTo((long) disk.starts.get(i) * TinyDisk.SECTOR);
+      assertThat(part.size()).isEqualTo(FOUR[i].length);
+      assertThat(part.freeBytes() > 0).isEqualTo(i != 1);
+      assertThat(part.reason().isPresent()).isEqualTo(i == 1);
+    }
+    assertThat(content.freeBytes())
+        .isEqualTo(content.parts().stream().mapToLong(ContentNode::freeBytes).sum());
+    assertThat(content.understood()).isEqualTo("FAT, swap space, exFAT");
+  }
+
+  @Test
+  void theFirstLogicalPartitionMayBeGone() throws IOException {
+    TinyDisk disk = TinyDisk.mbr(1, FOUR);
+    int at = TinyDisk.record(disk.starts.get(1) - 2, 0);
+    disk.disk().put(at + 4, (byte) 0).putLong(at + 8, 0);
+    Survey survey = disk.survey();
+    assertThat(Ranges.of(clean(survey))).isEqualTo(disk.free(FOUR));
+    assertThat(survey.content().parts()).hasSize(3);
+  }
+
+  @Test
+  void aDiskThatGrewIsReadByTheCopyAtItsOldEnd() throws IOException {
+    TinyDisk disk = TinyDisk.guid(FOUR);
+    byte[] grown = disk.resized(disk.bytes.length / TinyDisk.SECTOR + 100);
+    assertThat(Ranges.of(clean(FileSystems.survey(new MemoryImage(grown)))))
+        .isEqualTo(disk.free(FOUR));
+    System.arraycopy(disk.bytes, disk.secondHeader(), grown, grown.length - 512, TinyDisk.SECTOR);
+    assertRefused(
+        FileSystems.survey(new MemoryImage(grown)),
+        FileSystemKind.GPT,
+        RefusalReason.UNSUPPORTED_PARTITIONS);
+  }
+
+  @Test
+  void theLargestPartSaysWhyNothingCanBeTrimmed() throws IOException {
+    Survey survey = TinyDisk.guid(new byte[4096], luks(), new byte[512]).survey();
+    assertRefused(survey, FileSystemKind.LUKS, RefusalReason.ENCRYPTED);
+    assertThat(((Inspection.Refused) survey.inspection()).detail()).startsWith("partition 2: ");
+    assertThat(survey.content().parts())
+        .extracting(ContentNode::kind)
+        .containsExactly(FileSystemKind.BLANK, FileSystemKind.LUKS, FileSystemKind.BLANK);
+  }
+
+  @Test
+  void anEncryptedPartitionKeepsNoOtherFromBeingTrimmed() throws IOException {
+    Survey survey = TinyDisk.mbr(1, luks(), FAT).survey();
+    assertThat(clean(survey).freeBytes()).isPositive();
+    assertThat(survey.content().parts().get(0).reason()).contains(RefusalReason.ENCRYPTED);
+  }
+
+  @Test
+  void aTableInAPartitionIsRefused() throws IOException {
+    byte[] inner = TinyDisk.guid(FAT).bytes;
+    Survey survey = TinyDisk.guid(inner, SWAP).survey();
+    assertThat(survey.content().parts().get(0).reason())
+        .contains(RefusalReason.UNSUPPORTED_PARTITIONS);
+    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.SWAP);
+    assertRefused(
+        TinyDisk.guid(inner).survey(), FileSystemKind.GPT, RefusalReason.UNSUPPORTED_PARTITIONS);
+  }
+
+  @Test
+  void aHibernatedSystemKeepsAllPartitionsAsTheyAre() throws IOException {
+    byte[] hibernated = SWAP.clone();
+    System.arraycopy("S1SUSPEND\0".getBytes(StandardCharsets.US_ASCII), 0, hibernated, 4086, 10);
+    Survey survey = TinyDisk.guid(FAT, hibernated, EXFAT).survey();
+    assertRefused(survey, FileSystemKind.SWAP, RefusalReason.IN_USE);
+    assertThat(survey.content().parts())
+        .allSatisfy(part -> assertThat(part.reason()).contains(RefusalReason.IN_USE));
+  }
+
+  @Test
+  void aWindowsThatWasNotShutDownKeepsAllPartitionsAsTheyAre() throws IOException {
+    byte[] ntfs = new TinyNtfs().bytes;
+    TinyDisk disk = TinyDisk.guid(ntfs, FAT);
+    assertThat(Ranges.of(clean(disk.survey()))).isEqualTo(disk.free(ntfs, FAT));
+    disk.disk()
+        .put(
+            disk.starts.get(0) * TinyDisk.SECTOR + TinyNtfs.LOG * TinyNtfs.CLUSTER,
+            NtfsLayout.restartPages(2, 0, 65535, 2),
+            0,
+            8192);
+    assertRefused(disk.survey(), FileSystemKind.NTFS, RefusalReason.NOT_CLEAN);
+  }
+
+  @Test
+  void aPartitionThatIsReadOnlyIsLeftAlone() throws IOException {
+    TinyDisk disk = TinyDisk.guid(FAT, SWAP);
+    disk.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
+    Survey survey = disk.copyEntries().survey();
+    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.SWAP);
+    ContentNode part = survey.content().parts().get(0);
+    assertThat(part.kind()).isEqualTo(FileSystemKind.FAT);
+    assertThat(part.reason()).contains(RefusalReason.UNSUPPORTED_FEATURE);
+    TinyDisk volume = TinyDisk.guid(Arrays.copyOf(new TinyLvm().bytes, 1 << 20), SWAP);
+    volume.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
+    assertThat(Ranges.of(clean(volume.copyEntries().survey())))
+        .isEqualTo(volume.free(new byte[0], SWAP));
+  }
+
+  @Test
+  void hashesOfVerityKeepAllPartitionsAsTheyAre() throws IOException {
+    byte[] hashes = new byte[8192];
+    System.arraycopy("verity\0\0".getBytes(StandardCharsets.US_ASCII), 0, hashes, 0, 8);
+    assertRefused(
+        TinyDisk.guid(FAT, hashes).survey(),
+        FileSystemKind.VERITY,
+        RefusalReason.UNSUPPORTED_CONTENT);
+  }
+
+  @TestFactory
+  Stream<DynamicTest> refusesGuidTablesThatAreNotCertain() {
+    int entries = 2 * TinyDisk.SECTOR;
+    int header = TinyDisk.SECTOR;
+    return Stream.of(
+        guid("an overlap", disk -> disk.entry(1, disk.starts.get(0) + 1, 5)),
+        guid("the same twice", disk -> disk.entry(9, disk.starts.get(0), 5)),
+        guid("a partition before the usable area", disk -> disk.entry(7, 33, 1)),
+        guid("a partition behind it", d -> d.entry(7, d.bytes.length / TinyDisk.SECTOR - 33, 1)),
+        guid("a partition beyond the device", disk -> disk.entry(7, 1L << 40, 1)),
+        guid("a partition of negative place", disk -> disk.entry(7, -5, 1)),
+        guid("a partition that ends before it starts", disk -> disk.entry(0, 100, 0)),
+        guid("no partition", disk -> disk.disk().put(entries, new byte[4 * TinyDisk.ENTRY])),
+        guidUnsummed("a wrong entry", disk -> disk.disk().put(entries + 60, (byte) 1)),
+        guidUnsummed("a wrong header", disk -> disk.disk().put(header + 60, (byte) 1)),
+        guidUnsummed("a wrong copy", d -> d.disk().put(d.secondHeader() + 60, (byte) 1)),
+        guidUnsummed("no copy", d -> d.disk().put(d.secondHeader(), new byte[512])),
+        guidSummed("an older copy", disk -> disk.entry(6, 36, 1)),
+        guidSummed("another disk's copy", d -> d.disk().put(d.secondHeader() + 56, (byte) 1)),
+        guidSummed("other bounds", d -> d.disk().put(d.secondHeader() + 40, (byte) 35)),
+        guidSummed("a copy that does not know it", d -> d.disk().put(d.secondHeader() + 24, b(9))),
+        guidSummed("a copy of another header", d -> d.disk().put(d.secondHeader() + 32, b(9))),
+        guidSummed("entries in the first partition", d -> d.disk().put(header + 72, b(60))),
+        guidSummed("entries in the last partition", d -> d.disk().put(d.secondHeader() + 72, b(9))),
+        guidSummed("entries before the header", disk -> disk.disk().put(header + 72, b(0))),
+        guidSummed("entries of 4 GiB", disk -> disk.disk().putInt(header + 80, -1)),
+        guidSummed("entries of no size", disk -> disk.disk().putInt(header + 84, 0)),
+        guidSummed("entries of an odd size", disk -> disk.disk().putInt(header + 84, 130)),
+        guidSummed("the next revision", disk -> disk.disk().putInt(header + 8, 0x10001)),
+        guidSummed("a header of 4 KiB", disk -> disk.disk().putInt(header + 12, 4096)),
+        guidSummed("an end beyond the device", d -> d.disk().putLong(header + 32, 1L << 50)),
+        guidSummed("an end of negative place", d -> d.disk().putLong(header + 32, -1)),
+        guidSummed("a hybrid MBR", disk -> disk.record(0, 1, 0x83, 50, 50)),
+        guidSummed("an MBR that protects nothing", disk -> disk.record(0, 0, 0x83, 1, 50)),
+        guidSummed("no MBR", disk -> disk.disk().putShort(510, (short) 0)));
+  }
+
+  private static byte b(int value) {
+    return (byte) value;
+  }
+
+  private static DynamicTest guid(String name, Consumer<TinyDisk> change) {
+    return refusal(name, () -> TinyDisk.guid(FOUR), change.andThen(TinyDisk::copyEntries));
+  }
+
+  private static DynamicTest guidSummed(String name, Consumer<TinyDisk> change) {
+    return refusal(name, () -> TinyDisk.guid(FOUR), change.andThen(TinyDisk::sum));
+  }
+
+  private static DynamicTest guidUnsummed(String name, Consumer<TinyDisk> change) {
+    return refusal(name, () -> TinyDisk.guid(FOUR), change);
+  }
+
+  private static DynamicTest refusal(
+      String name, Supplier<TinyDisk> from, Consumer<TinyDisk> change) {
+    return DynamicTest.dynamicTest(
+        name,
+        () -> {
+          TinyDisk disk = from.get();
+          change.accept(disk);
+          Inspection inspection = disk.survey().inspection();
+          assertThat(inspection)
+              .isInstanceOfSatisfying(
+                  Inspection.Refused.class,
+                  refused ->
+                      assertThat(refused.reason())
+                          .as(refused.detail())
+                          .isEqualTo(RefusalReason.UNSUPPORTED_PARTITIONS));
+        });
+  }
+
+  @Test
+  void refusesGuidTablesOfTooManyPartitions() throws IOException {
+    byte[][] many = new byte[128][TinyDisk.SECTOR];
+    many[0] = SWAP;
+    TinyDisk disk = TinyDisk.guid(many);
+    assertThat(clean(disk.survey()).freeBytes()).isPositive();
+    assertThat(disk.survey().content().parts()).hasSize(128);
+  }
+
+  @TestFactory
+  Stream<DynamicTest> refusesMasterBootRecordsThatAreNotCertain() {
+    int last = TinyDisk.mbr(2, FOUR).bytes.length / TinyDisk.SECTOR;
+    return Stream.of(
+        mbr("an overlap", disk -> disk.record(0, 1, 0x83, disk.starts.get(0) + 3, 9)),
+        mbr("a partition over the table", disk -> disk.record(0, 1, 0x83, 0, 3)),
+        mbr("a partition beyond the device", disk -> disk.record(0, 3, 0x83, last - 1, 2)),
+        mbr("a partition of 2 TiB", disk -> disk.record(0, 1, 0x83, disk.starts.get(1), -1)),
+        mbr("a partition without sectors", d -> d.record(0, 1, 0x83, d.starts.get(1), 0)),
+        mbr("a record without type", disk -> disk.record(0, 3, 0, 5, 5)),
+        mbr("a record that is half active", disk -> disk.disk().put(446 + 16, (byte) 3)),
+        mbr("two extended partitions", disk -> disk.record(0, 3, 0x05, last - 3, 2)),
+        mbr("a hybrid", disk -> disk.record(0, 3, 0xEE, 1, 2)),
+        mbr("over the extended", d -> d.record(0, 3, 0x83, d.starts.get(3), 2)),
+        mbr("a copy of a GPT", d -> d.disk().putLong((last - 1) * 512, 0x5452415020494645L)),
+        mbr("a chain without end", d -> d.record(sector(d, 3), 1, 0x05, next(d), 9)),
+        mbr("a chain to itself", d -> d.record(sector(d, 2), 1, 0x05, 0, 9)),
+        mbr("a chain out of bounds", d -> d.record(sector(d, 3), 1, 0x05, last, 9)),
+        mbr("a chain to a partition", d -> d.record(sector(d, 2), 1, 0x83, next(d), 9)),
+        mbr("a chain to no record", d -> d.disk().putShort(sector(d, 3) * 512 + 510, (short) 0)),
+        mbr("a chain into a partition", d -> d.record(sector(d, 2), 1, 0x05, 20, 9)),
+        mbr("a third record", d -> d.record(sector(d, 2), 2, 0x83, 2, 3)),
+        mbr("a logical over its record", d -> d.record(sector(d, 2), 0, 0x83, 0, 3)),
+        mbr("a logical over the next", d -> d.record(sector(d, 2), 0, 0x83, 2, next(d) + 5)),
+        mbr("a logical out of bounds", d -> d.record(sector(d, 3), 0, 0x83, 2, last)),
+        mbr("a logical in the first", d -> d.record(sector(d, 3), 0, 0x83, -200, 9)),
+        mbr("a logical extended", d -> d.record(sector(d, 3), 0, 0x05, 2, 9)),
+        mbr("an empty record in the chain", d -> d.record(sector(d, 3), 0, 0, 0, 0)),
+        mbr("an extended of nothing", d -> d.record(0, 2, 0x0F, sector(d, 2), 0)));
+  }
+
+  private static int sector(TinyDisk disk, int index) {
+    return disk.starts.get(index) - 2;
+  }
+
+  private static int next(TinyDisk disk) {
+    return sector(disk, 3) - sector(disk, 2);
+  }
+
+  private static DynamicTest mbr(String name, Consumer<TinyDisk> change) {
+    return refusal(name, () -> TinyDisk.mbr(2, FOUR), change);
+  }
+
+  @Test
+  void readsSixtyFourLogicalPartitionsAndRefusesMore() throws IOException {
+    byte[][] most = new byte[65][TinyDisk.SECTOR];
+    most[0] = SWAP;
+    assertThat(TinyDisk.mbr(1, most).survey().content().parts()).hasSize(65);
+    byte[][] more = new byte[66][TinyDisk.SECTOR];
+    more[0] = SWAP;
+    assertRefused(
+        TinyDisk.mbr(1, more).survey(), FileSystemKind.MBR, RefusalReason.UNSUPPORTED_PARTITIONS);
+  }
+
+  @Test
+  void neverListsUsedSpaceWithBitsOfTheTableChanged() throws IOException {
+    TinyDisk guid = TinyDisk.guid(FOUR);
+    TinyDisk mbr = TinyDisk.mbr(1, FOUR);
+    List<Integer> sectors = new ArrayList<>(List.of(0));
+    for (int i = 1; i < FOUR.length; i++) {
+      sectors.add(mbr.starts.get(i) - 2);
+    }
+    Verdicts verdicts = new Verdicts();
+    List<FreeRange> freeOfGuid = guid.free(FOUR);
+    List<FreeRange> freeOfMbr = mbr.free(FOUR);
+    Tries.times(
+        4000,
+        values -> {
+          boolean gpt = values.either();
+          Mutant mutant = new Mutant(new MemoryImage(gpt ? guid.bytes : mbr.bytes));
+          for (int flips = values.between(1, 3); flips > 0; flips--) {
+            int at =
+                gpt
+                    ? values.between(0, 2 * 34 * 512 - 1)
+                    : values.oneOf(sectors) * 512 + 446 + values.between(0, 65);
+            int half = guid.bytes.length - 2 * 34 * 512;
+            mutant.flip(gpt && at >= 34 * 512 ? half + at : at, 1 << values.between(0, 7));
+          }
+          verdicts.judge(mutant, gpt ? freeOfGuid : freeOfMbr);
+        });
+    System.out.println("bits of partition tables: " + verdicts);
+  }
+}
