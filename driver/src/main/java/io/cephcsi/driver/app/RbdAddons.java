@@ -5,6 +5,7 @@ import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.csiaddons.RbdReplicationService;
 import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
+import io.cephcsi.driver.metrics.CopyStates;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.group.GroupInventory;
@@ -35,6 +36,8 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
       DriverMetrics metrics,
       OperationRegistry operations,
       ClusterExecutors executors) {
+    CopyStates copies = new CopyStates();
+    metrics.copies(copies);
     List<Capability> capabilities = new ArrayList<>();
     capabilities.add(AddonsIdentityService.offlineReclaim());
     capabilities.addAll(AddonsIdentityService.volumeGroups(config.groupsKeepVolumes()));
@@ -52,7 +55,8 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
                 new RbdReplication(
                     sessions, config.operationTimeout().multipliedBy(PROMOTION_TIMEOUTS)),
                 operations,
-                executors)),
+                executors,
+                copies)),
         capabilities);
   }
 }

@@ -10,6 +10,7 @@ import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.csi.Requests;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
+import io.cephcsi.driver.metrics.CopyStates;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.mirror.RbdReplication;
 import io.cephcsi.driver.rbd.mirror.ReplicationInfo;
@@ -37,6 +38,7 @@ import io.cephcsi.proto.addons.replication.ResyncVolumeResponse;
 import io.grpc.stub.StreamObserver;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
@@ -49,17 +51,23 @@ public final class RbdReplicationService extends ControllerGrpc.ControllerImplBa
   private final RbdReplication replication;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
+  private final CopyStates copies;
 
   /**
    * @param replication does the work
    * @param operations locks ids
    * @param executors run what blocks
+   * @param copies told of what is answered, for the metrics
    */
   public RbdReplicationService(
-      RbdReplication replication, OperationRegistry operations, ClusterExecutors executors) {
+      RbdReplication replication,
+      OperationRegistry operations,
+      ClusterExecutors executors,
+      CopyStates copies) {
     this.replication = replication;
     this.operations = operations;
     this.executors = executors;
+    this.copies = copies;
   }
 
   @Override
@@ -95,7 +103,10 @@ public final class RbdReplicationService extends ControllerGrpc.ControllerImplBa
           return changed(
               id,
               "DisableVolumeReplication",
-              () -> replication.disable(id, parameters, user),
+              () -> {
+                replication.disable(id, parameters, user);
+                copies.remove(id.toString());
+              },
               DisableVolumeReplicationResponse.getDefaultInstance());
         });
   }
@@ -130,7 +141,10 @@ public final class RbdReplicationService extends ControllerGrpc.ControllerImplBa
           return changed(
               id,
               "DemoteVolume",
-              () -> replication.demote(id, request.getForce(), user),
+              () -> {
+                replication.demote(id, request.getForce(), user);
+                copies.remove(id.toString());
+              },
               DemoteVolumeResponse.getDefaultInstance());
         });
   }
@@ -164,7 +178,14 @@ public final class RbdReplicationService extends ControllerGrpc.ControllerImplBa
                   "GetVolumeReplicationInfo of " + id,
                   executor(id),
                   () -> replication.info(id, user))
-              .thenApply(RbdReplicationService::encode);
+              .thenApply(
+                  info -> {
+                    copies.put(
+                        id.toString(),
+                        info.lastSync(),
+                        info.health().name().toLowerCase(Locale.ROOT));
+                    return encode(info);
+                  });
         });
   }
 

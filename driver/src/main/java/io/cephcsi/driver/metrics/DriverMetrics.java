@@ -7,6 +7,7 @@ import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 
@@ -81,6 +82,29 @@ public final class DriverMetrics {
         .name("ceph_csi_damaged_journal_entries")
         .help("Entries of journals that lists leave out because they cannot be read")
         .callback(callback -> callback.call((double) found.getAsLong()))
+        .register(registry);
+  }
+
+  /** Shows how far the copies of mirrored volumes are. */
+  public void copies(CopyStates states) {
+    GaugeWithCallback.builder()
+        .name("ceph_csi_replication_seconds_behind")
+        .help(
+            "Age of the copy that is furthest behind, of the mirrored volumes that were asked for in"
+                + " the last hour")
+        .callback(
+            callback ->
+                states
+                    .furthestBehind(Instant.now())
+                    .ifPresent(behind -> callback.call(behind.toMillis() / 1e3)))
+        .register(registry);
+    GaugeWithCallback.builder()
+        .name("ceph_csi_replicated_volumes")
+        .help(
+            "Mirrored volumes that were asked for in the last hour, by the health of their copies")
+        .labelNames("health")
+        .callback(
+            callback -> states.byHealth().forEach((health, count) -> callback.call(count, health)))
         .register(registry);
   }
 
