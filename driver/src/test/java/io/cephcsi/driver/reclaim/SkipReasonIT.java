@@ -87,9 +87,25 @@ class SkipReasonIT extends ReclaimCase {
   }
 
   private void assertReclaimed() {
-    ReclaimResult result = reclaimed(reclaimThere(Map.of()));
+    assertReclaimed(Map.of());
+  }
+
+  private void assertReclaimed(Map<String, String> parameters) {
+    ReclaimResult result = reclaimed(reclaimThere(parameters));
     assertThat(result.before()).hasValue(4L * MIB * OBJECTS);
     assertThat(result.after()).hasValue(0);
+  }
+
+  /** Sparsify would have all data copied to the other site: it is done only if it is asked for. */
+  private void assertReclaimedAsAMirroredImage() {
+    for (Map<String, String> asked :
+        List.of(Map.of("reclaim.dryRun", "true"), Map.<String, String>of())) {
+      ReclaimResult result = reclaimThere(asked);
+      assertThat(result.outcome()).isIn(Outcome.DONE, Outcome.DRY_RUN);
+      assertThat(result.before()).hasValue(4L * MIB * OBJECTS);
+      assertThat(result.after()).isEqualTo(result.before());
+    }
+    assertReclaimed(Map.of("reclaim.method", "sparsify"));
   }
 
   @ParameterizedTest
@@ -104,7 +120,7 @@ class SkipReasonIT extends ReclaimCase {
     ceph.rbd("mirror", "image", "demote", spec());
     assertThat(assertSkipped("mirror_secondary").before()).hasValue(4L * MIB * OBJECTS);
     ceph.rbd("mirror", "image", "promote", spec());
-    assertReclaimed();
+    assertReclaimedAsAMirroredImage();
     ceph.rbd("mirror", "image", "disable", spec());
   }
 
@@ -128,7 +144,7 @@ class SkipReasonIT extends ReclaimCase {
     try (MirrorDaemon first = new MirrorDaemon(ceph, own, name);
         MirrorDaemon second = new MirrorDaemon(ceph, own, name)) {
       second.write();
-      assertReclaimed();
+      assertReclaimedAsAMirroredImage();
       assertThat(first.heard()).isNotEmpty().hasSameSizeAs(second.heard());
     }
     ceph.rbd("mirror", "image", "disable", spec());
