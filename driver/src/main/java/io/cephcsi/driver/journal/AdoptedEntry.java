@@ -38,10 +38,7 @@ public final class AdoptedEntry {
       Map<String, String> attributes) {
     Map<String, String> all = new LinkedHashMap<>(attributes);
     all.put(JournalEntry.IMAGE_ID, imageId);
-    Map<String, String> written = new LinkedHashMap<>(all);
-    written.put(journal.kind().requestNameKey(), requestName);
-    written.put(journal.kind().nameKey(), image);
-    Optional<String> damage = Damage.of(journal.kind(), written);
+    Optional<String> damage = Damage.of(journal.kind(), journal.complete(requestName, image, all));
     if (damage.isPresent()) {
       throw refuse(uuid, image, damage.get());
     }
@@ -50,21 +47,7 @@ public final class AdoptedEntry {
         && !journal.directoryValue(requestName).equals(Optional.of(mine))) {
       throw refuse(uuid, image, "the name " + PlainText.show(requestName) + " is another volume's");
     }
-    return journal.createObject(uuid, requestName, ofImage(image), all);
-  }
-
-  private static ClusterNames ofImage(String image) {
-    return new ClusterNames() {
-      @Override
-      public String of(UUID uuid) {
-        return image;
-      }
-
-      @Override
-      public boolean isTaken(String name) {
-        return false;
-      }
-    };
+    return journal.createObject(uuid, requestName, image, all);
   }
 
   private static VolumeException refuse(UUID uuid, String image, String why) {

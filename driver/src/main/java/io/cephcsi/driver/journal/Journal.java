@@ -112,9 +112,10 @@ public final class Journal {
   public Reservation reserveOrFind(
       String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
-    Damage.requireWritable(kind, complete(requestName, names.of(mine.uuid()), attributes));
+    String name = names.of(mine.uuid());
+    Damage.requireWritable(kind, complete(requestName, name, attributes));
     return takeName(requestName, mine)
-        ? new Reservation(createObject(mine.uuid(), requestName, names, attributes), true)
+        ? new Reservation(createObject(mine.uuid(), requestName, name, attributes), true)
         : new Reservation(reserved(requestName, names, attributes), false);
   }
 
@@ -203,7 +204,7 @@ public final class Journal {
                       ? Damage.lost(requestName, value.uuid(), wanted)
                       : justDeleted("the name " + requestName, Optional.empty()));
     }
-    JournalEntry entry = createObject(value.uuid(), requestName, names, attributes);
+    JournalEntry entry = createObject(value.uuid(), requestName, wanted, attributes);
     if (!directoryValue(requestName).equals(Optional.of(value))) {
       String maker = attributes.get(JournalEntry.MAKER);
       if (maker != null) {
@@ -223,9 +224,8 @@ public final class Journal {
     }
   }
 
-  JournalEntry createObject(
-      UUID uuid, String requestName, ClusterNames names, Map<String, String> more) {
-    Map<String, String> attributes = complete(requestName, names.of(uuid), more);
+  JournalEntry createObject(UUID uuid, String requestName, String name, Map<String, String> more) {
+    Map<String, String> attributes = complete(requestName, name, more);
     try (WriteOperation write = new WriteOperation()) {
       // Not exclusively: another process may be completing the same reservation with the same
       // values, or an object without them was left by one that died.
@@ -234,15 +234,15 @@ public final class Journal {
           .omapCompare(kind.requestNameKey(), ABSENT)
           .omapSet(EntryAttributes.bytes(attributes));
       imagePool.operate(kind.object(uuid), write);
-      return new JournalEntry(uuid, requestName, names.of(uuid), attributes);
+      return new JournalEntry(uuid, requestName, name, attributes);
     } catch (CephException.Canceled e) {
       return byUuid(uuid)
           .map(entry -> Damage.requireName(entry, requestName))
-          .orElseGet(() -> completeObject(uuid, requestName, names.of(uuid), attributes));
+          .orElseGet(() -> completeObject(uuid, requestName, name, attributes));
     }
   }
 
-  private Map<String, String> complete(String requestName, String name, Map<String, String> more) {
+  Map<String, String> complete(String requestName, String name, Map<String, String> more) {
     Map<String, String> attributes = new LinkedHashMap<>(more);
     attributes.put(kind.requestNameKey(), requestName);
     attributes.put(kind.nameKey(), name);

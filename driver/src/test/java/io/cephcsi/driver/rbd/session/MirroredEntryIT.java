@@ -91,6 +91,11 @@ class MirroredEntryIT {
     return keys;
   }
 
+  private static void assertMadeByACall(Volume volume, Map<String, String> keys) {
+    driver.expand(volume.getVolumeId(), 2 * SIZE);
+    assertThat(journal.of(entry(volume))).containsExactlyInAnyOrderEntriesOf(keys);
+  }
+
   private static void end(Volume volume) {
     TestReplication.of(driver).disable(volume.getVolumeId(), false);
     driver.delete(volume.getVolumeId());
@@ -131,8 +136,7 @@ class MirroredEntryIT {
     Volume volume = mirrored();
     Map<String, String> before = forget(volume);
     journal.set(DIRECTORY, "csi.volume." + name, uuid(volume).toString());
-    driver.expand(volume.getVolumeId(), 2 * SIZE);
-    assertThat(journal.of(entry(volume))).containsExactlyInAnyOrderEntriesOf(before);
+    assertMadeByACall(volume, before);
     end(volume);
   }
 
@@ -164,8 +168,7 @@ class MirroredEntryIT {
     TestReplication.of(driver).enable(volume.getVolumeId(), Map.of());
     Map<String, String> before = forget(volume);
     assertThat(before).containsEntry("csi.imagename", "tenant-a-" + uuid(volume));
-    driver.expand(volume.getVolumeId(), 2 * SIZE);
-    assertThat(journal.of(entry(volume))).containsExactlyInAnyOrderEntriesOf(before);
+    assertMadeByACall(volume, before);
     end(volume);
   }
 
@@ -230,8 +233,7 @@ class MirroredEntryIT {
         Code.FAILED_PRECONDITION, "another volume's", () -> driver.delete(volume.getVolumeId()));
     assertThat(CLUSTER.rbd("ls", POOL)).contains(TestDriver.image(volume));
     driver.delete(other.getVolumeId());
-    driver.expand(volume.getVolumeId(), 2 * SIZE);
-    assertThat(journal.of(entry(volume))).containsExactlyInAnyOrderEntriesOf(before);
+    assertMadeByACall(volume, before);
     end(volume);
   }
 
