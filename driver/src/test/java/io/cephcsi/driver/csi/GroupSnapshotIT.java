@@ -5,10 +5,12 @@ import static io.cephcsi.driver.testing.TestGroupSnapshots.ids;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
@@ -367,6 +369,30 @@ class GroupSnapshotIT extends ConformanceCase {
   }
 
   /** A client that takes its time reads what a snapshot has. */
+  /** The cluster takes a part late, when the call that asked for it has ended. */
+  @Test
+  void aPartOfASnapshotThatNoGroupHasKeepsNoVolume() {
+    Volume volume = create();
+    String image = TestDriver.image(volume);
+    String name = "administrator-" + newName();
+    CLUSTER.rbd("group", "create", "rbd/" + name);
+    CLUSTER.rbd("group", "image", "add", "rbd/" + name, "rbd/" + image);
+    CLUSTER.rbd("group", "snap", "create", "rbd/" + name + "@taken");
+    CLUSTER.rbd("group", "image", "rm", "rbd/" + name, "rbd/" + image);
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "has snapshots that were not taken through CSI",
+        () -> driver.controller().deleteVolume(delete(volume.getVolumeId()).build()));
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool("rbd");
+        WriteOperation write = new WriteOperation()) {
+      write.remove();
+      io.operate("rbd_group_header." + GroupHeader.id(io, name).orElseThrow(), write);
+    }
+    driver.controller().deleteVolume(delete(volume.getVolumeId()).build());
+    assertThat(POOL.images()).doesNotContain(image);
+  }
+
   @Test
   void aSnapshotThatIsReadStaysWithItsGroup() throws IOException {
     Volume a = filled(1);

@@ -63,6 +63,17 @@ public final class GroupHeader {
   }
 
   /**
+   * Whether a group has a snapshot, complete or not; one round trip. librbd records it before any
+   * image has a part of it, and forgets it after the last part is gone.
+   *
+   * @param io the pool of the group
+   * @return false too if there is no such group
+   */
+  public static boolean hasSnapshot(IoContext io, String groupId, String snapshotId) {
+    return hasKey(io, groupId, "snapshot_" + snapshotId);
+  }
+
+  /**
    * Whether a group has an image as a member, or began to take it in; one round trip. An image says
    * that it is in a group after that, and no more before the group forgets it.
    *
@@ -70,7 +81,10 @@ public final class GroupHeader {
    * @return false too if there is no such group
    */
   public static boolean hasMember(IoContext io, String groupId, long imagePool, String imageId) {
-    String key = String.format("image_%016x_%s", imagePool, imageId);
+    return hasKey(io, groupId, String.format("image_%016x_%s", imagePool, imageId));
+  }
+
+  private static boolean hasKey(IoContext io, String groupId, String key) {
     try (ReadOperation read = new ReadOperation()) {
       var values = read.omapGetByKeys(List.of(key));
       io.operate("rbd_group_header." + groupId, read);

@@ -2,6 +2,7 @@ package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import java.time.Instant;
+import java.util.Optional;
 
 /**
  * A snapshot as an image's header records it.
@@ -11,6 +12,12 @@ import java.time.Instant;
  * @param namespace what kind it is
  * @param size the image's size when it was taken, in bytes
  * @param createdAt when it was taken
+ * @param part what it is a part of, in {@link SnapshotNamespace#GROUP}
  */
 public record HeaderSnapshot(
-    long id, String name, SnapshotNamespace namespace, long size, Instant createdAt) {}
+    long id,
+    String name,
+    SnapshotNamespace namespace,
+    long size,
+    Instant createdAt,
+    Optional<GroupPart> part) {}

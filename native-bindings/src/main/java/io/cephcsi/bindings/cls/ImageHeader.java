@@ -200,11 +200,23 @@ public record ImageHeader(
 
   private static HeaderSnapshot snapshot(ClassOutput in) {
     long id = in.u64();
-    SnapshotNamespace namespace = SnapshotNamespace.of(in.structure(ClassOutput::u32));
+    Kind kind = in.structure(ImageHeader::kind);
     String name = in.string();
     long size = in.u64();
     long seconds = Integer.toUnsignedLong(in.u32());
-    return new HeaderSnapshot(id, name, namespace, size, Instant.ofEpochSecond(seconds, in.u32()));
+    Instant created = Instant.ofEpochSecond(seconds, in.u32());
+    return new HeaderSnapshot(id, name, kind.namespace(), size, created, kind.part());
+  }
+
+  private record Kind(SnapshotNamespace namespace, Optional<GroupPart> part) {}
+
+  private static Kind kind(ClassOutput in) {
+    SnapshotNamespace namespace = SnapshotNamespace.of(in.u32());
+    return new Kind(
+        namespace,
+        namespace == SnapshotNamespace.GROUP
+            ? Optional.of(new GroupPart(in.u64(), in.string(), in.string()))
+            : Optional.empty());
   }
 
   /** The clones of a snapshot, those in the trash too; one round trip. */

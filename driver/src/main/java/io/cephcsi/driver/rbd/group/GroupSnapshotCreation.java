@@ -96,6 +96,9 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
         each.removeSnapshot(name());
       }
     }
+    all.forEach(
+        member ->
+            GroupParts.removeForgotten(member.source().volume().pool(), member.source().imageId()));
     if (complete.isEmpty() && todo.size() < all.size()) {
       // A caller may have got it, or a driver began to remove it.
       throw GroupSnapshotRemoval.mayHaveBeenReturned(all.stream().map(Member::entry).toList())

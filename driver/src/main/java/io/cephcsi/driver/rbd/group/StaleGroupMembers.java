@@ -59,5 +59,6 @@ public final class StaleGroupMembers implements ImageGroups {
   @Override
   public void endSnapshots(OpenVolume volume, String imageId) {
     new GroupSnapshotRecovery(volume.session()).finishParts(volume.pool(), imageId);
+    GroupParts.removeForgotten(volume.pool(), imageId);
   }
 }
