@@ -6,14 +6,24 @@ import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestGroupSnapshots;
+import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotRequest;
+import io.cephcsi.proto.csi.v1.GroupControllerGrpc;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
+import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.UnaryOperator;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -106,5 +116,45 @@ class EncryptedCrashIT extends RbdCrashCase {
               scene.driver().deleteSnapshot(snapshot.getSnapshotId());
             })
         .survive();
+  }
+
+  @Test
+  void createVolumeGroupSnapshot() throws InterruptedException {
+    new Attempts(
+            false,
+            "calls",
+            3,
+            (scene, controller) ->
+                GroupControllerGrpc.newBlockingStub(controller.getChannel())
+                    .createVolumeGroupSnapshot(groupSnapshot(scene)),
+            scene -> {
+              VolumeGroupSnapshot taken = taken(scene);
+              Snapshot snapshot = taken.getSnapshots(0);
+              hasPassphraseOfSource(scene, snapshot.getSnapshotId(), TestDriver.image(snapshot));
+              new TestGroupSnapshots(scene.driver()).delete(taken);
+            })
+        .survive();
+  }
+
+  private static CreateVolumeGroupSnapshotRequest groupSnapshot(Scene scene) {
+    return new TestGroupSnapshots(scene.driver())
+        .request(scene.name(), scene.volume().getVolumeId())
+        .build();
+  }
+
+  /** As a CO asks for it, until what was cut off is taken away. */
+  private static VolumeGroupSnapshot taken(Scene scene) {
+    GroupCrashCase.forgetLocks(Set.of());
+    return Awaitility.await()
+        .atMost(Duration.ofSeconds(30))
+        .ignoreExceptionsMatching(
+            e ->
+                e instanceof StatusRuntimeException status
+                    && status.getStatus().getCode() == Code.ABORTED)
+        .until(
+            () ->
+                new TestGroupSnapshots(scene.driver())
+                    .take(scene.name(), scene.volume().getVolumeId()),
+            Objects::nonNull);
   }
 }

@@ -316,7 +316,7 @@ class GroupSnapshotIT extends ConformanceCase {
     refused(Code.UNAUTHENTICATED, "", request(newName(), a).clearSecrets());
     String object = "csi.volume." + VolumeId.parse(b).orElseThrow().uuid();
     CLUSTER.rados("-p", "rbd", "setomapval", object, "csi.volume.encryptKMS", "a-kms");
-    refused(Code.INVALID_ARGUMENT, "encrypted", request(newName(), a, b));
+    refused(Code.FAILED_PRECONDITION, "KMS a-kms is not configured", request(newName(), a, b));
     CLUSTER.rados("-p", "rbd", "rmomapkey", object, "csi.volume.encryptKMS");
     String name = "gs-" + newName();
     VolumeGroupSnapshot taken = take(name, a);

@@ -16,6 +16,7 @@ import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -29,14 +30,17 @@ import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestGroupSnapshots;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.GroupSnapshot;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.io.IOException;
@@ -44,9 +48,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -238,6 +245,45 @@ class EncryptedVolumesIT {
   }
 
   @Test
+  void eachSnapshotOfAGroupHasThePassphraseOfItsVolume() {
+    Volume first = driver.create(name + "-1", 64 * MIB);
+    Volume second = driver.create(name + "-2", 64 * MIB);
+    Volume plain =
+        driver.create(with(driver.createRequest(name + "-3", 64 * MIB), "encrypted", "false"));
+    CLUSTER.rbd("image-meta", "set", "rbd/" + TestDriver.image(first), STATE, "encrypted");
+    TestGroupSnapshots groups = new TestGroupSnapshots(driver);
+    VolumeGroupSnapshot taken =
+        groups.take(name, first.getVolumeId(), second.getVolumeId(), plain.getVolumeId());
+    assertThat(groups.take(name, first.getVolumeId(), second.getVolumeId(), plain.getVolumeId()))
+        .isEqualTo(taken);
+    for (Snapshot snapshot : taken.getSnapshotsList()) {
+      String image = TestDriver.image(snapshot);
+      if (snapshot.getSourceVolumeId().equals(plain.getVolumeId())) {
+        assertThat(entry("snap", snapshot.getSnapshotId()))
+            .doesNotContainKey("csi.volume.encryptKMS");
+        assertThat(CLUSTER.rbd("image-meta", "ls", "rbd/" + image)).doesNotContain(STATE);
+        continue;
+      }
+      boolean ofFirst = snapshot.getSourceVolumeId().equals(first.getVolumeId());
+      Volume source = ofFirst ? first : second;
+      assertThat(passphrase(snapshot.getSnapshotId(), image))
+          .isEqualTo(passphrase(source.getVolumeId(), TestDriver.image(source)));
+      assertThat(meta(image, STATE)).isEqualTo(ofFirst ? "encrypted" : "encryptionPrepared");
+      assertThat(entry("snap", snapshot.getSnapshotId()))
+          .containsEntry("csi.volume.encryptKMS", "meta")
+          .containsEntry("csi.volume.encryptionType", "block");
+      Volume restored = driver.restore(name + "-r", 0, snapshot.getSnapshotId());
+      assertThat(passphrase(restored.getVolumeId(), TestDriver.image(restored)))
+          .isEqualTo(passphrase(source.getVolumeId(), TestDriver.image(source)));
+      driver.delete(restored.getVolumeId());
+    }
+    groups.delete(taken);
+    driver.delete(plain.getVolumeId());
+    driver.delete(second.getVolumeId());
+    driver.delete(first.getVolumeId());
+  }
+
+  @Test
   void aPlainVolumeIsNotCopiedIntoAnEncryptedOne() {
     CreateVolumeRequest.Builder plain =
         with(driver.createRequest(name, 64 * MIB), "encrypted", "false");
@@ -317,6 +363,9 @@ class EncryptedVolumesIT {
     private final Map<String, String> kept = new ConcurrentHashMap<>();
     private volatile boolean down;
 
+    /** Whether it dies after it has stored something. */
+    private volatile boolean dying;
+
     @Override
     public String id() {
       return "store";
@@ -342,6 +391,8 @@ class EncryptedVolumesIT {
     public Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase) {
       require();
       kept.putIfAbsent(owner.volumeId(), passphrase.text());
+      down = dying;
+      require();
       return passphrase(kept.get(owner.volumeId()));
     }
 
@@ -358,22 +409,44 @@ class EncryptedVolumesIT {
     }
   }
 
+  /** The parts of a driver whose only KMS is a store. */
+  private record Parts(
+      ConnectionPool connections, ClusterExecutors executors, RbdSessions sessions, Store store)
+      implements AutoCloseable {
+    static Parts start() throws IOException {
+      Store store = new Store();
+      ClusterDirectory clusters =
+          new ClusterDirectory(
+              TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
+      Duration patience = Duration.ofSeconds(10);
+      RbdSettings settings =
+          new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> store);
+      ConnectionPool connections = new ConnectionPool(patience, patience);
+      ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
+      RbdSessions sessions =
+          new RbdSessions(
+              clusters, connections, executors, new OperationRegistry(patience), settings);
+      return new Parts(connections, executors, sessions, store);
+    }
+
+    RbdVolumes volumes() {
+      return new RbdVolumes(sessions, new StaleGroupMembers());
+    }
+
+    @Override
+    public void close() {
+      sessions.close();
+      executors.close();
+      connections.close();
+    }
+  }
+
   @Test
   void aKmsThatKeepsPassphrasesLosesThemWithTheVolumeAndNotBefore() throws IOException {
-    Store store = new Store();
-    ClusterDirectory clusters =
-        new ClusterDirectory(
-            TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
-    Duration patience = Duration.ofSeconds(10);
-    RbdSettings settings =
-        new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> store);
-    try (ConnectionPool connections = new ConnectionPool(patience, patience);
-        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
-        RbdSessions sessions =
-            new RbdSessions(
-                clusters, connections, executors, new OperationRegistry(patience), settings)) {
-      RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
-      RbdSnapshots snapshots = new RbdSnapshots(sessions);
+    try (Parts parts = Parts.start()) {
+      Store store = parts.store();
+      RbdVolumes volumes = parts.volumes();
+      RbdSnapshots snapshots = new RbdSnapshots(parts.sessions());
       Credentials user = Storage.RBD.credentials(driver.secrets());
       VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
       String passphrase = store.kept.get(volume.toString());
@@ -403,6 +476,46 @@ class EncryptedVolumesIT {
       volumes.delete(volume, user);
       assertThat(store.kept).isEmpty();
       assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+    }
+  }
+
+  /** Each call but the last stores a passphrase and fails then; the volume's is changed between. */
+  @Test
+  void aGroupSnapshotThatIsCutOffHasThePassphraseOfItsTime() throws IOException {
+    try (Parts parts = Parts.start()) {
+      Store store = parts.store();
+      RbdVolumes volumes = parts.volumes();
+      RbdGroupSnapshots groups = new RbdGroupSnapshots(parts.sessions());
+      Credentials user = Storage.RBD.credentials(driver.secrets());
+      VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
+      SnapshotParameters parameters =
+          SnapshotParameters.parse(Map.of("clusterID", TestDriver.CLUSTER_ID));
+      for (int i = 0; i < 2; i++) {
+        store.dying = true;
+        assertThatThrownBy(() -> groups.create(name, Set.of(volume), parameters, user))
+            .hasMessageContaining("KMS store is down");
+        store.dying = false;
+        store.down = false;
+        store.kept.put(volume.toString(), "changed-" + i);
+      }
+      GroupSnapshot taken =
+          Awaitility.await()
+              .ignoreExceptionsMatching(
+                  e -> e instanceof VolumeException v && v.reason() == Reason.ABORTED)
+              .until(() -> groups.create(name, Set.of(volume), parameters, user), Objects::nonNull);
+      VolumeId snapshot = taken.snapshots().get(0).id();
+      assertThat(store.kept)
+          .containsOnly(
+              Map.entry(volume.toString(), "changed-1"),
+              Map.entry(snapshot.toString(), "changed-1"));
+      store.down = true;
+      assertThatThrownBy(() -> groups.delete(taken.id(), Set.of(snapshot.toString()), user))
+          .hasMessageContaining("KMS store is down");
+      assertThat(entry("snap", snapshot.toString())).isNotEmpty();
+      store.down = false;
+      groups.delete(taken.id(), Set.of(snapshot.toString()), user);
+      volumes.delete(volume, user);
+      assertThat(store.kept).isEmpty();
     }
   }
 

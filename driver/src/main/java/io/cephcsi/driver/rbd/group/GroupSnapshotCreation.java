@@ -17,6 +17,7 @@ import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +56,12 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
       removal.cleanUp(all.stream().map(Member::entry).toList());
       return;
     }
+    try (SourceKeys keys = SourceKeys.of(todo.stream().map(Member::source).toList())) {
+      make(todo, all, begun, keys);
+    }
+  }
+
+  private void make(List<Member> todo, List<Member> all, boolean begun, SourceKeys keys) {
     Optional<RbdGroup> taken = begun ? taken(todo, all) : Optional.empty();
     RbdGroup rbdGroup = taken.orElseGet(() -> groupOf(all.stream().map(Member::source).toList()));
     List<InitialSnapshot> prepared = new ArrayList<>();
@@ -67,7 +74,7 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
       }
       for (int i = 0; i < todo.size(); i++) {
         removal.work().require();
-        makeImage(rbdGroup, todo.get(i), prepared.get(i));
+        makeImage(rbdGroup, todo.get(i), prepared.get(i), keys);
       }
     } finally {
       prepared.forEach(InitialSnapshot::close);
@@ -83,17 +90,21 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
     return removal.group();
   }
 
-  /** Where an earlier call took it, and was complete; what is not is removed. */
+  /**
+   * Where an earlier call took it, and was complete; what is not is removed. So is one of encrypted
+   * volumes, whose passphrases may have been changed since.
+   */
   private Optional<RbdGroup> taken(List<Member> todo, List<Member> all) {
+    boolean usable = todo.stream().map(Member::source).noneMatch(SourceKeys::isEncrypted);
     Optional<RbdGroup> complete = Optional.empty();
     for (RbdGroup each :
         removal.groups(all.stream().map(member -> member.source().volume().imageName()).toList())) {
       Optional<GroupSnapshot> found = removal.taken(each);
-      if (found.isPresent() && found.get().complete() && complete.isEmpty()) {
+      if (usable && found.isPresent() && found.get().complete() && complete.isEmpty()) {
         complete = Optional.of(each);
       } else if (found.isPresent()) {
         removal.work().require();
-        each.removeSnapshot(name());
+        removal.removeSnapshot(each);
       }
     }
     all.forEach(
@@ -157,7 +168,7 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
     return group().entry().name();
   }
 
-  private void makeImage(RbdGroup rbdGroup, Member member, InitialSnapshot own) {
+  private void makeImage(RbdGroup rbdGroup, Member member, InitialSnapshot own, SourceKeys keys) {
     RbdSession session = group().session();
     RbdPool pool = group().pool();
     String name = member.entry().name();
@@ -172,8 +183,25 @@ record GroupSnapshotCreation(GroupSnapshotRemoval removal, Map<String, String> l
       imageId = SnapshotClone.make(parent, member.source().imageId(), part, pool, name);
     }
     session.settings().labels().write(pool, imageId, labels);
+    if (member.entry().isEncrypted()) {
+      giveKey(member, imageId, keys);
+    }
     CloneSteps.takeSnapshot(pool, name, imageId, name, own);
     session.journal(JournalKind.SNAPSHOT, pool.io()).setImageId(member.entry().uuid(), imageId);
+  }
+
+  /**
+   * The snapshot has no image in the journal yet, so no caller has got the group snapshot: with
+   * another passphrase than that of an attempt before, all of it is taken again.
+   */
+  private void giveKey(Member member, String imageId, SourceKeys keys) {
+    VolumeId id = group().idOf(member.entry().uuid());
+    try {
+      keys.give(
+          member.source(), group().session().key(id, group().pool(), imageId, member.entry()));
+    } catch (VolumeException e) {
+      throw e.reason() == Reason.ABORTED ? removal.removeUnreturned() : e;
+    }
   }
 
   /** The id of an image's part of the group's snapshot. */

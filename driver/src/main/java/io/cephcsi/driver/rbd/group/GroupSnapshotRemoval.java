@@ -77,6 +77,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
         operations()
             .holdAll(
                 parts.stream().map(part -> group.idOf(part.uuid()).toString()).toList(), KIND)) {
+      parts.stream().filter(JournalEntry::isEncrypted).forEach(group.session()::requireKms);
       cleanUp(parts);
       parts.sort(Comparator.comparing(part -> part.imageId().isEmpty()));
       for (JournalEntry part : parts) {
@@ -98,6 +99,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
       OpenSnapshot snapshot =
           new OpenSnapshot(group.session(), group.idOf(part.uuid()), group.pool(), part);
       Optional<String> image = new SnapshotDeletion(snapshot).moveToTrash();
+      group.session().removeKey(snapshot.id(), part);
       journal().remove(part);
       image.ifPresent(id -> group.session().purge(group.pool().io(), id));
     }
@@ -117,22 +119,27 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
   void cleanUpIn(Collection<RbdGroup> groups) {
     for (RbdGroup each : groups) {
       work.require();
-      removeSnapshot(each);
+      removeIfTaken(each);
     }
     if (group.groupId().isPresent()) {
       work.require();
-      removeSnapshot(group.group());
+      removeIfTaken(group.group());
       group.remove();
     }
   }
 
-  private void removeSnapshot(RbdGroup from) {
+  private void removeIfTaken(RbdGroup from) {
     if (taken(from).isPresent()) {
-      try {
-        from.removeSnapshot(group.entry().name());
-      } catch (CephException.NotFound e) {
-        LOG.debug("the snapshot of group {} is gone already", from.name());
-      }
+      removeSnapshot(from);
+    }
+  }
+
+  /** Removes the group's snapshot of a group; what a command did that came late is done. */
+  void removeSnapshot(RbdGroup from) {
+    try {
+      from.removeSnapshot(group.entry().name());
+    } catch (CephException.NotFound e) {
+      LOG.debug("the snapshot of group {} is gone already", from.name());
     }
   }
 

@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.volume.VolumeException;
@@ -68,13 +69,20 @@ record GroupSnapshotReservation(OpenGroup group, String requestName, String name
     Map<String, String> attributes = new LinkedHashMap<>();
     attributes.put(JournalEntry.SOURCE, source.volume().imageName());
     attributes.put(JournalEntry.GROUP_ID, group.id().toString());
-    source.volume().entry().owner().ifPresent(o -> attributes.put(JournalEntry.OWNER, o));
+    JournalEntry volume = source.volume().entry();
+    volume.owner().ifPresent(o -> attributes.put(JournalEntry.OWNER, o));
+    attributes.putAll(EncryptionRequest.attributesOf(volume));
     String name = requestName + "-" + source.id().uuid();
     JournalEntry entry =
         journal().reserve(name, new ImageNames(group.pool(), namePrefix), attributes);
     if (!entry.groupId().equals(Optional.of(group.id().toString()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS, "the name " + name + " is used by another snapshot");
+    }
+    if (!entry.encryptionKms().equals(volume.encryptionKms())) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "snapshot " + name + " exists, and is encrypted otherwise than its volume");
     }
     return entry;
   }

@@ -14,8 +14,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
-import io.cephcsi.driver.rbd.image.Encryption;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.parameters.GroupParameters;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
@@ -109,8 +109,7 @@ public final class RbdGroupSnapshots {
     RbdSession session = taking.session();
     IoContext io = taking.io();
     List<GroupedVolume> sources = new GroupMembers(session).requireAll(taking.sources());
-    sources.forEach(
-        source -> Encryption.requireNone("volume " + source.id(), source.volume().entry()));
+    sources.forEach(RbdGroupSnapshots::requireKnownEncryption);
     GroupJournal journal = session.groupJournal(io);
     Optional<GroupEntry> known = journal.byName(taking.requestName());
     if (known.isPresent()) {
@@ -136,9 +135,35 @@ public final class RbdGroupSnapshots {
         if (reservation.isNew()) {
           undo(current, work);
         }
-        throw e;
+        throw disturbed(e) ? conflict(group, e) : e;
       }
     }
+  }
+
+  /** Before anything is made. */
+  private static void requireKnownEncryption(GroupedVolume source) {
+    JournalEntry entry = source.volume().entry();
+    EncryptionRequest.requireOfBlocks("volume " + source.id(), entry);
+    if (entry.isEncrypted()) {
+      source.volume().session().requireKms(entry);
+    }
+  }
+
+  /** The volumes were looked at before: what is missing, or there, is so since. */
+  private static boolean disturbed(RuntimeException e) {
+    return e instanceof CephException.NotFound || e instanceof CephException.AlreadyExists;
+  }
+
+  /** To a CO both codes of the cluster would say that it need not repeat the call. */
+  private static VolumeException conflict(OpenGroup group, RuntimeException e) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "group snapshot "
+            + group.id()
+            + " was changed meanwhile, by another driver or by a late command of one; try again ("
+            + e.getMessage()
+            + ")",
+        e);
   }
 
   private static VolumeException deletedMeanwhile(OpenGroup group) {
