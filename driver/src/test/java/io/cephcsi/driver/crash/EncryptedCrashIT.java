@@ -7,6 +7,7 @@ import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroupSnapshots;
+import io.cephcsi.proto.csi.v1.ControllerGrpc.ControllerBlockingStub;
 import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotRequest;
 import io.cephcsi.proto.csi.v1.GroupControllerGrpc;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -124,27 +125,23 @@ class EncryptedCrashIT extends RbdCrashCase {
             false,
             "calls",
             3,
-            (scene, controller) ->
-                GroupControllerGrpc.newBlockingStub(controller.getChannel())
-                    .createVolumeGroupSnapshot(groupSnapshot(scene)),
+            EncryptedCrashIT::take,
             scene -> {
-              VolumeGroupSnapshot taken = taken(scene);
+              VolumeGroupSnapshot taken = take(scene, scene.driver().controller());
               Snapshot snapshot = taken.getSnapshots(0);
               hasPassphraseOfSource(scene, snapshot.getSnapshotId(), TestDriver.image(snapshot));
               new TestGroupSnapshots(scene.driver()).delete(taken);
             })
+        .between(scene -> GroupCrashCase.forgetLocks(Set.of()))
         .survive();
   }
 
-  private static CreateVolumeGroupSnapshotRequest groupSnapshot(Scene scene) {
-    return new TestGroupSnapshots(scene.driver())
-        .request(scene.name(), scene.volume().getVolumeId())
-        .build();
-  }
-
-  /** As a CO asks for it, until what was cut off is taken away. */
-  private static VolumeGroupSnapshot taken(Scene scene) {
-    GroupCrashCase.forgetLocks(Set.of());
+  /** As a CO asks for it, again until what was cut off is taken away. */
+  private static VolumeGroupSnapshot take(Scene scene, ControllerBlockingStub controller) {
+    CreateVolumeGroupSnapshotRequest request =
+        new TestGroupSnapshots(scene.driver())
+            .request(scene.name(), scene.volume().getVolumeId())
+            .build();
     return Awaitility.await()
         .atMost(Duration.ofSeconds(30))
         .ignoreExceptionsMatching(
@@ -153,8 +150,9 @@ class EncryptedCrashIT extends RbdCrashCase {
                     && status.getStatus().getCode() == Code.ABORTED)
         .until(
             () ->
-                new TestGroupSnapshots(scene.driver())
-                    .take(scene.name(), scene.volume().getVolumeId()),
+                GroupControllerGrpc.newBlockingStub(controller.getChannel())
+                    .createVolumeGroupSnapshot(request)
+                    .getGroupSnapshot(),
             Objects::nonNull);
   }
 }
