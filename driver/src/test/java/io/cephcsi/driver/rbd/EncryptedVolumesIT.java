@@ -1,7 +1,6 @@
 package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,10 +10,8 @@ import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.kms.KeyOwner;
-import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
@@ -28,11 +25,10 @@ import io.cephcsi.driver.rbd.volume.RbdVolumes;
 import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.StoringKms;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
-import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -46,7 +42,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -157,7 +152,10 @@ class EncryptedVolumesIT {
     refused(Code.INVALID_ARGUMENT, "encrypted", with(request, "encrypted", "yes"));
     refused(Code.OUT_OF_RANGE, "LUKS takes 16 MiB", driver.createRequest(name, 16 * MIB));
     refused(Code.INVALID_ARGUMENT, "encryptionType", with(request, "encryptionType", ""));
-    refused(Code.FAILED_PRECONDITION, "fscrypt", with(request, "encryptionType", "file"));
+    refused(
+        Code.INVALID_ARGUMENT,
+        "for encryptionType block only",
+        with(with(request, "encryptionType", "file"), "encryptionCipher", "aes-xts-plain64"));
     refused(Code.INVALID_ARGUMENT, "encryptionCipher", with(request, "encryptionCipher", "rot13"));
     refused(Code.INVALID_ARGUMENT, "KeySize", with(request, "encryptionKeySize", "64"));
     refused(Code.INVALID_ARGUMENT, "SectorSize", with(request, "encryptionSectorSize", "8192"));
@@ -312,55 +310,9 @@ class EncryptedVolumesIT {
     driver.delete(volume.getVolumeId());
   }
 
-  /** A KMS that keeps passphrases itself, and can be down. */
-  private static final class Store implements KeyStore {
-    private final Map<String, String> kept = new ConcurrentHashMap<>();
-    private volatile boolean down;
-
-    @Override
-    public String id() {
-      return "store";
-    }
-
-    private void require() {
-      if (down) {
-        throw new VolumeException(Reason.UNAVAILABLE, "KMS store is down");
-      }
-    }
-
-    @Override
-    public Optional<Passphrase> find(KeyOwner owner) {
-      require();
-      return Optional.ofNullable(kept.get(owner.volumeId())).map(Store::passphrase);
-    }
-
-    private static Passphrase passphrase(String text) {
-      return Passphrase.of(text.getBytes(UTF_8));
-    }
-
-    @Override
-    public Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase) {
-      require();
-      kept.putIfAbsent(owner.volumeId(), passphrase.text());
-      return passphrase(kept.get(owner.volumeId()));
-    }
-
-    @Override
-    public void replace(KeyOwner owner, Passphrase passphrase) {
-      require();
-      kept.put(owner.volumeId(), passphrase.text());
-    }
-
-    @Override
-    public void remove(KeyOwner owner) {
-      require();
-      kept.remove(owner.volumeId());
-    }
-  }
-
   @Test
   void aKmsThatKeepsPassphrasesLosesThemWithTheVolumeAndNotBefore() throws IOException {
-    Store store = new Store();
+    StoringKms store = new StoringKms();
     ClusterDirectory clusters =
         new ClusterDirectory(
             TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
@@ -376,7 +328,7 @@ class EncryptedVolumesIT {
       RbdSnapshots snapshots = new RbdSnapshots(sessions);
       Credentials user = Storage.RBD.credentials(driver.secrets());
       VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
-      String passphrase = store.kept.get(volume.toString());
+      String passphrase = store.kept().get(volume.toString());
       assertThat(passphrase).isNotNull();
       VolumeId snapshot =
           snapshots.create(name, volume, SnapshotParameters.parse(Map.of()), user).id();
@@ -385,23 +337,23 @@ class EncryptedVolumesIT {
               .create(
                   request(name + "-r", Optional.of(new ContentSource.OfSnapshot(snapshot))), user)
               .id();
-      assertThat(store.kept)
+      assertThat(store.kept())
           .containsOnly(
               Map.entry(volume.toString(), passphrase),
               Map.entry(snapshot.toString(), passphrase),
               Map.entry(restored.toString(), passphrase));
-      store.down = true;
+      store.down(true);
       assertThatThrownBy(() -> volumes.create(request(name + "-x", Optional.empty()), user))
           .hasMessageContaining("KMS store is down");
       assertThatThrownBy(() -> volumes.delete(restored, user))
           .hasMessageContaining("KMS store is down");
       assertThat(entry("volume", restored.toString())).isNotEmpty();
-      store.down = false;
+      store.down(false);
       volumes.delete(restored, user);
       assertThat(entry("volume", restored.toString())).isEmpty();
       snapshots.delete(snapshot, user);
       volumes.delete(volume, user);
-      assertThat(store.kept).isEmpty();
+      assertThat(store.kept()).isEmpty();
       assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
     }
   }
