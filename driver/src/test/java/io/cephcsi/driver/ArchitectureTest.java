@@ -56,7 +56,8 @@ class ArchitectureTest {
 
   /** As {@link #RBD_LAYERS}, below node; the node itself is the empty name. */
   private static final List<Set<String>> NODE_LAYERS =
-      List.of(Set.of(".rbd", ".cephfs"), Set.of(".attach"), Set.of(""), Set.of(".machine"));
+      List.of(
+          Set.of(".rbd", ".cephfs"), Set.of(".attach"), Set.of(""), Set.of(".machine", ".fscrypt"));
 
   private static final JavaClasses DRIVER =
       new ClassFileImporter()

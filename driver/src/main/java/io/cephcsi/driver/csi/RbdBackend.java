@@ -71,6 +71,13 @@ public final class RbdBackend implements ControllerBackend {
         MutableParameters.parse(request.getParametersMap(), request.getMutableParametersMap());
     RbdParameters parameters = Topologies.parameters(request);
     RbdOptions.require(request.getParametersMap());
+    parameters
+        .encryption()
+        .ifPresent(
+            wanted ->
+                request
+                    .getVolumeCapabilitiesList()
+                    .forEach(use -> wanted.requireUse(use.hasBlock(), use.getMount().getFsType())));
     return new RbdCreation(parameters, mutable, capacity, source);
   }
 

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.kms;
 
+import java.util.Optional;
+
 /**
  * A KMS that encrypts passphrases, which the driver keeps with the image ("metadata"). Wrapped text
  * is bound to the id of the volume, where the format has it so: a copy is unwrapped and wrapped
@@ -16,4 +18,15 @@ public non-sealed interface KeyWrapper extends Kms {
    *     or the key is another
    */
   Passphrase unwrap(KeyOwner owner, String wrapped);
+
+  /**
+   * The secret by which it wraps, which the caller closes; empty where nobody may have that, as of
+   * a server.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException INVALID_ARGUMENT naming the key that the
+   *     request's secrets lack
+   */
+  default Optional<Passphrase> ownSecret(KeyOwner owner) {
+    return Optional.empty();
+  }
 }

@@ -101,6 +101,11 @@ record MetadataKms(String id, Source source, ScryptKeys keys) implements KeyWrap
     }
   }
 
+  @Override
+  public Optional<Passphrase> ownSecret(KeyOwner owner) {
+    return Optional.of(source.passphrase(owner, Deadline.after(TIMEOUT)));
+  }
+
   private VolumeException refused(KeyOwner owner, String why) {
     return new VolumeException(
         Reason.FAILED_PRECONDITION,

@@ -13,6 +13,8 @@ import java.util.Base64;
  */
 public final class Passphrase implements AutoCloseable {
   private static final int RANDOM_BYTES = 20;
+  private static final int OF_FILES_BYTES = 64;
+  private static final int OF_FILES_CHARACTERS = 88;
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final byte[] bytes;
@@ -40,6 +42,20 @@ public final class Passphrase implements AutoCloseable {
     } while (!isPlainBase64(text));
     Arrays.fill(random, (byte) 0);
     return new Passphrase(text);
+  }
+
+  /** A new one of encrypted files as ceph-csi makes them: 64 random bytes as 88 characters. */
+  static Passphrase ofFiles() {
+    byte[] random = new byte[OF_FILES_BYTES];
+    RANDOM.nextBytes(random);
+    Passphrase made = new Passphrase(Base64.getUrlEncoder().encode(random));
+    Arrays.fill(random, (byte) 0);
+    return made;
+  }
+
+  /** Whether it is as long as one of {@link #ofFiles}. */
+  boolean isOfFiles() {
+    return bytes.length == OF_FILES_CHARACTERS;
   }
 
   private static boolean isPlainBase64(byte[] text) {

@@ -72,9 +72,18 @@ public final class GroupOwnership implements AutoCloseable {
    * @throws VolumeException as {@link #give(Path, String)}
    */
   public static void give(Path path, VolumeUse use) {
+    give(path, "", use);
+  }
+
+  /**
+   * As {@link #give(Path, VolumeUse)}, of a folder of the volume.
+   *
+   * @param folder its name; empty for all of the volume
+   */
+  public static void give(Path path, String folder, VolumeUse use) {
     if (!use.group().isEmpty()
         && MountTable.read().at(path).filter(Mount::isWritable).isPresent()) {
-      give(path, use.group());
+      give(path.resolve(folder), use.group());
     }
   }
 

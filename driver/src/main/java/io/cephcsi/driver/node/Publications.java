@@ -45,17 +45,24 @@ public final class Publications {
     this.found = new TargetRecords(this.folder.resolve("found"));
   }
 
+  /** As {@link #publish(Path, String, PublishRequest, MountOwner)}, of all that is mounted. */
+  public void publish(Path source, PublishRequest request, MountOwner owner) {
+    publish(source, "", request, owner);
+  }
+
   /**
    * Binds a source to the request's target, or finds it bound.
    *
    * @param source a mounted directory, or a block device bound to a file
+   * @param folder which folder of the source is shown, which is none that others may replace; empty
+   *     for all of it
    * @param owner knows what is ours
    * @throws VolumeException ALREADY_EXISTS when the target shows the volume in another way or
    *     something else; FAILED_PRECONDITION when the volume may have one target only and has
    *     another, or is not staged, or not for such a use, or the target has content;
    *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume
    */
-  public void publish(Path source, PublishRequest request, MountOwner owner) {
+  public void publish(Path source, String folder, PublishRequest request, MountOwner owner) {
     if (owner.isStaging(request.target())) {
       throw VolumeException.invalid(
           "target_path " + request.target() + " is where a volume is staged");
@@ -70,10 +77,11 @@ public final class Publications {
                     new VolumeException(
                         Reason.FAILED_PRECONDITION,
                         "volume " + request.volumeId() + " is not staged at " + source));
+    Mount shown = folder.isEmpty() ? staged : staged.part(folder);
     List<String> options = options(request);
     Optional<Mount> there = table.at(request.target());
-    requireStagedSo(request, staged, there.filter(mount -> staged.shows(mount)).isPresent());
-    if (there.isPresent() && staged.shows(there.get())) {
+    requireStagedSo(request, staged, there.filter(mount -> shown.shows(mount)).isPresent());
+    if (there.isPresent() && shown.shows(there.get())) {
       if (there.get().options().contains("ro") != (options.contains("ro") || ro(staged))) {
         throw new VolumeException(
             Reason.ALREADY_EXISTS,
@@ -92,17 +100,30 @@ public final class Publications {
     if (there.isPresent()) {
       Mounts.forgetDead(request.target()); // of an earlier staging, whose device has died
     }
-    requireAlone(request, table, staged, source);
+    requireAlone(request, table, shown, source);
     MountPoint.requireNoneElse(request.target());
     if (there.isEmpty()) {
       lookForOthers(request);
     }
     if (!request.refusesWrites()) {
-      GroupOwnership.give(source, request.use()); // pods may have other groups than at the staging
+      GroupOwnership.give(
+          source, folder, request.use()); // pods may have other groups than at the staging
     }
     targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());
-    bind(source, request.target(), options);
+    bind(source.resolve(folder), request.target(), options);
+    requireShown(request, shown, folder);
+  }
+
+  /** A link in the place of the folder would have shown something else. */
+  private static void requireShown(PublishRequest request, Mount shown, String folder) {
+    if (!folder.isEmpty()
+        && MountTable.read().at(request.target()).filter(shown::shows).isEmpty()) {
+      Mounts.unmountAll(request.target());
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + request.volumeId() + ": " + folder + " is no folder of it");
+    }
   }
 
   /** What nobody made for a volume is covered, but neither replaced nor removed. */

@@ -71,6 +71,8 @@ public final class FaultAgent {
             "rbd.ImageMirror",
             namedOneOf("enable", "disable", "promote", "demote", "resync"));
     agent = wrap(agent, "rbd.ImageMetadata", namedOneOf("set", "remove"));
+    agent = wrap(agent, "linux.OpenFile", namedOneOf("makeFolder", "makeFile", "remove"));
+    agent = wrap(agent, "linux.FileEncryption", namedOneOf("addKey", "setPolicy"));
     agent = wrapType(agent, NODE + "machine.Command", named("tryRun"));
     agent = wrapType(agent, NODE + "rbd.StagedImage", namedOneOf("write", "remove"));
     instrumentation.addTransformer(new OursOnly(agent.makeRaw()));

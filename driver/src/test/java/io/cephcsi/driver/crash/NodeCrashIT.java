@@ -72,7 +72,7 @@ class NodeCrashIT {
   }
 
   @ParameterizedTest
-  @CsvSource({"rbd,15", "cephfs,14"})
+  @CsvSource({"rbd,15", "rbd-files,23", "cephfs,14"})
   void aLifeThatWasCutOffAtAnyStepIsLedAgain(String type, int steps) throws Exception {
     try (NodeLife life = NodeLife.of(type)) {
       atSteps(steps, 2, step -> isCutOff(life, step));

@@ -34,7 +34,13 @@ abstract class NodeLife implements AutoCloseable {
   }
 
   static NodeLife of(String type) {
-    return type.equals("rbd") ? new OfRbd() : new OfCephFs();
+    return switch (type) {
+      case "rbd" -> new OfRbd(TestDriver.rbd(CLUSTER).start());
+      case "rbd-files" ->
+          new OfRbd(
+              TestDriver.rbd(CLUSTER).encryptedFiles(Path.of("/nonexistent"), "default").start());
+      default -> new OfCephFs();
+    };
   }
 
   /** The type of driver. */
@@ -84,8 +90,8 @@ abstract class NodeLife implements AutoCloseable {
 
     private Volume volume = Volume.getDefaultInstance();
 
-    OfRbd() {
-      super(TestDriver.rbd(CLUSTER).start());
+    OfRbd(TestDriver driver) {
+      super(driver);
     }
 
     @Override

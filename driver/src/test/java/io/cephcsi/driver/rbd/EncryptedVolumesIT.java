@@ -1,7 +1,6 @@
 package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,10 +10,8 @@ import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.kms.KeyOwner;
-import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
@@ -29,6 +26,7 @@ import io.cephcsi.driver.rbd.volume.RbdVolumes;
 import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.StoringKms;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroupSnapshots;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -52,7 +50,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -164,7 +161,10 @@ class EncryptedVolumesIT {
     refused(Code.INVALID_ARGUMENT, "encrypted", with(request, "encrypted", "yes"));
     refused(Code.OUT_OF_RANGE, "LUKS takes 16 MiB", driver.createRequest(name, 16 * MIB));
     refused(Code.INVALID_ARGUMENT, "encryptionType", with(request, "encryptionType", ""));
-    refused(Code.FAILED_PRECONDITION, "fscrypt", with(request, "encryptionType", "file"));
+    refused(
+        Code.INVALID_ARGUMENT,
+        "for encryptionType block only",
+        with(with(request, "encryptionType", "file"), "encryptionCipher", "aes-xts-plain64"));
     refused(Code.INVALID_ARGUMENT, "encryptionCipher", with(request, "encryptionCipher", "rot13"));
     refused(Code.INVALID_ARGUMENT, "KeySize", with(request, "encryptionKeySize", "64"));
     refused(Code.INVALID_ARGUMENT, "SectorSize", with(request, "encryptionSectorSize", "8192"));
@@ -358,63 +358,15 @@ class EncryptedVolumesIT {
     driver.delete(volume.getVolumeId());
   }
 
-  /** A KMS that keeps passphrases itself, and can be down. */
-  private static final class Store implements KeyStore {
-    private final Map<String, String> kept = new ConcurrentHashMap<>();
-    private volatile boolean down;
-
-    /** Whether it dies after it has stored something. */
-    private volatile boolean dying;
-
-    @Override
-    public String id() {
-      return "store";
-    }
-
-    private void require() {
-      if (down) {
-        throw new VolumeException(Reason.UNAVAILABLE, "KMS store is down");
-      }
-    }
-
-    @Override
-    public Optional<Passphrase> find(KeyOwner owner) {
-      require();
-      return Optional.ofNullable(kept.get(owner.volumeId())).map(Store::passphrase);
-    }
-
-    private static Passphrase passphrase(String text) {
-      return Passphrase.of(text.getBytes(UTF_8));
-    }
-
-    @Override
-    public Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase) {
-      require();
-      kept.putIfAbsent(owner.volumeId(), passphrase.text());
-      down = dying;
-      require();
-      return passphrase(kept.get(owner.volumeId()));
-    }
-
-    @Override
-    public void replace(KeyOwner owner, Passphrase passphrase) {
-      require();
-      kept.put(owner.volumeId(), passphrase.text());
-    }
-
-    @Override
-    public void remove(KeyOwner owner) {
-      require();
-      kept.remove(owner.volumeId());
-    }
-  }
-
   /** The parts of a driver whose only KMS is a store. */
   private record Parts(
-      ConnectionPool connections, ClusterExecutors executors, RbdSessions sessions, Store store)
+      ConnectionPool connections,
+      ClusterExecutors executors,
+      RbdSessions sessions,
+      StoringKms store)
       implements AutoCloseable {
     static Parts start() throws IOException {
-      Store store = new Store();
+      StoringKms store = new StoringKms();
       ClusterDirectory clusters =
           new ClusterDirectory(
               TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
@@ -444,12 +396,12 @@ class EncryptedVolumesIT {
   @Test
   void aKmsThatKeepsPassphrasesLosesThemWithTheVolumeAndNotBefore() throws IOException {
     try (Parts parts = Parts.start()) {
-      Store store = parts.store();
+      StoringKms store = parts.store();
       RbdVolumes volumes = parts.volumes();
       RbdSnapshots snapshots = new RbdSnapshots(parts.sessions());
       Credentials user = Storage.RBD.credentials(driver.secrets());
       VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
-      String passphrase = store.kept.get(volume.toString());
+      String passphrase = store.kept().get(volume.toString());
       assertThat(passphrase).isNotNull();
       VolumeId snapshot =
           snapshots.create(name, volume, SnapshotParameters.parse(Map.of()), user).id();
@@ -458,23 +410,23 @@ class EncryptedVolumesIT {
               .create(
                   request(name + "-r", Optional.of(new ContentSource.OfSnapshot(snapshot))), user)
               .id();
-      assertThat(store.kept)
+      assertThat(store.kept())
           .containsOnly(
               Map.entry(volume.toString(), passphrase),
               Map.entry(snapshot.toString(), passphrase),
               Map.entry(restored.toString(), passphrase));
-      store.down = true;
+      store.down(true);
       assertThatThrownBy(() -> volumes.create(request(name + "-x", Optional.empty()), user))
           .hasMessageContaining("KMS store is down");
       assertThatThrownBy(() -> volumes.delete(restored, user))
           .hasMessageContaining("KMS store is down");
       assertThat(entry("volume", restored.toString())).isNotEmpty();
-      store.down = false;
+      store.down(false);
       volumes.delete(restored, user);
       assertThat(entry("volume", restored.toString())).isEmpty();
       snapshots.delete(snapshot, user);
       volumes.delete(volume, user);
-      assertThat(store.kept).isEmpty();
+      assertThat(store.kept()).isEmpty();
       assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
     }
   }
@@ -483,7 +435,7 @@ class EncryptedVolumesIT {
   @Test
   void aGroupSnapshotThatIsCutOffHasThePassphraseOfItsTime() throws IOException {
     try (Parts parts = Parts.start()) {
-      Store store = parts.store();
+      StoringKms store = parts.store();
       RbdVolumes volumes = parts.volumes();
       RbdGroupSnapshots groups = new RbdGroupSnapshots(parts.sessions());
       Credentials user = Storage.RBD.credentials(driver.secrets());
@@ -491,12 +443,12 @@ class EncryptedVolumesIT {
       SnapshotParameters parameters =
           SnapshotParameters.parse(Map.of("clusterID", TestDriver.CLUSTER_ID));
       for (int i = 0; i < 2; i++) {
-        store.dying = true;
+        store.die(true);
         assertThatThrownBy(() -> groups.create(name, Set.of(volume), parameters, user))
             .hasMessageContaining("KMS store is down");
-        store.dying = false;
-        store.down = false;
-        store.kept.put(volume.toString(), "changed-" + i);
+        store.die(false);
+        store.down(false);
+        store.kept().put(volume.toString(), "changed-" + i);
       }
       GroupSnapshot taken =
           Awaitility.await()
@@ -504,18 +456,18 @@ class EncryptedVolumesIT {
                   e -> e instanceof VolumeException v && v.reason() == Reason.ABORTED)
               .until(() -> groups.create(name, Set.of(volume), parameters, user), Objects::nonNull);
       VolumeId snapshot = taken.snapshots().get(0).id();
-      assertThat(store.kept)
+      assertThat(store.kept())
           .containsOnly(
               Map.entry(volume.toString(), "changed-1"),
               Map.entry(snapshot.toString(), "changed-1"));
-      store.down = true;
+      store.down(true);
       assertThatThrownBy(() -> groups.delete(taken.id(), Set.of(snapshot.toString()), user))
           .hasMessageContaining("KMS store is down");
       assertThat(entry("snap", snapshot.toString())).isNotEmpty();
-      store.down = false;
+      store.down(false);
       groups.delete(taken.id(), Set.of(snapshot.toString()), user);
       volumes.delete(volume, user);
-      assertThat(store.kept).isEmpty();
+      assertThat(store.kept()).isEmpty();
     }
   }
 

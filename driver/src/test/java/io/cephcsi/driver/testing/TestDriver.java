@@ -63,6 +63,7 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
   private final SocketChannels channels = new SocketChannels();
   private final ManagedChannel channel;
   private String kmsId = "";
+  private String encryptionType = "";
 
   TestDriver(
       DriverConfig.Type type,
@@ -101,7 +102,7 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
     close();
     try {
       return new TestDriver(type, cluster, instanceId, folder, config, folder.resolve("csi.sock"))
-          .encryptedBy(kmsId);
+          .encryptedBy(kmsId, encryptionType);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -217,13 +218,17 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
     if (!kmsId.isEmpty()) {
       all.put("encrypted", "true");
       all.put("encryptionKMSID", kmsId);
+      if (!encryptionType.isEmpty()) {
+        all.put("encryptionType", encryptionType);
+      }
     }
     return all;
   }
 
   /** Has volumes encrypted by a KMS, or none if that is empty. */
-  TestDriver encryptedBy(String id) {
+  TestDriver encryptedBy(String id, String type) {
     kmsId = id;
+    encryptionType = type;
     return this;
   }
 

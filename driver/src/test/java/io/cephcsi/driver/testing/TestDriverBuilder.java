@@ -37,6 +37,7 @@ public final class TestDriverBuilder {
   private boolean attach;
   private Optional<Path> kms = Optional.empty();
   private String kmsId = "";
+  private String encryptionType = "";
   private boolean groupsKeepVolumes;
 
   TestDriverBuilder(DriverConfig.Type type, TestCluster cluster) {
@@ -109,6 +110,12 @@ public final class TestDriverBuilder {
     return this;
   }
 
+  /** Has the files of volumes encrypted, as {@link #encrypted} has their blocks. */
+  public TestDriverBuilder encryptedFiles(Path kmsFile, String id) {
+    encryptionType = "file";
+    return encrypted(kmsFile, id);
+  }
+
   /** Does not delete volumes with their group. */
   public TestDriverBuilder keepingVolumes() {
     groupsKeepVolumes = true;
@@ -121,7 +128,7 @@ public final class TestDriverBuilder {
       Path folder = Files.createTempDirectory("driver");
       Path socket = folder.resolve("csi.sock");
       return new TestDriver(type, cluster, instanceId, folder, config(folder, socket), socket)
-          .encryptedBy(kmsId);
+          .encryptedBy(kmsId, encryptionType);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

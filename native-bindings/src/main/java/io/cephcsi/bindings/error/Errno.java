@@ -56,7 +56,9 @@ public enum Errno {
   EINPROGRESS(115),
   ESTALE(116),
   EDQUOT(122),
-  ECANCELED(125);
+  ECANCELED(125),
+  /** The key that files are encrypted with is not there. */
+  ENOKEY(126);
 
   private static final Map<Integer, Errno> BY_NUMBER = new HashMap<>();
 

@@ -12,12 +12,22 @@ public final class LibC {
 
   // Of fcntl.h; two of them differ between the machines.
   public static final int O_RDONLY = 0;
+  public static final int O_WRONLY = 1;
+  public static final int O_CREAT = 0x40;
+  public static final int O_EXCL = 0x80;
   public static final int O_DIRECTORY = ARM ? 0x4000 : 0x10000;
   public static final int O_NOFOLLOW = ARM ? 0x8000 : 0x20000;
   public static final int O_CLOEXEC = 0x80000;
   public static final int O_PATH = 0x200000;
   public static final int AT_EMPTY_PATH = 0x1000;
+  public static final int AT_REMOVEDIR = 0x200;
   public static final int SEEK_SET = 0;
+
+  // Of linux/fscrypt.h.
+  public static final long FS_IOC_SET_ENCRYPTION_POLICY = 0x800C6613L;
+  public static final long FS_IOC_GET_ENCRYPTION_POLICY_EX = 0xC0096616L;
+  public static final long FS_IOC_ADD_ENCRYPTION_KEY = 0xC0506617L;
+  public static final long FS_IOC_GET_ENCRYPTION_KEY_STATUS = 0xC080661AL;
 
   static {
     Native.register(LibC.class, NativeLibrary.getInstance("libc.so.6"));
@@ -34,9 +44,19 @@ public final class LibC {
 
   public static native int openat(int folder, long path, int flags);
 
+  public static native int openat(int folder, long path, int flags, int mode);
+
+  public static native int mkdirat(int folder, long path, int mode);
+
+  public static native int unlinkat(int folder, long path, int flags);
+
   public static native int close(int fd);
 
   public static native long read(int fd, long buf, long count);
+
+  public static native long write(int fd, long buf, long count);
+
+  public static native int fsync(int fd);
 
   public static native long lseek(int fd, long offset, int whence);
 

@@ -1,11 +1,15 @@
 package io.cephcsi.bindings.linux;
 
 import static io.cephcsi.bindings.internal.LibC.AT_EMPTY_PATH;
+import static io.cephcsi.bindings.internal.LibC.AT_REMOVEDIR;
 import static io.cephcsi.bindings.internal.LibC.O_CLOEXEC;
+import static io.cephcsi.bindings.internal.LibC.O_CREAT;
 import static io.cephcsi.bindings.internal.LibC.O_DIRECTORY;
+import static io.cephcsi.bindings.internal.LibC.O_EXCL;
 import static io.cephcsi.bindings.internal.LibC.O_NOFOLLOW;
 import static io.cephcsi.bindings.internal.LibC.O_PATH;
 import static io.cephcsi.bindings.internal.LibC.O_RDONLY;
+import static io.cephcsi.bindings.internal.LibC.O_WRONLY;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -88,12 +92,88 @@ public final class OpenFile implements AutoCloseable {
   }
 
   private OpenFile child(String entry, int flags) {
-    String path = name + "/" + new String(entry.getBytes(ISO_8859_1), UTF_8);
+    String path = pathOf(entry);
     try (NativeArena arena = NativeArena.open()) {
-      long bytes = arena.bytes((entry + "\0").getBytes(ISO_8859_1));
-      int child = LibC.openat(fd, bytes, flags | O_NOFOLLOW | O_CLOEXEC);
+      int child = LibC.openat(fd, bytesOf(entry, arena), flags | O_NOFOLLOW | O_CLOEXEC);
       return new OpenFile(check(child, "openat", path), path);
     }
+  }
+
+  private String pathOf(String entry) {
+    return name + "/" + new String(entry.getBytes(ISO_8859_1), UTF_8);
+  }
+
+  private static long bytesOf(String entry, NativeArena arena) {
+    return arena.bytes((entry + "\0").getBytes(ISO_8859_1));
+  }
+
+  /**
+   * Makes a folder in this one, and opens it ({@code mkdirat}).
+   *
+   * @param permissions whatever the umask says
+   * @throws CephException EEXIST when something has the name, also a link
+   */
+  public OpenFile makeFolder(String entry, int permissions) {
+    try (NativeArena arena = NativeArena.open()) {
+      check(LibC.mkdirat(fd, bytesOf(entry, arena), permissions), "mkdirat", pathOf(entry));
+    }
+    OpenFile made = childFolder(entry);
+    made.setPermissions(permissions);
+    return made;
+  }
+
+  /**
+   * Makes a file in this folder, with its content, which is on the device when this returns ({@code
+   * openat}, {@code write}, {@code fsync}). This folder is not: see {@link #sync}.
+   *
+   * @param permissions without what the umask takes
+   * @throws CephException EEXIST when something has the name, also a link
+   */
+  public void makeFile(String entry, int permissions, byte[] content) {
+    String path = pathOf(entry);
+    try (NativeArena arena = NativeArena.open()) {
+      int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+      int made = check(LibC.openat(fd, bytesOf(entry, arena), flags, permissions), "openat", path);
+      try {
+        long bytes = arena.bytes(content);
+        for (long at = 0; at < content.length; ) {
+          long count = LibC.write(made, bytes + at, content.length - at);
+          check((int) count, "write", path);
+          at += count;
+        }
+        check(LibC.fsync(made), "fsync", path);
+      } finally {
+        LibC.close(made);
+      }
+    }
+  }
+
+  /**
+   * Removes an entry of this folder ({@code unlinkat}); a symbolic link itself.
+   *
+   * @param folder whether it is one, which must be empty
+   * @throws CephException ENOENT when there is none; EISDIR, ENOTDIR or ENOTEMPTY
+   */
+  public void remove(String entry, boolean folder) {
+    try (NativeArena arena = NativeArena.open()) {
+      int flags = folder ? AT_REMOVEDIR : 0;
+      check(LibC.unlinkat(fd, bytesOf(entry, arena), flags), "unlinkat", pathOf(entry));
+    }
+  }
+
+  /** Waits until what was changed of it is on the device ({@code fsync}). */
+  public void sync() {
+    check(LibC.fsync(fd), "fsync", name);
+  }
+
+  /** Its descriptor, for other calls of this package. */
+  int descriptor() {
+    return fd;
+  }
+
+  /** Its path when it was opened, for messages. */
+  String name() {
+    return name;
   }
 
   /** What it is now ({@code statx}). */

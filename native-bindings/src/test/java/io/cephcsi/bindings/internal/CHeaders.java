@@ -17,6 +17,7 @@ final class CHeaders {
   private static final String INCLUDES =
       """
       #include <errno.h>
+      #include <linux/fscrypt.h>
       #include <stdbool.h>
       #include <stddef.h>
       #include <rados/librados.h>

@@ -75,6 +75,14 @@ public record Mount(
     return device.equals(other.device) && root.equals(other.root);
   }
 
+  /**
+   * What a mount is that shows a folder of what this one shows, where nothing else is different.
+   */
+  public Mount part(String folder) {
+    String path = root.equals("/") ? root + folder : root + "/" + folder;
+    return new Mount(id, device, path, target, options, fsType, source, superOptions);
+  }
+
   /** Whether this mount, or its whole file system, refuses writes. */
   public boolean isReadOnly() {
     return options.contains("ro") || superOptions.contains("ro");

@@ -44,16 +44,24 @@ final class FileSystemSetup {
   private final OpenImage volume;
   private final Path device;
   private final long header;
+  private final boolean encrypts;
   private final VolumeUse use;
   private final Operation operation;
 
   /**
    * @param shown the device, which may be a decrypted one
+   * @param encrypts whether the file system must be ext4 that can encrypt files
    */
-  FileSystemSetup(OpenImage volume, LuksSetup.Shown shown, VolumeUse use, Operation operation) {
+  FileSystemSetup(
+      OpenImage volume,
+      LuksSetup.Shown shown,
+      boolean encrypts,
+      VolumeUse use,
+      Operation operation) {
     this.volume = volume;
     this.device = shown.path();
     this.header = shown.header();
+    this.encrypts = encrypts;
     this.use = use;
     this.operation = operation;
   }
@@ -119,7 +127,7 @@ final class FileSystemSetup {
                 : BlankProof.objectionToHalf(image, header));
       }
     }
-    String wanted = use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
+    String wanted = encrypts ? EXT4 : use.fsType().isEmpty() ? begun.orElse(EXT4) : use.fsType();
     if (kind.isEmpty() || isUnfinished(kind)) {
       Command make = making(wanted, mkfsOptions, !kind.isEmpty());
       FormatNote.write(volume, imageId, wanted);
@@ -178,6 +186,9 @@ final class FileSystemSetup {
     if (mkfsOptions.isBlank()) {
       options.addAll(MkfsOptions.usual(kind, BlockDevice.require(device).size()));
     }
+    if (encrypts) {
+      options = MkfsOptions.withFeature(options, "encrypt");
+    }
     if (overUnfinished) {
       options.add(kind.equals(XFS) ? "-f" : "-F");
     }
@@ -207,6 +218,8 @@ final class FileSystemSetup {
       problem = "holds no file system, and cannot be formatted for reading only";
     } else if (!DiskFileSystems.isKnown(kind)) {
       problem = "holds " + kind + ", which is not mounted and never overwritten";
+    } else if (encrypts && !kind.equals(EXT4)) {
+      problem = "holds " + kind + ", which cannot encrypt files";
     } else if (!use.fsType().isEmpty() && !use.fsType().equals(kind)) {
       problem = "holds " + kind + ", not " + use.fsType() + " as volume_capability says";
     } else {

@@ -13,6 +13,7 @@ import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.encryption.EncryptionState;
+import io.cephcsi.driver.rbd.encryption.EncryptionType;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSessions;
@@ -132,13 +133,13 @@ public final class KeyRotation {
     if (!volume.entry().isEncrypted()) {
       throw refused(volume, "is not encrypted");
     }
-    if (!volume.entry().encryptionType().equals("block")) {
+    if (!EncryptionType.BLOCK.isOf(volume.entry())) {
       throw new VolumeException(
           Reason.UNIMPLEMENTED,
           "volume " + volume.id() + " has encrypted files, whose key cannot be changed");
     }
     ImageKey key =
-        volume.session().key(volume.id(), volume.pool(), volume.imageId(), volume.entry());
+        volume.session().imageKey(volume.id(), volume.pool(), volume.imageId(), volume.entry());
     if (!key.kms().canReplace()) {
       throw refused(
           volume,

@@ -9,6 +9,7 @@ import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -50,15 +51,16 @@ final class LuksSetup implements AutoCloseable {
    * @throws VolumeException as of the KMS; FAILED_PRECONDITION where the image is not encrypted
    */
   static LuksSetup of(
-      StageRequest request, OpenImage volume, Function<EncryptionRequest, ImageKey> key) {
+      StageRequest request, OpenImage volume, Function<EncryptionRequest, VolumeKey> key) {
     return new LuksSetup(
         request,
         volume,
         EncryptionRequest.parse("volume_context", request.context())
+            .filter(EncryptionRequest::isOfBlocks)
             .map(
                 wanted -> {
                   Cryptsetup.requireInstalled();
-                  ImageKey found = key.apply(wanted);
+                  ImageKey found = (ImageKey) key.apply(wanted);
                   return new Encrypted(wanted, found, found.fetch());
                 }));
   }

@@ -98,6 +98,25 @@ record MkfsOptions(String flags, String values, String lists, AllowedOptions all
   }
 
   /**
+   * The options of mke2fs(8) with one more feature. The program heeds the last {@code -O} alone: so
+   * there will be one, with all features.
+   */
+  static List<String> withFeature(List<String> options, String feature) {
+    List<String> features = new ArrayList<>();
+    List<String> all = new ArrayList<>();
+    for (String option : options) {
+      if (option.startsWith("-O")) {
+        features.add(option.substring(2));
+      } else {
+        all.add(option);
+      }
+    }
+    features.add(feature);
+    all.add("-O" + String.join(",", features));
+    return all;
+  }
+
+  /**
    * Reads options.
    *
    * @param kind a file system that is known

@@ -4,6 +4,7 @@ import io.cephcsi.driver.node.MountOwner;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.attach.AttachedDevice;
 import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
@@ -50,7 +51,7 @@ record RbdMounts(Attachers attachers) implements MountOwner {
   public Optional<Boolean> isStagedAs(String volumeId, Mount mount) {
     List<String> volumes =
         MountTable.read().all().stream()
-            .filter(mount::shows)
+            .filter(other -> mount.shows(other) || mount.shows(other.part(EncryptedFolder.NAME)))
             .map(Mount::target)
             .filter(StagedImage::isOfPlace)
             .map(mountPath -> String.valueOf(mountPath.getFileName()))

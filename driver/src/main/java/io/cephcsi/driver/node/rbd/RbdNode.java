@@ -8,7 +8,6 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.node.ClusterUsers;
 import io.cephcsi.driver.node.GroupOwnership;
 import io.cephcsi.driver.node.LivenessProbes;
-import io.cephcsi.driver.node.MountFlags;
 import io.cephcsi.driver.node.NodeVolumes;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.PublishRequest;
@@ -26,7 +25,7 @@ import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.rbd.session.StaticImage;
@@ -89,6 +88,8 @@ public final class RbdNode implements NodeVolumes {
     DiskFileSystems.requireKnown(request.use().fsType());
     GroupOwnership.requireKnown(request.use());
     RbdOptions.require(request.context(), request.use());
+    FileSetup.ofFiles(request.context())
+        .ifPresent(wanted -> wanted.requireUse(request.use().block(), request.use().fsType()));
     if (request.staticVolume().isPresent()) {
       StaticImage image = StaticImage.of(request.staticVolume().get());
       requirePlace(request);
@@ -122,7 +123,7 @@ public final class RbdNode implements NodeVolumes {
   private @Nullable Void stage(
       StageRequest request,
       OpenImage image,
-      Function<EncryptionRequest, ImageKey> key,
+      Function<EncryptionRequest, VolumeKey> key,
       Operation operation) {
     staging.stage(request, image, key, operation);
     return null;
@@ -170,40 +171,7 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void publish(PublishRequest request) {
-    MountFlags.require(request.use());
-    Path mountPath = StagingMountPath.require(request.stagingPath(), request.volumeId());
-    StagedImage.ofAnother(request.stagingPath(), request.volumeId())
-        .ifPresent(
-            other -> {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION,
-                  "volume "
-                      + request.volumeId()
-                      + " is not staged at "
-                      + request.stagingPath()
-                      + ": "
-                      + other.image()
-                      + " is");
-            });
-    MountTable.read()
-        .at(mountPath)
-        .filter(staged -> !mounts.isAlive(staged))
-        .ifPresent(
-            dead -> {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION,
-                  "volume "
-                      + request.volumeId()
-                      + ": its device is not served any more; stage it again");
-            });
-    publications.publish(mountPath, request, mounts);
-    if (request.use().block() && request.readOnly() && !request.use().readOnly()) {
-      LOG.warn(
-          "volume {} is published as a device at {} for reading only: its access mode allows"
-              + " writing, so that only the container runtime keeps the workload from it",
-          request.volumeId(),
-          request.target());
-    }
+    new RbdPublishing(publications, mounts).publish(request);
   }
 
   @Override

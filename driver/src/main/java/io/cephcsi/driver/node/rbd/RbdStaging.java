@@ -1,6 +1,5 @@
 package io.cephcsi.driver.node.rbd;
 
-import io.cephcsi.driver.node.GroupOwnership;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.attach.AttachRequest;
@@ -21,7 +20,7 @@ import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -63,12 +62,12 @@ final class RbdStaging {
   }
 
   /**
-   * @param key finds the passphrase of an image that is to be encrypted
+   * @param key finds what opens a volume that is encrypted
    */
   void stage(
       StageRequest request,
       OpenImage volume,
-      Function<EncryptionRequest, ImageKey> key,
+      Function<EncryptionRequest, VolumeKey> key,
       Operation operation) {
     ImageSpec image =
         new ImageSpec(volume.pool().io().pool(), volume.pool().io().namespace(), volume.name());
@@ -89,7 +88,7 @@ final class RbdStaging {
       StageRequest request,
       OpenImage volume,
       ImageSpec image,
-      Function<EncryptionRequest, ImageKey> key,
+      Function<EncryptionRequest, VolumeKey> key,
       Operation operation) {
     String clusterId = volume.lease().config().clusterId();
     Optional<StagedImage> known = known(request, image, clusterId);
@@ -103,9 +102,12 @@ final class RbdStaging {
     Optional<AttachedDevice> found = attacher.find(image);
     DeviceChecks.require(request, attach, attacher, found, known);
     found = NbdReattachment.attempt(attach, attacher, volume, found);
+    FileSetup files = new FileSetup(request, key);
     if (isReady(request, found, known)) {
+      files.complete(mountPath(request), operation);
       return;
     }
+    files.askKms();
     volume.requireAncestry();
     Optional<AttachedDevice> present = withoutOtherAccess(attach, attacher, found);
     boolean wasAttached = present.filter(AttachedDevice::alive).isPresent();
@@ -114,7 +116,7 @@ final class RbdStaging {
         new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId).with(log);
     boolean recorded = false;
     try (LuksSetup luks = LuksSetup.of(request, volume, key)) {
-      staged = staged.encrypted(luks.isEncrypted());
+      staged = staged.encrypted(luks.isEncrypted(), files.isEncrypted());
       staged.write(request.stagingPath());
       recorded = true;
       operation.phase("attach");
@@ -122,7 +124,7 @@ final class RbdStaging {
       staged.at(device.device()).write(request.stagingPath());
       volume.requireAncestry(); // somebody may have changed the header before it was attached
       try (OpenDevice held = OpenDevice.of(device, attacher)) {
-        showAt(request, volume, luks.open(device.device(), operation), operation);
+        showAt(request, volume, luks.open(device.device(), operation), files, operation);
       }
     } catch (RuntimeException e) {
       if (recorded) {
@@ -202,7 +204,6 @@ final class RbdStaging {
     if (shown) {
       StagedMount.requireSame(request, there.get());
       StagedMount.requireAnswer(request, there.get(), probes);
-      GroupOwnership.give(mountPath(request), request.use());
       return true;
     }
     LOG.warn(
@@ -251,16 +252,20 @@ final class RbdStaging {
   }
 
   private static void showAt(
-      StageRequest request, OpenImage volume, LuksSetup.Shown shown, Operation operation) {
+      StageRequest request,
+      OpenImage volume,
+      LuksSetup.Shown shown,
+      FileSetup files,
+      Operation operation) {
     Path mountPath = mountPath(request);
     MountPoint.make(mountPath, !request.use().block());
     if (request.use().block()) {
       Mounts.bind(shown.path(), mountPath);
       return;
     }
-    new FileSystemSetup(volume, shown, request.use(), operation)
+    new FileSystemSetup(volume, shown, files.isEncrypted(), request.use(), operation)
         .mountAt(mountPath, request.context().getOrDefault("mkfsOptions", ""));
-    GroupOwnership.give(mountPath(request), request.use());
+    files.complete(mountPath, operation);
   }
 
   /**

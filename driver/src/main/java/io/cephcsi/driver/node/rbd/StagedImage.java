@@ -35,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  * @param device its block device; empty while it is being attached
  * @param clusterId its cluster in the configuration; empty in files that ceph-csi wrote
  * @param encrypted whether a decrypted device lies on the device
+ * @param files whether the files in it are encrypted; false in files that ceph-csi wrote
  * @param log what becomes of the log of rbd-nbd; empty for none
  */
 public record StagedImage(
@@ -44,8 +45,12 @@ public record StagedImage(
     String device,
     String clusterId,
     boolean encrypted,
+    boolean files,
     Optional<NbdLog> log) {
   static final String FILE = "image-meta.json";
+
+  /** Only this driver writes it. */
+  private static final String FILES = "encryptedFiles";
 
   private static final int VERSION = 3;
   private static final int MOST_BYTES = 64 << 10;
@@ -53,22 +58,23 @@ public record StagedImage(
   /** One that is not encrypted. */
   public StagedImage(
       ImageSpec image, AttacherKind kind, String unmapOptions, String device, String clusterId) {
-    this(image, kind, unmapOptions, device, clusterId, false, Optional.empty());
+    this(image, kind, unmapOptions, device, clusterId, false, false, Optional.empty());
   }
 
   /** The same with a log. */
   StagedImage with(Optional<NbdLog> other) {
-    return new StagedImage(image, kind, unmapOptions, device, clusterId, encrypted, other);
+    return new StagedImage(image, kind, unmapOptions, device, clusterId, encrypted, files, other);
   }
 
-  /** The same as one that is encrypted, or not. */
-  StagedImage encrypted(boolean on) {
-    return new StagedImage(image, kind, unmapOptions, device, clusterId, on, log);
+  /** The same as one whose blocks or files are encrypted, or not. */
+  StagedImage encrypted(boolean on, boolean ofFiles) {
+    return new StagedImage(image, kind, unmapOptions, device, clusterId, on, ofFiles, log);
   }
 
   /** The same when it has a device. */
   StagedImage at(Path path) {
-    return new StagedImage(image, kind, unmapOptions, path.toString(), clusterId, encrypted, log);
+    return new StagedImage(
+        image, kind, unmapOptions, path.toString(), clusterId, encrypted, files, log);
   }
 
   /**
@@ -104,6 +110,7 @@ public record StagedImage(
               json.path("device").asText(""),
               json.path("clusterID").asText(""),
               json.path("encrypted").asBoolean(false),
+              json.path(FILES).asBoolean(false),
               log(json)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
@@ -184,6 +191,9 @@ public record StagedImage(
     json.put("logFileStrategy", log.map(one -> one.strategy().word()).orElse(""));
     json.put("mounter", kind.mounter());
     json.put("clusterID", clusterId);
+    if (files) {
+      json.put(FILES, true);
+    }
     Path fresh = stagingPath.resolve(FILE + ".new");
     try {
       Files.deleteIfExists(fresh); // of a call that died

@@ -6,6 +6,7 @@ import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -14,6 +15,7 @@ import java.util.Set;
  * What the parameters of a StorageClass, or the context of a volume, say of its encryption. The
  * node gets the same keys as the controller.
  *
+ * @param type what is encrypted
  * @param kmsId which KMS keeps the passphrase
  * @param cipher of LUKS; empty for that of cryptsetup
  * @param keyBits of the volume key; empty for those of cryptsetup
@@ -22,6 +24,7 @@ import java.util.Set;
  *     blocks are in use
  */
 public record EncryptionRequest(
+    EncryptionType type,
     String kmsId,
     Optional<String> cipher,
     Optional<String> keyBits,
@@ -30,11 +33,12 @@ public record EncryptionRequest(
   /** Names the parameter that lets discards pass. */
   public static final String ALLOW_DISCARDS = "encryptionAllowDiscards";
 
-  /** The least size of an encrypted volume, in bytes: the header of LUKS and as much again. */
+  /** The least size of a volume with LUKS, in bytes: its header and as much again. */
   public static final long SMALLEST = 32L << 20;
 
-  private static final String BLOCK = "block";
-  private static final String FILE = "file";
+  private static final String CIPHER = "encryptionCipher";
+  private static final String KEY_SIZE = "encryptionKeySize";
+  private static final String SECTOR_SIZE = "encryptionSectorSize";
   private static final int LONGEST_CLUSTER_ID = 54; // the device mapper's names have 127 bytes
   private static final Set<String> CIPHERS = Set.of("aes-xts-plain64", "serpent-xts-plain64");
   private static final Set<String> KEYS = Set.of("256", "512");
@@ -52,16 +56,7 @@ public record EncryptionRequest(
     if (!Booleans.isTrue(field, values, "encrypted")) {
       return Optional.empty();
     }
-    String type = values.getOrDefault("encryptionType", BLOCK);
-    if (type.equals(FILE)) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          field + ": encryptionType file (fscrypt) is not supported; use block, or ceph-csi");
-    }
-    if (!type.equals(BLOCK)) {
-      throw VolumeException.invalid(
-          field + ": encryptionType must be block or file, not " + PlainText.show(type));
-    }
+    EncryptionType type = EncryptionType.parse(field, values);
     if (!values.getOrDefault("integrityMode", "").isEmpty()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -69,13 +64,21 @@ public record EncryptionRequest(
               + ": integrityMode is not supported: a format would write the whole image; remove"
               + " the parameter");
     }
+    if (type == EncryptionType.FILE) {
+      for (String key : List.of(CIPHER, KEY_SIZE, SECTOR_SIZE)) {
+        if (!values.getOrDefault(key, "").isEmpty()) {
+          throw VolumeException.invalid(field + ": " + key + " is for encryptionType block only");
+        }
+      }
+    }
     String kms = values.getOrDefault("encryptionKMSID", "");
     return Optional.of(
         new EncryptionRequest(
+            type,
             kms.isEmpty() ? Kms.DEFAULT_ID : kms,
-            among(field, values, "encryptionCipher", CIPHERS),
-            among(field, values, "encryptionKeySize", KEYS),
-            among(field, values, "encryptionSectorSize", SECTORS),
+            among(field, values, CIPHER, CIPHERS),
+            among(field, values, KEY_SIZE, KEYS),
+            among(field, values, SECTOR_SIZE, SECTORS),
             Booleans.isTrue(field, values, ALLOW_DISCARDS)));
   }
 
@@ -99,12 +102,12 @@ public record EncryptionRequest(
   }
 
   /**
-   * Requires that a node can name the device of a volume of a cluster.
+   * Requires that a node can name the decrypted device of a volume of a cluster.
    *
    * @throws VolumeException INVALID_ARGUMENT if it cannot
    */
   public void requireShort(String clusterId) {
-    if (clusterId.length() > LONGEST_CLUSTER_ID) {
+    if (isOfBlocks() && clusterId.length() > LONGEST_CLUSTER_ID) {
       throw VolumeException.invalid(
           "parameters: clusterID has more than "
               + LONGEST_CLUSTER_ID
@@ -114,7 +117,12 @@ public record EncryptionRequest(
 
   /** The keys of the journal that record it. */
   public Map<String, String> attributes() {
-    return Map.of(JournalEntry.ENCRYPTION_KMS, kmsId, JournalEntry.ENCRYPTION_TYPE, BLOCK);
+    return Map.of(JournalEntry.ENCRYPTION_KMS, kmsId, JournalEntry.ENCRYPTION_TYPE, type.word());
+  }
+
+  /** Whether the blocks of the image are encrypted. */
+  public boolean isOfBlocks() {
+    return type == EncryptionType.BLOCK;
   }
 
   /** The keys of the journal for a copy of what an entry tells of; none if it is not encrypted. */
@@ -140,7 +148,7 @@ public record EncryptionRequest(
   public static void requireSame(Optional<EncryptionRequest> wanted, JournalEntry entry) {
     boolean same =
         wanted.map(EncryptionRequest::kmsId).equals(entry.encryptionKms())
-            && (wanted.isEmpty() || entry.encryptionType().equals(BLOCK));
+            && (wanted.isEmpty() || wanted.get().type().isOf(entry));
     if (!same) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
@@ -157,28 +165,36 @@ public record EncryptionRequest(
    */
   public static void requireCopyable(
       Optional<EncryptionRequest> wanted, String what, JournalEntry source) {
-    requireOfBlocks(what, source);
-    if (wanted.isPresent() != source.isEncrypted()) {
+    boolean same =
+        wanted
+            .map(request -> source.isEncrypted() && request.type().isOf(source))
+            .orElse(!source.isEncrypted());
+    if (!same) {
       throw VolumeException.invalid(
           what
               + " "
               + describe(source)
               + ", and the new volume is to be "
-              + (wanted.isPresent() ? "encrypted" : "without encryption")
+              + wanted
+                  .map(request -> "encrypted, " + request.type().word())
+                  .orElse("without encryption")
               + ": both must be the same");
     }
   }
 
   /**
-   * Requires that the blocks of what an entry tells of are encrypted, or nothing.
+   * Requires that a volume can be used so: files are encrypted by a file system that can.
    *
-   * @throws VolumeException INVALID_ARGUMENT for encrypted files
+   * @param block whether it is used as a block device
+   * @param fsType empty for any
+   * @throws VolumeException INVALID_ARGUMENT if it cannot
    */
-  public static void requireOfBlocks(String what, JournalEntry entry) {
-    if (entry.isEncrypted() && !entry.encryptionType().equals(BLOCK)) {
+  public void requireUse(boolean block, String fsType) {
+    if (!isOfBlocks() && (block || !(fsType.isEmpty() || fsType.equals("ext4")))) {
       throw VolumeException.invalid(
-          what
-              + " has encrypted files (fscrypt), which this driver does not support: use ceph-csi");
+          "volume_capability: encryptionType file needs a volume that is mounted with ext4, not "
+              + (block ? "a block device" : fsType)
+              + "; use encryptionType block");
     }
   }
 

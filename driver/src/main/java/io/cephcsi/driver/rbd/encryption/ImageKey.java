@@ -14,6 +14,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The passphrase of one encrypted image, where ceph-csi has it: in the KMS by the id of the volume,
@@ -28,7 +29,7 @@ import java.util.Map;
  * @param kms who keeps the passphrase
  * @param owner whose it is
  */
-public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
+public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) implements VolumeKey {
   /** The key of the metadata that says how far the encryption of an image is. */
   public static final String STATE = "rbd.csi.ceph.com/encrypted";
 
@@ -36,26 +37,6 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
 
   /** What the metadata of an image says; empty for a key that is not there. */
   private record Stored(String state, String dek) {}
-
-  /**
-   * What a copy gets.
-   *
-   * @param passphrase of the source
-   * @param state how far its encryption was; if it was formatted since, the staging finds that
-   * @param dek as the metadata of the source has it, which a copy may have inherited
-   */
-  public record Origin(Passphrase passphrase, EncryptionState state, String dek)
-      implements AutoCloseable {
-    @Override
-    public void close() {
-      passphrase.close();
-    }
-
-    @Override
-    public String toString() {
-      return "key of a source, " + state;
-    }
-  }
 
   /**
    * How far the encryption is; one round trip, two more where keys have the names of older drivers.
@@ -78,6 +59,7 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
    * @throws VolumeException as of the KMS; FAILED_PRECONDITION for an image that has LUKS and no
    *     passphrase
    */
+  @Override
   public void setUp() {
     Stored stored = read();
     EncryptionState state = state(stored);
@@ -131,44 +113,35 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
         .orElseThrow(() -> damaged("KMS " + kms.id() + " has no passphrase of it"));
   }
 
-  /**
-   * What a copy of the image gets, which the caller closes. To be asked for before the copy is
-   * made.
-   */
-  public Origin origin() {
+  @Override
+  public KeyOrigin origin() {
     Stored stored = read();
-    return new Origin(fetch(stored), state(stored), stored.dek());
+    return new KeyOrigin(Optional.of(fetch(stored)), state(stored), stored.dek());
   }
 
-  /**
-   * Gives the image, which is a copy and was not answered yet, the passphrase of its source. May be
-   * repeated after a crash at any point.
-   *
-   * @throws VolumeException as of the KMS; INVALID_ARGUMENT when a KMS with one passphrase for all
-   *     has another; ABORTED when another attempt has left another passphrase: the copy is to be
-   *     given up, and made under a new id
-   */
-  public void adopt(Origin origin) {
+  @Override
+  public void adopt(KeyOrigin origin) {
     Stored stored = read();
+    Passphrase passphrase = origin.passphrase().orElseThrow();
     Map<String, String> change = new LinkedHashMap<>();
     if (state(stored) != EncryptionState.ENCRYPTED) {
       change.put(STATE, origin.state().text());
     }
     if (kms instanceof KeyWrapper wrapper) {
       if (!isAdopted(wrapper, stored, origin)) {
-        change.put(DEK, wrapper.wrap(owner, origin.passphrase()));
+        change.put(DEK, wrapper.wrap(owner, passphrase));
         if (!changeIf(DEK, stored.dek(), change)) {
           throw contended();
         }
         return;
       }
     } else if (kms instanceof KeyStore store) {
-      try (Passphrase kept = store.storeIfAbsent(owner, origin.passphrase())) {
-        requireSame(kept.isSame(origin.passphrase()));
+      try (Passphrase kept = store.storeIfAbsent(owner, passphrase)) {
+        requireSame(kept.isSame(passphrase));
       }
     } else if (kms instanceof SharedPassphrase shared) {
       try (Passphrase common = shared.passphrase(owner)) {
-        if (!common.isSame(origin.passphrase())) {
+        if (!common.isSame(passphrase)) {
           throw VolumeException.invalid(
               "the source has another passphrase than KMS " + kms.id() + " has for all volumes");
         }
@@ -179,13 +152,8 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
     }
   }
 
-  /**
-   * As {@link #adopt}, of a copy that may have been answered: only if it has no passphrase yet, as
-   * when another driver died before it stored one.
-   *
-   * @return false if it has one, whether that can be read or not
-   */
-  public boolean adoptIfMissing(Origin origin) {
+  @Override
+  public boolean adoptIfMissing(KeyOrigin origin) {
     String dek = read().dek();
     if (kms instanceof KeyWrapper && !dek.isEmpty() && !dek.equals(origin.dek())) {
       return false;
@@ -194,13 +162,18 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
     return true;
   }
 
+  @Override
+  public void requireThere() {
+    fetch().close();
+  }
+
   /** Whether an attempt before has done it; what the source has is inherited with the metadata. */
-  private boolean isAdopted(KeyWrapper wrapper, Stored stored, Origin origin) {
+  private boolean isAdopted(KeyWrapper wrapper, Stored stored, KeyOrigin origin) {
     if (stored.dek().isEmpty() || stored.dek().equals(origin.dek())) {
       return false;
     }
     try (Passphrase kept = wrapper.unwrap(owner, stored.dek())) {
-      requireSame(kept.isSame(origin.passphrase()));
+      requireSame(kept.isSame(origin.passphrase().orElseThrow()));
       return true;
     } catch (VolumeException e) {
       if (e.reason() == Reason.FAILED_PRECONDITION) {
@@ -241,16 +214,11 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) {
     }
   }
 
-  /**
-   * Requires that the passphrase is still what it was before a copy was made: else nobody knows
-   * which one opens the copy.
-   *
-   * @throws VolumeException ABORTED when it was changed
-   */
-  public void requireUnchanged(Origin origin) {
+  @Override
+  public void requireUnchanged(KeyOrigin origin) {
     boolean same =
         kms instanceof KeyStore store
-            ? store.find(owner).filter(origin.passphrase()::isSame).isPresent()
+            ? store.find(owner).filter(origin.passphrase().orElseThrow()::isSame).isPresent()
             : kms instanceof SharedPassphrase || read().dek().equals(origin.dek());
     if (!same) {
       throw new VolumeException(

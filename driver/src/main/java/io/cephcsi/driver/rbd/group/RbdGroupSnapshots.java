@@ -14,7 +14,6 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.parameters.GroupParameters;
@@ -143,7 +142,6 @@ public final class RbdGroupSnapshots {
   /** Before anything is made. */
   private static void requireKnownEncryption(GroupedVolume source) {
     JournalEntry entry = source.volume().entry();
-    EncryptionRequest.requireOfBlocks("volume " + source.id(), entry);
     if (entry.isEncrypted()) {
       source.volume().session().requireKms(entry);
     }

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.group;
 
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.KeyOrigin;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Collection;
@@ -8,12 +9,12 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The passphrases of encrypted volumes that a group snapshot is taken of. They are asked for before
- * it is taken, and once more after it: the header of LUKS in the snapshot is opened by one that did
- * not change in between. For one thread; blocks on the cluster and the KMS.
+ * What opens encrypted volumes that a group snapshot is taken of. It is asked for before that is
+ * taken, and once more after it: the header of LUKS in the snapshot is opened by a passphrase that
+ * did not change in between. For one thread; blocks on the cluster and the KMS.
  */
 final class SourceKeys implements AutoCloseable {
-  private record Held(ImageKey key, ImageKey.Origin origin) {}
+  private record Held(VolumeKey key, KeyOrigin origin) {}
 
   private final Map<VolumeId, Held> held = new HashMap<>();
 
@@ -42,7 +43,7 @@ final class SourceKeys implements AutoCloseable {
 
   private void fetch(GroupedVolume source) {
     OpenVolume volume = source.volume();
-    ImageKey key =
+    VolumeKey key =
         volume.session().key(source.id(), volume.pool(), source.imageId(), volume.entry());
     held.put(source.id(), new Held(key, key.origin()));
   }
@@ -55,7 +56,7 @@ final class SourceKeys implements AutoCloseable {
    *     meanwhile, or an attempt before has left another: the snapshot is to be taken again, under
    *     a new id; as of the KMS
    */
-  void give(GroupedVolume source, ImageKey copy) {
+  void give(GroupedVolume source, VolumeKey copy) {
     Held of = held.get(source.id());
     if (of == null) {
       throw new IllegalStateException("the passphrase of " + source.id() + " was not asked for");

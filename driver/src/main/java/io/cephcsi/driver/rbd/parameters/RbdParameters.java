@@ -168,7 +168,8 @@ public record RbdParameters(
    * @throws VolumeException OUT_OF_RANGE
    */
   public void requireSize(long bytes) {
-    if (encryption.isPresent() && bytes < EncryptionRequest.SMALLEST) {
+    if (encryption.filter(EncryptionRequest::isOfBlocks).isPresent()
+        && bytes < EncryptionRequest.SMALLEST) {
       throw new VolumeException(
           VolumeException.Reason.OUT_OF_RANGE,
           "an encrypted volume has at least "

@@ -10,7 +10,7 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.Passphrase;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.EncryptionType;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
@@ -82,17 +82,14 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
   }
 
   /**
-   * Its passphrase, which the caller closes; empty when it is not encrypted.
+   * The passphrase of its blocks, which the caller closes; empty when those are not encrypted.
    *
-   * @throws VolumeException as of the KMS; INVALID_ARGUMENT when its files are encrypted, not its
-   *     blocks
+   * @throws VolumeException as of the KMS
    */
   public Optional<Passphrase> passphrase() {
-    if (!entry.isEncrypted()) {
-      return Optional.empty();
-    }
-    EncryptionRequest.requireOfBlocks("volume " + id, entry);
-    return Optional.of(session.key(id, pool, imageId(), entry).fetch());
+    return entry.isEncrypted() && EncryptionType.BLOCK.isOf(entry)
+        ? Optional.of(session.imageKey(id, pool, imageId(), entry).fetch())
+        : Optional.empty();
   }
 
   /** Its image in the trash; empty when it is not there. */

@@ -11,11 +11,16 @@ import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.Kms;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.background.ManagerCommands;
+import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.rbd.encryption.EncryptionType;
+import io.cephcsi.driver.rbd.encryption.FileKey;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -141,11 +146,32 @@ public final class RbdSession {
   }
 
   /**
-   * The passphrase of an encrypted volume or snapshot.
+   * Requires that a KMS is known, and can give what an encryption needs.
+   *
+   * @param tenant the namespace of the claim
+   * @throws VolumeException INVALID_ARGUMENT if not; as of the KMS
+   */
+  public void requirePossible(EncryptionRequest wanted, Optional<String> tenant) {
+    Kms kms = settings().kms().require(wanted.kmsId());
+    if (!wanted.isOfBlocks()) {
+      KeyOwner owner = new KeyOwner("the new volume", tenant, user.others());
+      new FileSecret(kms, owner).requirePossible();
+    }
+  }
+
+  /**
+   * What opens an encrypted volume or snapshot.
    *
    * @throws VolumeException FAILED_PRECONDITION if its KMS is not configured
    */
-  public ImageKey key(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
+  public VolumeKey key(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
+    return EncryptionType.FILE.isOf(entry)
+        ? new FileKey(new FileSecret(requireKms(entry), keyOwner(id, entry.owner())))
+        : imageKey(id, pool, imageId, entry);
+  }
+
+  /** As {@link #key}, of one whose blocks are encrypted: the passphrase of its image. */
+  public ImageKey imageKey(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
     return new ImageKey(pool, imageId, requireKms(entry), keyOwner(id, entry.owner()));
   }
 

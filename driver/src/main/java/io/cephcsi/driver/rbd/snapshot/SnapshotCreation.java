@@ -77,7 +77,6 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
   /** Before anything is made. */
   private void requireKnownEncryption() {
     JournalEntry entry = source.entry();
-    EncryptionRequest.requireOfBlocks("volume " + source.id(), entry);
     if (!entry.isEncrypted()) {
       return;
     }

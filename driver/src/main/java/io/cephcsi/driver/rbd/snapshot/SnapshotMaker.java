@@ -9,7 +9,8 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.KeyOrigin;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -144,16 +145,16 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     if (!entry().isEncrypted()) {
       return makeImage(Optional.empty());
     }
-    ImageKey key =
+    VolumeKey key =
         source.session().key(source.id(), source.pool(), source.imageId(), source.entry());
-    try (ImageKey.Origin origin = key.origin()) {
+    try (KeyOrigin origin = key.origin()) {
       String imageId = makeImage(Optional.of(origin));
       key.requireUnchanged(origin);
       return imageId;
     }
   }
 
-  private String makeImage(Optional<ImageKey.Origin> origin) {
+  private String makeImage(Optional<KeyOrigin> origin) {
     String name = entry().name();
     RbdPool pool = pool();
     try (RbdImage image = source.pool().open(source.imageName());

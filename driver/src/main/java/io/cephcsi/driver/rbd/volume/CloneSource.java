@@ -5,7 +5,7 @@ import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.OpenVolume;
@@ -77,8 +77,8 @@ record CloneSource(
             });
   }
 
-  /** The passphrase of the image, of a source that is encrypted. */
-  ImageKey key(RbdSession session, VolumeId id) {
+  /** What opens it, of a source that is encrypted. */
+  VolumeKey key(RbdSession session, VolumeId id) {
     return session.key(id, pool, imageId, entry);
   }
 

@@ -11,7 +11,8 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.KeyOrigin;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -47,8 +48,8 @@ record Cloner(PendingVolume pending, ContentSource from) {
       if (parameters.encryption().isEmpty()) {
         return make(source, expected);
       }
-      ImageKey key = source.key(pending.session(), from.id());
-      try (ImageKey.Origin origin = key.origin()) {
+      VolumeKey key = source.key(pending.session(), from.id());
+      try (KeyOrigin origin = key.origin()) {
         CreatedImage image = make(source, expected);
         key.requireUnchanged(origin);
         pending.key(image.id()).adopt(origin);
@@ -61,7 +62,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
   boolean adoptMissingKey(String imageId) {
     CloneSource source =
         CloneSource.require(pending.session(), from, pending.request().parameters().encryption());
-    try (ImageKey.Origin origin = source.key(pending.session(), from.id()).origin()) {
+    try (KeyOrigin origin = source.key(pending.session(), from.id()).origin()) {
       return pending.key(imageId).adoptIfMissing(origin);
     }
   }

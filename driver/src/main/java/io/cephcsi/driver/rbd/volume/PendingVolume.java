@@ -4,7 +4,7 @@ import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.JournalEntry;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -55,8 +55,8 @@ record PendingVolume(
     return new AttemptImages(session, pool, attempt, request.parameters().namePrefix());
   }
 
-  /** The passphrase of its image; for a volume that is encrypted. */
-  ImageKey key(String imageId) {
+  /** What opens it; for a volume that is encrypted. */
+  VolumeKey key(String imageId) {
     return session.key(volume().id(), pool, imageId, entry());
   }
 

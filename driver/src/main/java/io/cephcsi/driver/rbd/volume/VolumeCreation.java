@@ -13,7 +13,8 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.FileKey;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.image.RecordedImage;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
@@ -49,7 +50,10 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
    * @throws VolumeException ALREADY_EXISTS if the name's volume does not fit the request
    */
   CreatedVolume run() {
-    request.parameters().encryption().ifPresent(of -> session.settings().kms().require(of.kmsId()));
+    request
+        .parameters()
+        .encryption()
+        .ifPresent(wanted -> session.requirePossible(wanted, request.parameters().owner()));
     RbdPool pool = new RbdPool(validate());
     session.visitTrash(pool.io());
     try {
@@ -196,21 +200,33 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
 
   /** Another driver records the image before it has stored the passphrase, and may die between. */
   private static void completeKey(PendingVolume pending, String imageId) {
-    ImageKey key = pending.key(imageId);
+    VolumeKey key = pending.key(imageId);
     Optional<ContentSource> source = pending.request().source();
     if (source.isEmpty()) {
       key.setUp();
       return;
     }
     try {
-      key.fetch().close();
+      key.requireThere();
     } catch (VolumeException e) {
       if (e.reason() != Reason.FAILED_PRECONDITION) {
         throw e;
       }
-      if (!new Cloner(pending, source.get()).adoptMissingKey(imageId)) {
+      if (!adoptMissingKey(new Cloner(pending, source.get()), key, imageId)) {
         throw e;
       }
+    }
+  }
+
+  /** A copy of files that were never staged has nothing to adopt, even when its source is gone. */
+  private static boolean adoptMissingKey(Cloner cloner, VolumeKey key, String imageId) {
+    try {
+      return cloner.adoptMissingKey(imageId);
+    } catch (VolumeException e) {
+      if (key instanceof FileKey && e.reason() == Reason.NOT_FOUND) {
+        return true;
+      }
+      throw e;
     }
   }
 

@@ -19,6 +19,7 @@ import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
@@ -118,6 +119,16 @@ abstract class NodeRbdCase {
                 .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
                 .putAllSecrets(driver.secrets())
                 .build());
+  }
+
+  /** Whether the kernel lets this user grow an ext4 that is mounted. */
+  static boolean mayGrowExt4() throws IOException {
+    String line =
+        Files.readAllLines(Path.of("/proc/self/status")).stream()
+            .filter(l -> l.startsWith("CapEff:"))
+            .findFirst()
+            .orElseThrow();
+    return (Long.parseUnsignedLong(line.substring(7).strip(), 16) & 1L << 24) != 0;
   }
 
   long bytes(Volume volume) {

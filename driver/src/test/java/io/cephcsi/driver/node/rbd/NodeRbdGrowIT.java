@@ -124,13 +124,4 @@ public class NodeRbdGrowIT extends NodeRbdCase {
     node.publish(volume, writer("ext4"), "pod");
     assertThat(bytes(volume)).isGreaterThan((mayGrowExt4() ? 1400 : 900) * MIB);
   }
-
-  private static boolean mayGrowExt4() throws IOException {
-    String line =
-        Files.readAllLines(Path.of("/proc/self/status")).stream()
-            .filter(l -> l.startsWith("CapEff:"))
-            .findFirst()
-            .orElseThrow();
-    return (Long.parseUnsignedLong(line.substring(7).strip(), 16) & 1L << 24) != 0;
-  }
 }

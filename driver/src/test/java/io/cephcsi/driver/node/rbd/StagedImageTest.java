@@ -33,6 +33,7 @@ class StagedImageTest {
             "/dev/loop0",
             "one",
             false,
+            true,
             NbdLog.of("/var/log/rbd", "compress"));
     image.write(folder);
     assertThat(StagedImage.read(folder)).contains(image);
@@ -60,6 +61,7 @@ class StagedImageTest {
                 "/dev/nbd0",
                 "",
                 true,
+                false,
                 Optional.of(new NbdLog(Path.of("/var/log/ceph"), NbdLog.Strategy.REMOVE))));
   }
 

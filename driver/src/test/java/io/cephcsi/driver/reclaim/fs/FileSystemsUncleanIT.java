@@ -99,6 +99,7 @@ class FileSystemsUncleanIT extends ImageCase {
         "mkfs.ext4 -O orphan_file; feature orphan_present; ORPHANS",
         "mkfs.ext4 -O orphan_file; quit; CLEAN",
         "mkfs.ext4 -O casefold; quit; CLEAN",
+        "mkfs.ext4 -O encrypt; quit; CLEAN",
         "mkfs.ext4 -O stable_inodes; quit; CLEAN",
         "mkfs.ext4 -O verity; quit; CLEAN",
         "mkfs.ext4 -O fast_commit; quit; CLEAN",

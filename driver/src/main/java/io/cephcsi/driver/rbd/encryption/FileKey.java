@@ -1,0 +1,84 @@
+package io.cephcsi.driver.rbd.encryption;
+
+import io.cephcsi.driver.kms.FileSecret;
+import io.cephcsi.driver.kms.KeyStore;
+import io.cephcsi.driver.kms.Kms;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
+
+/**
+ * What opens a volume whose files are encrypted. The image has nothing of it in its metadata; its
+ * file system has wrapped keys from the first staging on.
+ *
+ * @param secret that opens it
+ */
+public record FileKey(FileSecret secret) implements VolumeKey {
+  @Override
+  public Kms kms() {
+    return secret.kms();
+  }
+
+  @Override
+  public void setUp() {
+    secret.requirePossible();
+  }
+
+  @Override
+  public KeyOrigin origin() {
+    return new KeyOrigin(secret.find(), EncryptionState.NONE, "");
+  }
+
+  /** A staging stores the secret before it writes to the volume. */
+  @Override
+  public void requireUnchanged(KeyOrigin origin) {
+    if (!(kms() instanceof KeyStore)) {
+      return;
+    }
+    Optional<Passphrase> now = secret.find();
+    try {
+      boolean same =
+          now.isPresent() == origin.passphrase().isPresent()
+              && now.filter(one -> !one.isSame(origin.passphrase().orElseThrow())).isEmpty();
+      if (!same) {
+        throw new VolumeException(
+            Reason.ABORTED,
+            "the secret of " + secret.owner().volumeId() + " was changed meanwhile; try again");
+      }
+    } finally {
+      now.ifPresent(Passphrase::close);
+    }
+  }
+
+  @Override
+  public void adopt(KeyOrigin origin) {
+    secret.adopt(origin.passphrase());
+  }
+
+  /** One that its first staging has made since has no source to take it from. */
+  @Override
+  public boolean adoptIfMissing(KeyOrigin origin) {
+    if (secret.kms() instanceof KeyStore) {
+      Optional<Passphrase> own = secret.find();
+      if (own.isPresent()) {
+        own.get().close();
+        return false;
+      }
+    }
+    adopt(origin);
+    return true;
+  }
+
+  /** A copy of what was never staged has none. */
+  @Override
+  public void requireThere() {
+    Optional<Passphrase> found = secret.find();
+    if (found.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "KMS " + kms().id() + " has no secret of " + secret.owner().volumeId());
+    }
+    found.get().close();
+  }
+}

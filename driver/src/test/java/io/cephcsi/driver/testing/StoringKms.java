@@ -1,0 +1,76 @@
+package io.cephcsi.driver.testing;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.kms.KeyStore;
+import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** A KMS that keeps passphrases itself, in memory, and can be down. */
+public final class StoringKms implements KeyStore {
+  private final Map<String, String> kept = new ConcurrentHashMap<>();
+  private volatile boolean down;
+  private volatile boolean dying;
+
+  /** What it has, by the id of the volume. */
+  public Map<String, String> kept() {
+    return kept;
+  }
+
+  /** Lets it answer nobody, or answer again. */
+  public void down(boolean on) {
+    down = on;
+  }
+
+  /** Lets it be down as soon as it has stored something new, before it answers. */
+  public void die(boolean on) {
+    dying = on;
+  }
+
+  @Override
+  public String id() {
+    return "store";
+  }
+
+  private void require() {
+    if (down) {
+      throw new VolumeException(Reason.UNAVAILABLE, "KMS store is down");
+    }
+  }
+
+  @Override
+  public Optional<Passphrase> find(KeyOwner owner) {
+    require();
+    return Optional.ofNullable(kept.get(owner.volumeId())).map(StoringKms::passphrase);
+  }
+
+  private static Passphrase passphrase(String text) {
+    return Passphrase.of(text.getBytes(UTF_8));
+  }
+
+  @Override
+  public Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase) {
+    require();
+    kept.putIfAbsent(owner.volumeId(), passphrase.text());
+    down = down || dying;
+    require();
+    return passphrase(kept.get(owner.volumeId()));
+  }
+
+  @Override
+  public void replace(KeyOwner owner, Passphrase passphrase) {
+    require();
+    kept.put(owner.volumeId(), passphrase.text());
+  }
+
+  @Override
+  public void remove(KeyOwner owner) {
+    require();
+    kept.remove(owner.volumeId());
+  }
+}
