@@ -1,5 +1,8 @@
 package io.cephcsi.benchmarks;
 
+import static io.cephcsi.driver.plot.LinePlot.escaped;
+import static io.cephcsi.driver.plot.LinePlot.number;
+
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import java.io.IOException;
@@ -8,7 +11,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -122,12 +124,6 @@ record Report(List<Finding> findings, Map<String, String> machine, String flames
             + (finding.holds(name) ? ": holds" : ": **missed**");
   }
 
-  static String number(double value) {
-    double size = Math.abs(value);
-    String format = size >= 100 ? "%,.0f" : size >= 10 ? "%.1f" : size >= 0.1 ? "%.2f" : "%.4f";
-    return String.format(Locale.ROOT, format, value);
-  }
-
   private String html() {
     StringBuilder page = new StringBuilder();
     page.append(
@@ -181,12 +177,5 @@ record Report(List<Finding> findings, Map<String, String> machine, String flames
     }
     families.values().removeIf(family -> family.size() < 2);
     return families;
-  }
-
-  static String escaped(String text) {
-    return text.replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace("\"", "&quot;");
   }
 }

@@ -41,7 +41,7 @@ class ArchitectureTest {
           Set.of("csi", "csiaddons", "grpc"),
           Set.of("rbd", "cephfs", "reclaim", "node", "fsck", "fence"),
           Set.of("journal", "tracker", "operation", "cluster", "kms"),
-          Set.of("metrics", "http"),
+          Set.of("metrics", "http", "plot", "profile"),
           Set.of("volume"));
 
   /** As {@link #LAYERS}, below rbd; a package imports lower layers only. */
@@ -290,6 +290,12 @@ class ArchitectureTest {
               .should()
               .callMethod(RadosCluster.class, method, String.class));
     }
+    check(
+        noClasses()
+            .that()
+            .doNotHaveSimpleName("CephCommand")
+            .should()
+            .callMethod(RadosCluster.class, "osdCommand", int.class, String.class));
   }
 
   /** What is not recorded, no process can end after this one was killed. */

@@ -11,7 +11,7 @@ import picocli.CommandLine.Spec;
     description = "Measures the driver on a cluster, with an image that it makes and removes.",
     mixinStandardHelpOptions = true,
     versionProvider = VersionLine.class,
-    subcommands = BenchReclaimCommand.class)
+    subcommands = {BenchReclaimCommand.class, BenchCompareCommand.class})
 final class BenchCommand implements Runnable {
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -19,6 +19,6 @@ final class BenchCommand implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "Missing command: reclaim");
+    throw new ParameterException(spec.commandLine(), "Missing command: reclaim or compare");
   }
 }

@@ -1,34 +1,41 @@
 package io.cephcsi.driver.cli;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.app.Version;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.reclaim.Admission;
-import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
-import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
-import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.Random;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -54,7 +61,7 @@ final class BenchReclaimCommand implements Callable<Integer> {
   private static final Pattern SIZE = Pattern.compile("(\\d{1,6})([MGT])(i?B)?");
   private static final Duration UNLIMITED = Duration.ofDays(365);
   private static final long MAX_SIZE = 4L << 40;
-  private static final int BAR = 30;
+  private static final int MOST_LOADS = 100;
 
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -102,8 +109,11 @@ final class BenchReclaimCommand implements Callable<Integer> {
       names = "--max-bytes-per-second",
       paramLabel = "BYTES,...",
       split = ",",
-      description = "how much is worked on in a second; 0 for no limit")
-  private List<Long> rates = List.of(0L);
+      description = {
+        "how much is worked on in a second; 0 for no limit (default: 0; with --report and a trim",
+        "also 25, 50 and 75 %% of the most that a second took)"
+      })
+  private @Nullable List<Long> rates;
 
   @Option(
       names = {"-o", "--output"},
@@ -111,7 +121,17 @@ final class BenchReclaimCommand implements Callable<Integer> {
       description = "table or json")
   private OutputFormat output = OutputFormat.table;
 
+  @Option(
+      names = "--report",
+      paramLabel = "FILE.html",
+      description = {
+        "writes a page with plots there: throughput, latency, CPU, and what the OSDs count. Two of",
+        "them are compared by bench compare"
+      })
+  private @Nullable Path report;
+
   private final OperationRegistry operations = new OperationRegistry(UNLIMITED);
+  private final Set<String> notes = new LinkedHashSet<>();
   private volatile String doing = "";
   private volatile boolean interrupted;
 
@@ -125,7 +145,10 @@ final class BenchReclaimCommand implements Callable<Integer> {
     boolean trim = method.equals("trim");
     ConfigException.require(
         trim || method.equals("sparsify"), "--method must be trim or sparsify, not " + method);
-    List<ReclaimPlan> plans = plans();
+    List<BenchLoad> loads = loads();
+    if (report != null) {
+      BenchPage.requireWritable(report);
+    }
     String[] place = pool.split("/", -1);
     ConfigException.require(
         place.length <= 2 && !place[0].isEmpty(), "--pool must be POOL or POOL/NAMESPACE");
@@ -134,18 +157,23 @@ final class BenchReclaimCommand implements Callable<Integer> {
 
     CountDownLatch ended = new CountDownLatch(1);
     Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(ended), "stop"));
-    List<Point> points = new ArrayList<>();
+    List<BenchPoint> points = new ArrayList<>();
+    BenchReport found;
     try (RadosCluster cluster = connection.connect(Map.of());
         IoContext io = cluster.openPool(image.pool(), image.namespace());
         ProgressLine progress = ProgressLine.start(this::progress, spec.commandLine().getErr())) {
       spec.commandLine().getErr().println("the image is " + image);
       doing = "making the image";
       try (ScratchImage scratch = ScratchImage.make(io, image.image(), bytes, trim)) {
-        measure(scratch, new CliTarget(connection, io, image), plans, trim, points);
+        measure(scratch, new CliTarget(connection, io, image), loads, trim, points);
         doing = "removing the image";
       }
+      found = new BenchReport(setup(cluster, image), points, List.copyOf(notes));
     } finally {
       ended.countDown();
+    }
+    if (report != null) {
+      FsckReport.write(report, BenchPage.of(found));
     }
     print(image, points);
     return interrupted ? DriverMain.EXIT_FAILED : 0;
@@ -154,9 +182,9 @@ final class BenchReclaimCommand implements Callable<Integer> {
   private void measure(
       ScratchImage scratch,
       CliTarget target,
-      List<ReclaimPlan> plans,
+      List<BenchLoad> loads,
       boolean trim,
-      List<Point> points)
+      List<BenchPoint> points)
       throws IOException {
     int objects = Math.max(1, (int) ((long) scratch.freeObjects() * fill / 100));
     byte[] data = new byte[objectData];
@@ -165,12 +193,28 @@ final class BenchReclaimCommand implements Callable<Integer> {
     }
     SpaceReclaimer reclaimer =
         new SpaceReclaimer(new DriverMetrics(), new Admission(DriverConfig.RECLAIMS_PER_CLUSTER));
-    for (ReclaimPlan plan : plans) {
+    Deque<BenchLoad> left = new ArrayDeque<>(loads);
+    boolean shares = trim && report != null && rates == null;
+    while (!left.isEmpty()) {
       scratch.fill(objects, data, i -> doing = ProgressLine.bar("filling", 100.0 * i / objects));
       doing = "";
       if (interrupted) {
         return;
       }
+      measure(reclaimer, target, left.remove(), objects).ifPresent(points::add);
+      if (left.isEmpty() && shares) {
+        left.addAll(BenchLoad.shares(points));
+        shares = false;
+      }
+    }
+  }
+
+  /** One reclaim; empty if it did not take place. */
+  private Optional<BenchPoint> measure(
+      SpaceReclaimer reclaimer, CliTarget target, BenchLoad load, int objects) throws IOException {
+    RadosCluster cluster = target.io().cluster();
+    OsdCounters countedBefore = report == null ? OsdCounters.NONE : OsdCounters.of(cluster);
+    try (CallRecording calls = report == null ? null : CallRecording.start()) {
       long start = System.nanoTime();
       CpuTime before = CpuTime.now();
       ReclaimResult result =
@@ -179,38 +223,81 @@ final class BenchReclaimCommand implements Callable<Integer> {
                   target.name(),
                   "bench",
                   Runnable::run,
-                  operation -> reclaimer.reclaim(target, plan, operation))
+                  operation -> reclaimer.reclaim(target, load.plan(), operation))
               .join();
       double seconds = (System.nanoTime() - start) / 1e9;
       CpuTime after = CpuTime.now();
-      if (result.outcome() == ReclaimResult.Outcome.DONE) {
-        points.add(
-            new Point(
-                plan, objects, seconds, result.freed(), after.own(before), after.osds(before)));
-      } else {
+      OsdCounters counted = report == null ? OsdCounters.NONE : OsdCounters.of(cluster);
+      if (result.outcome() != ReclaimResult.Outcome.DONE) {
         spec.commandLine().getErr().println(result.outcome() + ": " + result.reason());
+        return Optional.empty();
       }
+      if (!counted.missing().isEmpty()) {
+        notes.add(counted.missing());
+      }
+      Optional<Latencies> latencies =
+          calls == null ? Optional.empty() : calls.stop("rbd_aio_discard", target.image().image());
+      if (calls != null && latencies.isEmpty()) {
+        notes.add("librbd sparsifies in one call: there are no latencies of single objects");
+      }
+      return Optional.of(
+          new BenchPoint(
+              load.plan().concurrency(),
+              load.plan().maxBytesPerSecond(),
+              load.sharePercent(),
+              objects,
+              seconds,
+              result.freed(),
+              after.own(before),
+              after.osds(before),
+              latencies,
+              counted.since(countedBefore)));
     }
   }
 
-  private List<ReclaimPlan> plans() {
-    List<ReclaimPlan> plans = new ArrayList<>();
-    for (long rate : rates) {
-      for (int concurrency : concurrencies) {
-        Map<String, String> parameters = new LinkedHashMap<>();
-        parameters.put("reclaim.method", method);
-        parameters.put("reclaim.concurrency", Integer.toString(concurrency));
-        if (rate > 0) {
-          parameters.put("reclaim.maxBytesPerSecond", Long.toString(rate));
-        }
-        try {
-          plans.add(ReclaimPlan.parse(parameters));
-        } catch (VolumeException e) {
-          throw new ConfigException(String.valueOf(e.getMessage()), e);
-        }
+  private Map<String, String> setup(RadosCluster cluster, ImageRef image) {
+    Map<String, String> setup = new LinkedHashMap<>();
+    setup.put("at", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+    setup.put("image", image.toString());
+    setup.put("pool", pool);
+    setup.put("method", method);
+    setup.put("size", size);
+    setup.put("fill", fill + " %");
+    setup.put("object data", objectData + " bytes");
+    setup.put("driver", Version.current());
+    setup.put("cores", Integer.toString(Runtime.getRuntime().availableProcessors()));
+    setup.put("java", Runtime.version().toString());
+    setup.put("linux", System.getProperty("os.version") + " " + System.getProperty("os.arch"));
+    if (report != null) {
+      try {
+        setup.put(
+            "ceph",
+            Json.mapper()
+                .readTree(CephCommand.of("version", Map.of()).toMonitors(cluster).output())
+                .path("version")
+                .asText());
+      } catch (CephException | IOException e) {
+        notes.add("the cluster did not tell its version: " + e.getMessage());
       }
     }
-    return plans;
+    return setup;
+  }
+
+  private List<BenchLoad> loads() {
+    List<BenchLoad> loads = new ArrayList<>();
+    for (long rate : rates == null ? List.of(0L) : rates) {
+      for (int concurrency : concurrencies) {
+        loads.add(BenchLoad.of(method, concurrency, rate, 0));
+      }
+    }
+    ConfigException.require(
+        loads.size() <= MOST_LOADS,
+        "--concurrency and --max-bytes-per-second make "
+            + loads.size()
+            + " loads; at most "
+            + MOST_LOADS
+            + " are measured");
+    return loads;
   }
 
   static long bytes(String text) {
@@ -248,70 +335,18 @@ final class BenchReclaimCommand implements Callable<Integer> {
     }
   }
 
-  private void print(ImageRef image, List<Point> points) {
-    double most = points.stream().mapToDouble(Point::rate).max().orElse(1);
+  private void print(ImageRef image, List<BenchPoint> points) {
+    double most = points.stream().mapToDouble(BenchPoint::rate).max().orElse(1);
     output.print(
         spec.commandLine().getOut(),
         out -> {
-          out.printf(
-              "%11s %14s %8s %9s %10s %12s %9s %9s%n",
-              "concurrency",
-              "limit",
-              "objects",
-              "seconds",
-              "objects/s",
-              "freed/s",
-              "CPU s",
-              "OSD CPU s");
+          BenchPoint.printHead(out);
           points.forEach(point -> point.print(out, most));
         },
         root -> {
           root.put("image", image.toString()).put("method", method).put("size", size);
           ArrayNode array = root.putArray("points");
-          points.forEach(
-              point -> {
-                var node =
-                    array
-                        .addObject()
-                        .put("concurrency", point.plan.concurrency())
-                        .put("maxBytesPerSecond", point.plan.maxBytesPerSecond())
-                        .put("objects", point.objects)
-                        .put("seconds", point.seconds)
-                        .put("objectsPerSecond", point.rate())
-                        .put("freedBytes", point.freed)
-                        .put("cpuSeconds", point.cpu);
-                point.osdCpu.ifPresent(seconds -> node.put("osdCpuSeconds", seconds));
-              });
+          points.forEach(point -> point.toJson(array.addObject()));
         });
-  }
-
-  /** One reclaim. */
-  private record Point(
-      ReclaimPlan plan,
-      int objects,
-      double seconds,
-      long freed,
-      double cpu,
-      OptionalDouble osdCpu) {
-    double rate() {
-      return objects / seconds;
-    }
-
-    void print(PrintWriter out, double most) {
-      out.printf(
-          Locale.ROOT,
-          "%11d %14s %8d %9.2f %10.0f %12s %9.2f %9s  %s%n",
-          plan.concurrency(),
-          plan.maxBytesPerSecond() == 0
-              ? "none"
-              : ImageCommand.bytes(plan.maxBytesPerSecond()) + "/s",
-          objects,
-          seconds,
-          rate(),
-          ImageCommand.bytes((long) (freed / seconds)),
-          cpu,
-          osdCpu.isPresent() ? String.format(Locale.ROOT, "%.2f", osdCpu.getAsDouble()) : "unknown",
-          "#".repeat(Math.max(1, (int) Math.round(BAR * rate() / most))));
-    }
   }
 }

@@ -192,7 +192,7 @@ final class FsckReport {
     Path folder = absolute.getParent();
     try {
       Path begun =
-          Files.createTempFile(folder == null ? Path.of("/") : folder, ".ceph-csi-fsck", ".tmp");
+          Files.createTempFile(folder == null ? Path.of("/") : folder, ".ceph-csi", ".tmp");
       Files.writeString(begun, text);
       Files.setPosixFilePermissions(
           begun, java.nio.file.attribute.PosixFilePermissions.fromString("rw-r--r--"));

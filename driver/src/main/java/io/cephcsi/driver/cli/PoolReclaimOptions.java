@@ -67,6 +67,23 @@ final class PoolReclaimOptions {
               + " bound)")
   private @Nullable Integer estimateRate;
 
+  @Option(
+      names = "--metrics-file",
+      paramLabel = "FILE",
+      description =
+          "of --pool: write what the images would give that are not trimmed yet as metrics, for"
+              + " node_exporter")
+  private @Nullable Path metricsFile;
+
+  @Option(
+      names = "--metrics-images",
+      paramLabel = "N",
+      description =
+          "of --metrics-file: how many images have a series of their own, 0 to "
+              + ReclaimMetrics.MOST_IMAGES
+              + " (default: 100)")
+  private @Nullable Integer metricsImages;
+
   /** The pool and namespace as they were given; empty to reclaim single images. */
   Optional<String> pool() {
     return Optional.ofNullable(pool);
@@ -86,6 +103,14 @@ final class PoolReclaimOptions {
 
   Optional<Path> state() {
     return Optional.ofNullable(state);
+  }
+
+  Optional<Path> metricsFile() {
+    return Optional.ofNullable(metricsFile);
+  }
+
+  int metricsImages() {
+    return metricsImages == null ? 100 : metricsImages;
   }
 
   int reclaims() {
@@ -125,11 +150,13 @@ final class PoolReclaimOptions {
               || state != null
               || reclaims != null
               || workers != null
-              || estimateRate != null;
+              || estimateRate != null
+              || metricsFile != null
+              || metricsImages != null;
       ConfigException.require(
           !others,
-          "--top, --min-bytes, --budget, --state, --reclaims, --workers and --estimate-rate need"
-              + " --pool");
+          "--top, --min-bytes, --budget, --state, --reclaims, --workers, --estimate-rate,"
+              + " --metrics-file and --metrics-images need --pool");
       return;
     }
     ConfigException.require(
@@ -140,6 +167,12 @@ final class PoolReclaimOptions {
     ConfigException.require(workers() >= 1 && workers() <= MOST, "--workers must be 1 to " + MOST);
     ConfigException.require(
         estimateRate() >= 0 && estimateRate() <= 1_000_000, "--estimate-rate must be 0 to 1000000");
+    ConfigException.require(
+        metricsImages == null || metricsFile != null, "--metrics-images needs --metrics-file");
+    ConfigException.require(
+        metricsImages() >= 0 && metricsImages() <= ReclaimMetrics.MOST_IMAGES,
+        "--metrics-images must be 0 to " + ReclaimMetrics.MOST_IMAGES);
+    metricsFile().ifPresent(BenchPage::requireWritable);
     minBytes();
     budget();
   }

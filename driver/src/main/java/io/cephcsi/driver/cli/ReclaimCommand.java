@@ -17,6 +17,7 @@ import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeException;
 import java.io.PrintWriter;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -162,6 +163,12 @@ final class ReclaimCommand extends ImageCommand {
       }
       double seconds = (System.nanoTime() - start) / 1e9;
       PoolReclaimReport report = new PoolReclaimReport(place, done, state, seconds, work.whyLeft());
+      if (state.isEstimated()) { // else it would tell of a part of the pool as of all
+        ReclaimMetrics metrics = ReclaimMetrics.of(parts[0], namespace, state.estimates(), state);
+        pool.metricsFile()
+            .ifPresent(
+                file -> FsckReport.write(file, metrics.text(pool.metricsImages(), Instant.now())));
+      }
       print(report::table, report::json);
       return work.hasFailed() ? DriverMain.EXIT_FAILED : work.isIncomplete() ? EXIT_INCOMPLETE : 0;
     } finally {

@@ -13,9 +13,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * A command to the monitors or the manager, whose arguments were checked: the manager hands names
- * to C, where a NUL ends them, and takes the subvolume without a name for the whole group. The only
- * way to send one. Immutable.
+ * A command to the monitors, the manager or an OSD, whose arguments were checked: the manager hands
+ * names to C, where a NUL ends them, and takes the subvolume without a name for the whole group.
+ * The only way to send one. Immutable.
  */
 public final class CephCommand {
   private static final String NAMES_END = "_name";
@@ -82,6 +82,16 @@ public final class CephCommand {
    */
   public CommandReply toMonitors(RadosCluster cluster) {
     return cluster.monCommand(json);
+  }
+
+  /**
+   * Sends it to an OSD; see {@link RadosCluster#osdCommand}.
+   *
+   * @param osd its number
+   * @throws io.cephcsi.bindings.error.CephException with the status line that the OSD sent
+   */
+  public CommandReply toOsd(RadosCluster cluster, int osd) {
+    return cluster.osdCommand(osd, json);
   }
 
   /** The command as JSON. */

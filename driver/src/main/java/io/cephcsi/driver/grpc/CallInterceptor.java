@@ -2,6 +2,7 @@ package io.cephcsi.driver.grpc;
 
 import com.google.protobuf.Message;
 import io.cephcsi.driver.metrics.DriverMetrics;
+import io.cephcsi.driver.profile.Rpc;
 import io.cephcsi.driver.volume.VolumeException;
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -94,6 +96,7 @@ final class CallInterceptor implements ServerInterceptor {
     private final long id = ids.incrementAndGet();
     private final long startNanos = System.nanoTime();
     private final String method;
+    private final @Nullable Rpc event = Rpc.begun();
     private volatile Set<String> secrets = Set.of();
     private boolean logged;
 
@@ -120,6 +123,9 @@ final class CallInterceptor implements ServerInterceptor {
       logged = true;
       Duration took = Duration.ofNanos(System.nanoTime() - startNanos);
       metrics.call(driverName, method, status.getCode().name(), took);
+      if (event != null) {
+        event.ended(driverName, id, method, status.getCode().name());
+      }
       String description = status.getDescription() == null ? "" : status.getDescription();
       if (status.isOk()) {
         LOG.info("[{}] {} OK in {} ms", id, method, took.toMillis());

@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.profile.Reclaim;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -52,6 +53,23 @@ public final class SpaceReclaimer {
    * @throws VolumeException FAILED_PRECONDITION when it is in use and the plan says to fail then
    */
   public ReclaimResult reclaim(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
+    Reclaim event = Reclaim.begun();
+    if (event == null) {
+      return counted(target, plan, operation);
+    }
+    try {
+      ReclaimResult result = counted(target, plan, operation);
+      long discarded = plan.dryRun() ? 0 : result.trim().discarded().bytes();
+      event.ended(target.name(), result.outcome().name(), result.freed(), discarded, 0);
+      return result;
+    } catch (RuntimeException e) {
+      int errno = e instanceof CephException failed ? failed.code() : 0;
+      event.ended(target.name(), e.getClass().getSimpleName(), 0, 0, errno);
+      throw e;
+    }
+  }
+
+  private ReclaimResult counted(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
     operation.phase("measure");
     ReclaimResult result = reclaimUnlessUsed(target, plan, operation);
     metrics.reclaim(

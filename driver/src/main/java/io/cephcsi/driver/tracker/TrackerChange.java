@@ -22,6 +22,12 @@ sealed interface TrackerChange<R> {
   /** Whether it would take the last reference from the tracker. */
   boolean empties(TrackerModel model);
 
+  /** What it does, as a word. */
+  String kind();
+
+  /** What it came to, as a word. */
+  String described(R result);
+
   /** Adds those of the keys that are absent. */
   record Add(Set<String> keys) implements TrackerChange<AddResult> {
     @Override
@@ -44,6 +50,16 @@ sealed interface TrackerChange<R> {
     @Override
     public boolean empties(TrackerModel model) {
       return false;
+    }
+
+    @Override
+    public String kind() {
+      return "ADD";
+    }
+
+    @Override
+    public String described(AddResult result) {
+      return !result.masked().isEmpty() ? "MASKED" : result.added().isEmpty() ? "THERE" : "ADDED";
     }
   }
 
@@ -84,6 +100,16 @@ sealed interface TrackerChange<R> {
     @Override
     public boolean empties(TrackerModel model) {
       return model.exists() && model.isLast(key);
+    }
+
+    @Override
+    public String kind() {
+      return to == MASK ? "MASK" : "REMOVE";
+    }
+
+    @Override
+    public String described(RemoveResult result) {
+      return result.name();
     }
   }
 }

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.tracker;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.profile.TrackerEvent;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.ArrayDeque;
@@ -52,6 +54,26 @@ final class TrackerQueue {
 
   /** Carries out a change, together with those of other threads. */
   <R> R apply(TrackerChange<R> change) {
+    TrackerEvent event = TrackerEvent.begun();
+    if (event == null) {
+      return carryOut(change);
+    }
+    String result = "";
+    int errno = 0;
+    try {
+      R came = carryOut(change);
+      result = change.described(came);
+      return came;
+    } catch (RuntimeException | Error e) {
+      result = e.getClass().getSimpleName();
+      errno = e instanceof CephException failed ? failed.code() : 0;
+      throw e;
+    } finally {
+      event.ended(name, change.kind(), change.keys().size(), result, errno);
+    }
+  }
+
+  private <R> R carryOut(TrackerChange<R> change) {
     Pending<R> mine = new Pending<>(change);
     waiting.add(mine);
     while (!mine.isDone()) {

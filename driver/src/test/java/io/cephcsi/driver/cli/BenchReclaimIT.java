@@ -6,9 +6,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,6 +21,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class BenchReclaimIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
   private static final long OBJECT_BYTES = 4 << 20;
+
+  @TempDir private Path folder;
 
   private static Program bench(String... more) {
     List<String> args =
@@ -76,6 +82,68 @@ class BenchReclaimIT {
     assertThat(program.exitCode()).isEqualTo(2);
     assertThat(program.err()).contains(named);
     nothingIsLeft();
+  }
+
+  @Test
+  void theReportHasLatenciesCpuAndWhatTheOsdsCount() throws IOException {
+    Path file = Files.writeString(folder.resolve("report.html"), "of before");
+    Program program = bench("--fill=50", "--concurrency=2,16", "--report=" + file);
+    assertThat(program.exitCode()).as(program.err()).isZero();
+    BenchReport report = BenchReport.read(file);
+    assertThat(report.notes()).isEmpty();
+    assertThat(report.setup()).containsEntry("size", "256M").containsEntry("fill", "50 %");
+    assertThat(report.setup().get("ceph")).startsWith("ceph version ");
+    assertThat(report.points())
+        .extracting(BenchPoint::sharePercent)
+        .containsExactly(0, 0, 25, 50, 75);
+    for (BenchPoint point : report.points()) {
+      Latencies latencies = point.latencies().orElseThrow();
+      assertThat(latencies.count()).isPositive(); // several objects can be one range
+      assertThat(latencies.p50()).isPositive().isLessThanOrEqualTo(latencies.p99());
+      assertThat(latencies.max()).isLessThan(1e3 * point.seconds());
+      assertThat(point.osd()).containsKey("osd.op_latency");
+      assertThat(point.osd().get("osd.op_latency").count()).isPositive();
+    }
+    BenchPoint quarter = report.points().get(2);
+    assertThat((double) quarter.maxBytesPerSecond())
+        .isLessThan(report.points().get(1).rate() * OBJECT_BYTES);
+    assertThat(Program.run("bench", "compare", file.toString(), file.toString()).exitCode())
+        .isZero();
+    try (Stream<Path> files = Files.list(folder)) {
+      assertThat(files).containsExactly(file); // nothing half written is left
+    }
+    nothingIsLeft();
+  }
+
+  @Test
+  void theReportOfSparsifySaysWhyItHasNoLatencies() {
+    Path file = folder.resolve("report.html");
+    Program program =
+        bench("--method=sparsify", "--fill=20", "--concurrency=4", "--report=" + file);
+    assertThat(program.exitCode()).as(program.err()).isZero();
+    BenchReport report = BenchReport.read(file);
+    assertThat(report.points()).hasSize(1);
+    assertThat(report.points().get(0).latencies()).isEmpty();
+    assertThat(report.notes()).anyMatch(note -> note.contains("no latencies"));
+  }
+
+  @Test
+  void aReportThatCannotBeWrittenIsRefusedBeforeAnythingIsMade() {
+    Program program = bench("--report=" + folder.resolve("absent/report.html"));
+    assertThat(program.exitCode()).isEqualTo(2);
+    assertThat(program.err())
+        .contains("absent/report.html cannot be written")
+        .doesNotContain("image is");
+    assertThat(bench("--report=" + folder).exitCode()).isEqualTo(2);
+    nothingIsLeft();
+  }
+
+  @Test
+  void tooManyLoadsAreRefused() {
+    String many = "1" + ",2".repeat(60);
+    Program program = bench("--concurrency=" + many, "--max-bytes-per-second=0,1048576");
+    assertThat(program.exitCode()).isEqualTo(2);
+    assertThat(program.err()).contains("122 loads; at most 100");
   }
 
   @Test

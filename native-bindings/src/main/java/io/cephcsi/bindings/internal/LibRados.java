@@ -280,6 +280,18 @@ public final class LibRados {
       long outs,
       long outslen);
 
+  public static native int rados_osd_command(
+      long cluster,
+      int osdid,
+      long cmd,
+      long cmdlen,
+      long inbuf,
+      long inbuflen,
+      long outbuf,
+      long outbuflen,
+      long outs,
+      long outslen);
+
   public static native void rados_buffer_free(long buf);
 
   public static native int rados_lock_exclusive(

@@ -5,7 +5,9 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.profile.RadosOperation;
 import java.util.function.LongToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pending asynchronous operation ({@code rados_completion_t}). Closing it waits until it is
@@ -17,6 +19,7 @@ public final class Completion extends NativeHandle {
   private final Target target;
   private final boolean versionAsserted;
   private volatile boolean unanswered;
+  private volatile @Nullable RadosOperation event;
 
   private Completion(String operation, Target target, boolean versionAsserted, long pointer) {
     super(target, target.io, pointer, false);
@@ -41,8 +44,10 @@ public final class Completion extends NativeHandle {
   void start(LongToIntFunction begin) {
     long completion = enter();
     try {
+      event = RadosOperation.begun();
       int code = begin.applyAsInt(completion);
       if (code < 0) {
+        record(code);
         throw failure(code);
       }
       unanswered = true;
@@ -58,6 +63,9 @@ public final class Completion extends NativeHandle {
   protected void destroy(long pointer) {
     if (unanswered) {
       LibRados.rados_aio_wait_for_complete(pointer);
+      if (event != null) {
+        record(LibRados.rados_aio_get_return_value(pointer));
+      }
     }
     LibRados.rados_aio_release(pointer);
   }
@@ -83,6 +91,7 @@ public final class Completion extends NativeHandle {
       LibRados.rados_aio_wait_for_complete(completion);
       unanswered = false;
       int code = LibRados.rados_aio_get_return_value(completion);
+      record(code);
       if (code < 0) {
         throw failure(code);
       }
@@ -101,6 +110,16 @@ public final class Completion extends NativeHandle {
       return LibRados.rados_aio_get_version(completion);
     } finally {
       exit();
+    }
+  }
+
+  /** Writes the event, if there is one, at the first time that the answer is seen. */
+  private void record(int code) {
+    if (event != null) {
+      synchronized (target) {
+        target.io.recorded(event, code, operation, target.object, 0);
+        event = null;
+      }
     }
   }
 

@@ -10,10 +10,12 @@ import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
+import io.cephcsi.bindings.profile.RadosOperation;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pool and a namespace in it ({@code rados_ioctx_t}).
@@ -105,6 +107,27 @@ public final class IoContext extends NativeHandle {
     return code < 0 ? check(code, operation, describe(object)) : code;
   }
 
+  /** {@link #recorded}, and {@link #checked(int, String, String)}. */
+  private int checked(
+      @Nullable RadosOperation event, int code, String operation, String object, long bytes) {
+    return checked(recorded(event, code, operation, object, bytes), operation, object);
+  }
+
+  /**
+   * Writes the event of a call if there is one. Java evaluates arguments in their order: an event
+   * that is begun as the first of them begins before the call that is the second.
+   *
+   * @param bytes how much data was sent; what was read, the code says
+   * @return the code
+   */
+  int recorded(
+      @Nullable RadosOperation event, int code, String operation, String object, long bytes) {
+    if (event != null) {
+      event.ended(operation, pool, namespace, object, code > 0 ? code : bytes, meant(code));
+    }
+    return code;
+  }
+
   /**
    * The version of the object that the last completed operation of this context read or wrote
    * ({@code rados_get_last_version}).
@@ -127,9 +150,11 @@ public final class IoContext extends NativeHandle {
       int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
       int got =
           checked(
+              RadosOperation.begun(),
               LibRados.rados_read(io, arena.cString(object), buffer, wanted, offset),
               "rados_read",
-              object);
+              object,
+              0);
       return arena.getBytes(buffer, Math.min(got, length));
     } finally {
       exit();
@@ -141,9 +166,11 @@ public final class IoContext extends NativeHandle {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       checked(
+          RadosOperation.begun(),
           LibRados.rados_write(io, arena.cString(object), arena.bytes(data), data.length, offset),
           "rados_write",
-          object);
+          object,
+          data.length);
     } finally {
       exit();
     }
@@ -154,9 +181,11 @@ public final class IoContext extends NativeHandle {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       checked(
+          RadosOperation.begun(),
           LibRados.rados_write_full(io, arena.cString(object), arena.bytes(data), data.length),
           "rados_write_full",
-          object);
+          object,
+          data.length);
     } finally {
       exit();
     }
@@ -167,9 +196,11 @@ public final class IoContext extends NativeHandle {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       checked(
+          RadosOperation.begun(),
           LibRados.rados_append(io, arena.cString(object), arena.bytes(data), data.length),
           "rados_append",
-          object);
+          object,
+          data.length);
     } finally {
       exit();
     }
@@ -179,7 +210,12 @@ public final class IoContext extends NativeHandle {
   public void truncate(String object, long size) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      checked(LibRados.rados_trunc(io, arena.cString(object), size), "rados_trunc", object);
+      checked(
+          RadosOperation.begun(),
+          LibRados.rados_trunc(io, arena.cString(object), size),
+          "rados_trunc",
+          object,
+          0);
     } finally {
       exit();
     }
@@ -193,7 +229,12 @@ public final class IoContext extends NativeHandle {
   public void remove(String object) {
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
-      checked(LibRados.rados_remove(io, arena.cString(object)), "rados_remove", object);
+      checked(
+          RadosOperation.begun(),
+          LibRados.rados_remove(io, arena.cString(object)),
+          "rados_remove",
+          object,
+          0);
     } finally {
       exit();
     }
@@ -209,7 +250,12 @@ public final class IoContext extends NativeHandle {
     try (NativeArena arena = NativeArena.open()) {
       long size = arena.cell(0);
       long seconds = arena.cell(0);
-      checked(LibRados.rados_stat(io, arena.cString(object), size, seconds), "rados_stat", object);
+      checked(
+          RadosOperation.begun(),
+          LibRados.rados_stat(io, arena.cString(object), size, seconds),
+          "rados_stat",
+          object,
+          0);
       return new ObjectStat(arena.getLong(size), Instant.ofEpochSecond(arena.getLong(seconds)));
     } finally {
       exit();
@@ -242,7 +288,13 @@ public final class IoContext extends NativeHandle {
               4096,
               "rados_getxattr",
               describe(object) + " " + name,
-              (buffer, size, cell) -> LibRados.rados_getxattr(io, oid, key, buffer, size),
+              (buffer, size, cell) ->
+                  recorded(
+                      RadosOperation.begun(),
+                      LibRados.rados_getxattr(io, oid, key, buffer, size),
+                      "rados_getxattr",
+                      object,
+                      0),
               (buffer, bytes, count) -> NativeMemory.bytes(buffer, bytes));
         });
   }
@@ -253,8 +305,17 @@ public final class IoContext extends NativeHandle {
         "rados_setxattr",
         describe(object) + " " + name,
         (io, arena) ->
-            LibRados.rados_setxattr(
-                io, arena.cString(object), arena.cString(name), arena.bytes(value), value.length));
+            recorded(
+                RadosOperation.begun(),
+                LibRados.rados_setxattr(
+                    io,
+                    arena.cString(object),
+                    arena.cString(name),
+                    arena.bytes(value),
+                    value.length),
+                "rados_setxattr",
+                object,
+                value.length));
   }
 
   /** Removes an extended attribute ({@code rados_rmxattr}). */
@@ -262,7 +323,13 @@ public final class IoContext extends NativeHandle {
     call(
         "rados_rmxattr",
         describe(object) + " " + name,
-        (io, arena) -> LibRados.rados_rmxattr(io, arena.cString(object), arena.cString(name)));
+        (io, arena) ->
+            recorded(
+                RadosOperation.begun(),
+                LibRados.rados_rmxattr(io, arena.cString(object), arena.cString(name)),
+                "rados_rmxattr",
+                object,
+                0));
   }
 
   /** The names of all objects in this namespace ({@code rados_nobjects_list_open}); long. */
@@ -325,15 +392,20 @@ public final class IoContext extends NativeHandle {
         (io, arena) -> {
           long buffer = arena.allocate(maxOutput);
           int got =
-              LibRados.rados_exec(
-                  io,
-                  arena.cString(object),
-                  arena.cString(objectClass),
-                  arena.cString(method),
-                  arena.bytes(input),
-                  input.length,
-                  buffer,
-                  maxOutput);
+              recorded(
+                  RadosOperation.begun(),
+                  LibRados.rados_exec(
+                      io,
+                      arena.cString(object),
+                      arena.cString(objectClass),
+                      arena.cString(method),
+                      arena.bytes(input),
+                      input.length,
+                      buffer,
+                      maxOutput),
+                  "rados_exec",
+                  object,
+                  input.length);
           check(got, "rados_exec", describe(object) + " " + objectClass + "." + method);
           return arena.getBytes(buffer, Math.min(got, maxOutput));
         });
@@ -350,7 +422,13 @@ public final class IoContext extends NativeHandle {
     try (NativeArena arena = NativeArena.open()) {
       long op = operation.enterOnce();
       try {
-        int code = LibRados.rados_write_op_operate(op, io, arena.cString(object), 0, 0);
+        int code =
+            recorded(
+                RadosOperation.begun(),
+                LibRados.rados_write_op_operate(op, io, arena.cString(object), 0, 0),
+                "rados_write_op_operate",
+                object,
+                0);
         if (code < 0) {
           throw failure(
               code, "rados_write_op_operate", describe(object), operation.assertsVersion());
@@ -399,7 +477,13 @@ public final class IoContext extends NativeHandle {
     try (NativeArena arena = NativeArena.open()) {
       long op = operation.enterOnce();
       try {
-        int code = LibRados.rados_read_op_operate(op, io, arena.cString(object), 0);
+        int code =
+            recorded(
+                RadosOperation.begun(),
+                LibRados.rados_read_op_operate(op, io, arena.cString(object), 0),
+                "rados_read_op_operate",
+                object,
+                0);
         operation.completed(code, describe(object));
       } finally {
         operation.exit();
@@ -464,7 +548,12 @@ public final class IoContext extends NativeHandle {
 
   /** Waits until all asynchronous writes of this context are complete ({@code rados_aio_flush}). */
   public void flush() {
-    call("rados_aio_flush", toString(), (io, arena) -> LibRados.rados_aio_flush(io));
+    call(
+        "rados_aio_flush",
+        toString(),
+        (io, arena) ->
+            recorded(
+                RadosOperation.begun(), LibRados.rados_aio_flush(io), "rados_aio_flush", "", 0));
   }
 
   /**
@@ -494,14 +583,19 @@ public final class IoContext extends NativeHandle {
           long reply = arena.cell(0);
           long replyLength = arena.cell(0);
           int code =
-              LibRados.rados_notify2(
-                  io,
-                  arena.cString(object),
-                  arena.bytes(payload),
-                  payload.length,
-                  timeoutMillis,
-                  reply,
-                  replyLength);
+              recorded(
+                  RadosOperation.begun(),
+                  LibRados.rados_notify2(
+                      io,
+                      arena.cString(object),
+                      arena.bytes(payload),
+                      payload.length,
+                      timeoutMillis,
+                      reply,
+                      replyLength),
+                  "rados_notify2",
+                  object,
+                  payload.length);
           long buffer = arena.getLong(reply);
           try {
             checked(code, "rados_notify2", object);
@@ -531,8 +625,14 @@ public final class IoContext extends NativeHandle {
     if (versionAsserted && (errno == Errno.ERANGE || errno == Errno.EOVERFLOW)) {
       return new StaleVersionException(operation, object, code);
     }
-    // What WriteOperation.compareData finds different comes as the place, below all error numbers.
-    int meant = code <= -MAX_ERRNO ? -Errno.ECANCELED.number() : code;
-    return ReturnCode.exception(meant, operation, object, "");
+    return ReturnCode.exception(meant(code), operation, object, "");
+  }
+
+  /**
+   * What {@link WriteOperation#compareData} finds different comes as the place, below all error
+   * numbers.
+   */
+  private static int meant(int code) {
+    return code <= -MAX_ERRNO ? -Errno.ECANCELED.number() : code;
   }
 }

@@ -241,6 +241,36 @@ public final class RadosCluster extends NativeHandle {
                 json));
   }
 
+  /**
+   * Sends a command to an OSD ({@code rados_osd_command}), as {@code ceph tell} does. It needs the
+   * right to do so, such as {@code osd 'allow *'}.
+   *
+   * @param osd its number, from 0 on
+   * @param json the command, such as {@code {"prefix": "perf dump"}}
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such OSD
+   * @throws io.cephcsi.bindings.error.CephException with ENXIO if it is down
+   */
+  public CommandReply osdCommand(int osd, String json) {
+    return use(
+        (cluster, arena) ->
+            command(
+                (target, lines, count, in, inLength, out, outLength, status, statusLength) ->
+                    LibRados.rados_osd_command(
+                        target,
+                        osd,
+                        lines,
+                        count,
+                        in,
+                        inLength,
+                        out,
+                        outLength,
+                        status,
+                        statusLength),
+                "rados_osd_command",
+                cluster,
+                json));
+  }
+
   /** Called inside a call of this connection, which keeps the other one open. */
   private RadosHandle managerConnection() {
     synchronized (managerLock) {

@@ -8,6 +8,7 @@ import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.WatchCallback;
 import io.cephcsi.bindings.internal.WatchErrorCallback;
+import io.cephcsi.bindings.profile.RadosOperation;
 
 /**
  * A watch on an object, held until it is closed ({@code rados_watch3}, {@code rados_unwatch2}).
@@ -43,14 +44,19 @@ public final class Watch extends NativeHandle {
       long pointer, NativeArena arena, IoContext io, String object, int timeoutSeconds, long id) {
     long handle = arena.cell(0);
     check(
-        LibRados.rados_watch3(
-            pointer,
-            arena.cString(object),
-            handle,
-            WatchCallback.INSTANCE,
-            WatchErrorCallback.INSTANCE,
-            timeoutSeconds,
-            id),
+        io.recorded(
+            RadosOperation.begun(),
+            LibRados.rados_watch3(
+                pointer,
+                arena.cString(object),
+                handle,
+                WatchCallback.INSTANCE,
+                WatchErrorCallback.INSTANCE,
+                timeoutSeconds,
+                id),
+            "rados_watch3",
+            object,
+            0),
         "rados_watch3",
         io.describe(object));
     return new Watch(io, object, id, arena.getLong(handle));

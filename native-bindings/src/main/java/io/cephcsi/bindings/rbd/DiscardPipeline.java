@@ -24,9 +24,12 @@ public final class DiscardPipeline extends NativeHandle {
   private final long[] completions;
   private final long[] offsets;
   private final long[] lengths;
+  private final DiscardEvents events;
   private long started;
   private long awaited;
   private long discardedBytes;
+  private long batchBegan;
+  private long bytesBefore;
   private @Nullable CephException failure;
 
   private DiscardPipeline(ImageData image, int inFlight, OwnedMemory memory, long out) {
@@ -36,6 +39,7 @@ public final class DiscardPipeline extends NativeHandle {
     completions = new long[inFlight];
     offsets = new long[inFlight];
     lengths = new long[inFlight];
+    events = new DiscardEvents(image, inFlight);
   }
 
   static DiscardPipeline open(ImageData image, int inFlight) {
@@ -57,6 +61,7 @@ public final class DiscardPipeline extends NativeHandle {
       while (awaited < started) {
         awaitOldest();
       }
+      drained();
       memory.close();
     }
   }
@@ -88,13 +93,16 @@ public final class DiscardPipeline extends NativeHandle {
           "rbd_aio_create_completion",
           image.path());
       long completion = NativeMemory.getLong(out);
+      int slot = (int) (started % completions.length);
+      events.look(completions, awaited, started);
+      events.starting(slot);
       int code = LibRbd.rbd_aio_discard(pointer, offset, length, completion);
       if (code < 0) {
         LibRbd.rbd_aio_release(completion);
+        events.ended(slot, length, code);
         fail(code, offset, length);
         throwFailure();
       }
-      int slot = (int) (started % completions.length);
       completions[slot] = completion;
       offsets[slot] = offset;
       lengths[slot] = length;
@@ -107,9 +115,11 @@ public final class DiscardPipeline extends NativeHandle {
   private void awaitOldest() {
     int slot = (int) (awaited % completions.length);
     long completion = completions[slot];
+    events.look(completions, awaited, started);
     LibRbd.rbd_aio_wait_for_complete(completion);
     long code = LibRbd.rbd_aio_get_return_value(completion);
     LibRbd.rbd_aio_release(completion);
+    events.ended(slot, lengths[slot], code);
     awaited++;
     if (code < 0) {
       fail((int) code, offsets[slot], lengths[slot]);
@@ -152,8 +162,20 @@ public final class DiscardPipeline extends NativeHandle {
         throw e;
       }
     } finally {
+      drained();
       exit();
     }
+  }
+
+  /** To be called when nothing is in flight. */
+  private void drained() {
+    events.drained(started - batchBegan, discardedBytes - bytesBefore, code(failure));
+    batchBegan = started;
+    bytesBefore = discardedBytes;
+  }
+
+  private static int code(@Nullable CephException failure) {
+    return failure == null ? 0 : failure.code();
   }
 
   /**

@@ -6,6 +6,9 @@ import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
+import io.cephcsi.bindings.profile.LibrbdCall;
+import io.cephcsi.bindings.rados.IoContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The data of an open image: a block device of {@link RbdImage#size()} bytes.
@@ -29,10 +32,42 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
   private static final long PIECE_BYTES = 1L << 30;
 
   private final String path;
+  private final IoContext io;
 
-  ImageData(String path, NativeHandle io, long pointer) {
+  ImageData(String path, IoContext io, long pointer) {
     super("image " + path, io, pointer, true);
     this.path = path;
+    this.io = io;
+  }
+
+  /** The pool that it was opened in. */
+  final IoContext io() {
+    return io;
+  }
+
+  /** The name or id by which it was opened, and its snapshot if any, for events. */
+  final String openedBy() {
+    int space = io.namespace().isEmpty() ? 0 : io.namespace().length() + 1;
+    return path.substring(io.pool().length() + 1 + space);
+  }
+
+  /**
+   * Writes the event of a call if there is one. Java evaluates arguments in their order: an event
+   * that is begun as the first of them begins before the call that is the second.
+   *
+   * @param bytes how much data it was about, 0 where that is not known; of a read the code says it
+   * @return the code
+   */
+  final long recorded(@Nullable LibrbdCall event, long code, String operation, long bytes) {
+    if (event != null) {
+      event.ended(operation, io.pool(), io.namespace(), openedBy(), code > 0 ? code : bytes, code);
+    }
+    return code;
+  }
+
+  /** As {@link #recorded(LibrbdCall, long, String, long)}. */
+  final int recorded(@Nullable LibrbdCall event, int code, String operation, long bytes) {
+    return (int) recorded(event, (long) code, operation, bytes);
   }
 
   /** Pool, namespace and name, for messages. */
@@ -42,12 +77,27 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
 
   /** One call on the image, checked. */
   final int call(String operation, Call call) {
-    return call(operation, path, call);
+    return call(
+        operation,
+        path,
+        (image, arena) -> recorded(LibrbdCall.begun(), call.on(image, arena), operation, 0));
   }
 
   /** One call on the image that may report progress, checked. */
   final void callTracked(String operation, Progress progress, ProgressCall.Tracked call) {
-    ProgressCall.run(this, operation, path, progress, call);
+    callTracked(operation, path, progress, call);
+  }
+
+  /** As {@link #callTracked(String, Progress, ProgressCall.Tracked)}, about a part of the image. */
+  final void callTracked(
+      String operation, String object, Progress progress, ProgressCall.Tracked call) {
+    ProgressCall.run(
+        this,
+        operation,
+        object,
+        progress,
+        (image, arena, id) ->
+            recorded(LibrbdCall.begun(), call.on(image, arena, id), operation, 0));
   }
 
   /**
@@ -59,7 +109,15 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     long image = enter();
     try (NativeArena arena = NativeArena.open()) {
       long buffer = arena.allocate(length);
-      long got = check(LibRbd.rbd_read(image, offset, length, buffer), "rbd_read", path);
+      long got =
+          check(
+              recorded(
+                  LibrbdCall.begun(),
+                  LibRbd.rbd_read(image, offset, length, buffer),
+                  "rbd_read",
+                  0),
+              "rbd_read",
+              path);
       return arena.getBytes(buffer, (int) got);
     } finally {
       exit();
@@ -70,7 +128,14 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
   public final void write(long offset, byte[] data) {
     long image = enter();
     try (NativeArena arena = NativeArena.open()) {
-      check(LibRbd.rbd_write(image, offset, data.length, arena.bytes(data)), "rbd_write", path);
+      check(
+          recorded(
+              LibrbdCall.begun(),
+              LibRbd.rbd_write(image, offset, data.length, arena.bytes(data)),
+              "rbd_write",
+              data.length),
+          "rbd_write",
+          path);
     } finally {
       exit();
     }
@@ -88,7 +153,14 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     try {
       for (long done = 0; done < length; done += PIECE_BYTES) {
         long piece = Math.min(PIECE_BYTES, length - done);
-        check(LibRbd.rbd_discard(image, offset + done, piece), "rbd_discard", path);
+        check(
+            recorded(
+                LibrbdCall.begun(),
+                LibRbd.rbd_discard(image, offset + done, piece),
+                "rbd_discard",
+                piece),
+            "rbd_discard",
+            path);
       }
     } finally {
       exit();
@@ -101,7 +173,14 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     try {
       for (long done = 0; done < length; done += PIECE_BYTES) {
         long piece = Math.min(PIECE_BYTES, length - done);
-        check(LibRbd.rbd_write_zeroes(image, offset + done, piece, 0, 0), "rbd_write_zeroes", path);
+        check(
+            recorded(
+                LibrbdCall.begun(),
+                LibRbd.rbd_write_zeroes(image, offset + done, piece, 0, 0),
+                "rbd_write_zeroes",
+                piece),
+            "rbd_write_zeroes",
+            path);
       }
     } finally {
       exit();
@@ -121,13 +200,17 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
   /** Starts a {@link #discard} ({@code rbd_aio_discard}); the range may be of any length. */
   public final RbdCompletion discardAsync(long offset, long length) {
     return start(
-        "rbd_aio_discard", 0, (image, c, none) -> LibRbd.rbd_aio_discard(image, offset, length, c));
+        "rbd_aio_discard",
+        length,
+        0,
+        (image, c, none) -> LibRbd.rbd_aio_discard(image, offset, length, c));
   }
 
   /** Starts a write ({@code rbd_aio_write}); the data is copied before this returns. */
   public final RbdCompletion writeAsync(long offset, byte[] data) {
     return start(
         "rbd_aio_write",
+        data.length,
         data.length,
         (image, c, buffer) -> {
           NativeMemory.putBytes(buffer, data);
@@ -139,13 +222,14 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
   public final RbdCompletion readAsync(long offset, int length) {
     return start(
         "rbd_aio_read",
+        0,
         length,
         (image, c, buffer) -> LibRbd.rbd_aio_read(image, offset, length, buffer, c));
   }
 
   /** Starts a {@link #flush} ({@code rbd_aio_flush}). */
   public final RbdCompletion flushAsync() {
-    return start("rbd_aio_flush", 0, (image, c, none) -> LibRbd.rbd_aio_flush(image, c));
+    return start("rbd_aio_flush", 0, 0, (image, c, none) -> LibRbd.rbd_aio_flush(image, c));
   }
 
   /**
@@ -157,10 +241,10 @@ public abstract sealed class ImageData extends NativeHandle permits ImagePropert
     return DiscardPipeline.open(this, inFlight);
   }
 
-  private RbdCompletion start(String operation, int bufferBytes, AsyncCall call) {
+  private RbdCompletion start(String operation, long bytes, int bufferBytes, AsyncCall call) {
     long image = enter();
     try {
-      RbdCompletion completion = RbdCompletion.create(this, operation, bufferBytes);
+      RbdCompletion completion = RbdCompletion.create(this, operation, bytes, bufferBytes);
       completion.start(c -> call.on(image, c, completion.buffer()));
       return completion;
     } finally {

@@ -5,8 +5,8 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
-import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
+import io.cephcsi.bindings.rados.IoContext;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
@@ -21,7 +21,7 @@ import java.util.Set;
 public abstract sealed class ImageProperties extends ImageData permits RbdImage {
   private static final int NAME_BYTES = 128;
 
-  ImageProperties(String path, NativeHandle io, long pointer) {
+  ImageProperties(String path, IoContext io, long pointer) {
     super(path, io, pointer);
   }
 

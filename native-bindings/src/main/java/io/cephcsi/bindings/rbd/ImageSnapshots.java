@@ -10,6 +10,7 @@ import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
+import io.cephcsi.bindings.profile.LibrbdCall;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,12 +85,15 @@ public final class ImageSnapshots {
   }
 
   private int call(String operation, Object snapshot, NativeHandle.Call call) {
-    return image.call(operation, describe(snapshot), call);
+    return image.call(
+        operation,
+        describe(snapshot),
+        (p, arena) -> image.recorded(LibrbdCall.begun(), call.on(p, arena), operation, 0));
   }
 
   private void callTracked(
       String operation, String name, Progress progress, ProgressCall.Tracked call) {
-    ProgressCall.run(image, operation, describe(name), progress, call);
+    image.callTracked(operation, describe(name), progress, call);
   }
 
   /** Whether there is a snapshot of this name ({@code rbd_snap_exists}). */

@@ -7,7 +7,9 @@ import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
+import io.cephcsi.bindings.profile.LibrbdCall;
 import java.util.function.LongToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pending asynchronous operation of an image ({@code rbd_completion_t}). Closing it waits until
@@ -17,22 +19,34 @@ import java.util.function.LongToIntFunction;
  */
 public final class RbdCompletion extends NativeHandle {
   private final String operation;
-  private final String path;
+  private final ImageData image;
+  private final long bytes;
   private final OwnedMemory memory;
   private final long buffer;
   private volatile boolean started;
+  private volatile @Nullable LibrbdCall event;
 
   private RbdCompletion(
-      ImageData image, String operation, OwnedMemory memory, long buffer, long pointer) {
+      ImageData image,
+      String operation,
+      long bytes,
+      OwnedMemory memory,
+      long buffer,
+      long pointer) {
     super(operation + " on " + image.path(), image, pointer, false);
     this.operation = operation;
-    this.path = image.path();
+    this.image = image;
+    this.bytes = bytes;
     this.memory = memory;
     this.buffer = buffer;
   }
 
-  /** Creates one with memory that lives until it is closed; 0 bytes for none. */
-  static RbdCompletion create(ImageData image, String operation, int bufferBytes) {
+  /**
+   * Creates one with memory that lives until it is closed; 0 bytes for none.
+   *
+   * @param bytes how much data it is about, unless its result tells
+   */
+  static RbdCompletion create(ImageData image, String operation, long bytes, int bufferBytes) {
     OwnedMemory memory = new OwnedMemory();
     try (NativeArena arena = NativeArena.open()) {
       long buffer = bufferBytes == 0 ? 0 : memory.allocate(bufferBytes);
@@ -41,7 +55,7 @@ public final class RbdCompletion extends NativeHandle {
           LibRbd.rbd_aio_create_completion(0, null, out),
           "rbd_aio_create_completion",
           image.path());
-      return new RbdCompletion(image, operation, memory, buffer, arena.getLong(out));
+      return new RbdCompletion(image, operation, bytes, memory, buffer, arena.getLong(out));
     } catch (RuntimeException e) {
       memory.close();
       throw e;
@@ -54,11 +68,13 @@ public final class RbdCompletion extends NativeHandle {
 
   /** Starts the operation; a completion whose operation does not start is closed. */
   void start(LongToIntFunction begin) {
+    event = LibrbdCall.begun();
     int code = begin.applyAsInt(enter());
     exit();
     if (code < 0) {
+      record(code);
       close();
-      check(code, operation, path);
+      check(code, operation, image.path());
     }
     started = true;
   }
@@ -67,11 +83,25 @@ public final class RbdCompletion extends NativeHandle {
   protected void destroy(long pointer) {
     if (started) {
       LibRbd.rbd_aio_wait_for_complete(pointer);
+      if (event != null) {
+        record(LibRbd.rbd_aio_get_return_value(pointer));
+      }
     }
     LibRbd.rbd_aio_release(pointer);
     if (memory != null) {
       memory.close();
     }
+  }
+
+  /** Writes the event, if there is one, at the first time that the result is seen. */
+  private long record(long code) {
+    if (event != null) {
+      synchronized (memory) {
+        image.recorded(event, code, operation, bytes);
+        event = null;
+      }
+    }
+    return code;
   }
 
   /** Whether the operation is complete; does not block. */
@@ -94,7 +124,7 @@ public final class RbdCompletion extends NativeHandle {
     long completion = enter();
     try {
       LibRbd.rbd_aio_wait_for_complete(completion);
-      return check(LibRbd.rbd_aio_get_return_value(completion), operation, path);
+      return check(record(LibRbd.rbd_aio_get_return_value(completion)), operation, image.path());
     } finally {
       exit();
     }
@@ -110,7 +140,8 @@ public final class RbdCompletion extends NativeHandle {
     long completion = enter();
     try {
       LibRbd.rbd_aio_wait_for_complete(completion);
-      long got = check(LibRbd.rbd_aio_get_return_value(completion), operation, path);
+      long got =
+          check(record(LibRbd.rbd_aio_get_return_value(completion)), operation, image.path());
       return NativeMemory.bytes(buffer, got);
     } finally {
       exit();

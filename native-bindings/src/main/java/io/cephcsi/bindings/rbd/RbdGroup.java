@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeHandle;
+import io.cephcsi.bindings.profile.LibrbdCall;
 import java.util.List;
 
 /**
@@ -36,7 +37,11 @@ public final class RbdGroup {
   }
 
   private void call(String operation, String part, NativeHandle.Call call) {
-    pool.io().call(operation, describe(part), call);
+    pool.io()
+        .call(
+            operation,
+            describe(part),
+            (p, arena) -> pool.recorded(LibrbdCall.begun(), call.on(p, arena), operation, name));
   }
 
   /**

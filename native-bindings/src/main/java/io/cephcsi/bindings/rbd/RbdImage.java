@@ -8,6 +8,7 @@ import io.cephcsi.bindings.internal.DiffCallback;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.ProgressCallback;
+import io.cephcsi.bindings.profile.LibrbdCall;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -74,7 +75,12 @@ public final class RbdImage extends ImageProperties {
             (io, arena) -> {
               long out = arena.cell(0);
               long at = snapshot.isEmpty() ? 0 : arena.cString(snapshot);
-              int code = opening.call().open(io, arena.cString(key), out, at);
+              int code =
+                  pool.recorded(
+                      LibrbdCall.begun(),
+                      opening.call().open(io, arena.cString(key), out, at),
+                      opening.operation(),
+                      snapshot.isEmpty() ? key : key + "@" + snapshot);
               if (code == -Errno.ENOENT.number() && !last) {
                 return Optional.empty();
               }
@@ -133,7 +139,11 @@ public final class RbdImage extends ImageProperties {
       guard.alone(() -> release(pointer));
       guard.leave();
     }
+    LibrbdCall event = LibrbdCall.begun();
     int code = LibRbd.rbd_close(pointer);
+    if (event != null && pool != null) {
+      recorded(event, code, "rbd_close", 0);
+    }
     if (code != -Errno.ESHUTDOWN.number()) {
       check(code, "rbd_close", toString());
     }
@@ -255,15 +265,19 @@ public final class RbdImage extends ImageProperties {
               visitor,
               path(),
               id ->
-                  LibRbd.rbd_diff_iterate2(
-                      image,
-                      from,
-                      offset,
-                      length,
-                      (byte) (includeParent ? 1 : 0),
-                      (byte) (wholeObject ? 1 : 0),
-                      DiffCallback.INSTANCE,
-                      id));
+                  recorded(
+                      LibrbdCall.begun(),
+                      LibRbd.rbd_diff_iterate2(
+                          image,
+                          from,
+                          offset,
+                          length,
+                          (byte) (includeParent ? 1 : 0),
+                          (byte) (wholeObject ? 1 : 0),
+                          DiffCallback.INSTANCE,
+                          id),
+                      "rbd_diff_iterate2",
+                      length));
         });
   }
 

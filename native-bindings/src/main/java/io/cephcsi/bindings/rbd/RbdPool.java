@@ -7,10 +7,12 @@ import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.ProgressCallback;
+import io.cephcsi.bindings.profile.LibrbdCall;
 import io.cephcsi.bindings.rados.IoContext;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The images, trash and groups of a pool and namespace.
@@ -38,13 +40,34 @@ public final class RbdPool {
         : io.pool() + "/" + io.namespace() + "/" + name;
   }
 
+  /**
+   * Writes the event of a call if there is one; see {@link ImageData#recorded(LibrbdCall, int,
+   * String, long)}.
+   *
+   * @return the code
+   */
+  int recorded(@Nullable LibrbdCall event, int code, String operation, String name) {
+    if (event != null) {
+      event.ended(operation, io.pool(), io.namespace(), name, 0, code);
+    }
+    return code;
+  }
+
   private int call(String operation, String name, NativeHandle.Call call) {
-    return io.call(operation, describe(name), call);
+    return io.call(
+        operation,
+        describe(name),
+        (p, arena) -> recorded(LibrbdCall.begun(), call.on(p, arena), operation, name));
   }
 
   private void callTracked(
       String operation, String name, Progress progress, ProgressCall.Tracked call) {
-    ProgressCall.run(io, operation, describe(name), progress, call);
+    ProgressCall.run(
+        io,
+        operation,
+        describe(name),
+        progress,
+        (p, arena, id) -> recorded(LibrbdCall.begun(), call.on(p, arena, id), operation, name));
   }
 
   /**
@@ -80,13 +103,17 @@ public final class RbdPool {
                   "rbd_clone3",
                   describe(parent) + "@" + snapshot + " to " + childPool.describe(child),
                   (from, arena) ->
-                      LibRbd.rbd_clone3(
-                          from,
-                          arena.cString(parent),
-                          arena.cString(snapshot),
-                          to,
-                          arena.cString(child),
-                          opts.pointer())));
+                      recorded(
+                          LibrbdCall.begun(),
+                          LibRbd.rbd_clone3(
+                              from,
+                              arena.cString(parent),
+                              arena.cString(snapshot),
+                              to,
+                              arena.cString(child),
+                              opts.pointer()),
+                          "rbd_clone3",
+                          parent)));
     }
   }
 
@@ -210,7 +237,11 @@ public final class RbdPool {
           (pointer, arena) -> {
             long info = arena.allocate(TrashEntry.BYTES);
             ReturnCode.check(
-                LibRbd.rbd_trash_get(pointer, arena.cString(id), info),
+                recorded(
+                    LibrbdCall.begun(),
+                    LibRbd.rbd_trash_get(pointer, arena.cString(id), info),
+                    "rbd_trash_get",
+                    id),
                 "rbd_trash_get",
                 describe(id));
             try {

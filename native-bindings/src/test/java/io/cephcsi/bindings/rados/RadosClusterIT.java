@@ -188,6 +188,22 @@ class RadosClusterIT {
   }
 
   @Test
+  void anOsdAnswersInJson() throws IOException {
+    CommandReply reply = cluster.osdCommand(0, "{\"prefix\": \"perf dump\", \"format\": \"json\"}");
+    assertThat(JSON.readTree(reply.text()).path("osd").path("op_w").isNumber()).isTrue();
+  }
+
+  @Test
+  void anOsdThatIsNotThereOrDoesNotUnderstandIsAnError() {
+    assertThatThrownBy(() -> cluster.osdCommand(999, "{\"prefix\": \"perf dump\"}"))
+        .isInstanceOfSatisfying(
+            CephException.class, e -> assertThat(e.errno()).isIn(Errno.ENOENT, Errno.ENXIO))
+        .hasMessageContaining("rados_osd_command perf dump");
+    assertThatThrownBy(() -> cluster.osdCommand(0, "{\"prefix\": \"no such command\"}"))
+        .isInstanceOf(CephException.class);
+  }
+
+  @Test
   void aFailedMonitorCommandCarriesWhatTheMonitorSaid() {
     CephException missing =
         catchThrowableOfType(
