@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 
 /**
  * What OSDs count of their own work, summed up over them: the times of {@code ceph tell osd.N perf
@@ -28,7 +29,7 @@ record OsdCounters(Map<String, OsdCounters.Time> times, String missing) {
   private static final int SHOWN = 12;
 
   /** What bluestore does after it has answered: nobody waits for that. */
-  private static final String BEHIND = "state_deferred_";
+  private static final Pattern BEHIND = Pattern.compile("state_(deferred_.*|done_lat)");
 
   /** Nothing, of no OSD. */
   static final OsdCounters NONE = new OsdCounters(Map.of(), "");
@@ -100,7 +101,7 @@ record OsdCounters(Map<String, OsdCounters.Time> times, String missing) {
                           JsonNode value = one.getValue();
                           if (value.has("avgtime")
                               && value.path("sum").isNumber()
-                              && !one.getKey().startsWith(BEHIND)) {
+                              && !BEHIND.matcher(one.getKey()).matches()) {
                             times.merge(
                                 section.getKey() + "." + one.getKey(),
                                 new Time(

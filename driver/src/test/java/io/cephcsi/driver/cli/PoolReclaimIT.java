@@ -132,6 +132,27 @@ class PoolReclaimIT {
     return Program.run(arguments(more).toArray(new String[0]));
   }
 
+  @Test
+  void aDryRunWritesWhatEachImageWouldGiveAndATrimWhatIsLeft() throws IOException {
+    images("give-", 2);
+    image(EVIL, small, SMALL);
+    Path file = Files.writeString(shared.resolve("metrics.prom"), "of before");
+    String option = "--metrics-file=" + file;
+    Program dry = reclaim("--dry-run", option, "--metrics-images=2");
+    assertThat(dry.exitCode()).as(dry.err()).isZero();
+    List<String> lines = Files.readAllLines(file);
+    assertThat(lines).filteredOn(line -> line.startsWith("ceph_csi_reclaimable_image_")).hasSize(2);
+    assertThat(lines)
+        .anyMatch(line -> line.matches("ceph_csi_reclaimable_images\\{.*skipped=\"none\"} 3"));
+    assertThat(lines).allMatch(line -> line.startsWith("#") || line.matches("[a-z_]+\\{.*} \\d+"));
+
+    Program trim = reclaim(option);
+    assertThat(trim.exitCode()).as(trim.err()).isZero();
+    assertThat(Files.readString(file))
+        .doesNotContain("image=")
+        .containsPattern("pool_bytes\\{.*} 0\n");
+  }
+
   private static JsonNode json(Program run) throws IOException {
     assertThat(run.out()).as("%s", run.err()).startsWith("{");
     return PoolStates.JSON.readTree(run.out());

@@ -10,11 +10,12 @@ import org.jspecify.annotations.Nullable;
  * nothing asked while nobody records them. Used by one thread.
  *
  * <p>The pipeline awaits its discards in their order, and many are complete before it is their
- * turn: with each discard that is started, the others are asked whether they are, so that their
- * durations are right but for the time between two of them.
+ * turn: with each discard that is started, some of the others are asked whether they are, so that
+ * their durations are right but for the time of some discards.
  */
 final class DiscardEvents {
   private static final String OPERATION = "rbd_aio_discard";
+  private static final int LOOKS = 16;
 
   private final ImageData image;
   private final int inFlight;
@@ -22,6 +23,7 @@ final class DiscardEvents {
   private boolean[] ended = {};
   private @Nullable DiscardBatch batch;
   private boolean begun;
+  private long next;
 
   DiscardEvents(ImageData image, int inFlight) {
     this.image = image;
@@ -45,13 +47,17 @@ final class DiscardEvents {
     }
   }
 
-  /** Ends the events of those that are complete, of the places from the oldest on. */
+  /**
+   * Ends the events of those that are complete, of some places, and of the following ones at the
+   * next time: each question takes some of the time that is measured.
+   */
   void look(long[] completions, long awaited, long started) {
     if (running == null) {
       return;
     }
-    for (long i = awaited; i < started; i++) {
-      int slot = (int) (i % inFlight);
+    for (int looked = 0; looked < Math.min(LOOKS, started - awaited); looked++) {
+      next = next < awaited || next >= started - 1 ? awaited : next + 1;
+      int slot = (int) (next % inFlight);
       LibrbdCall event = running[slot];
       if (event != null && !ended[slot] && LibRbd.rbd_aio_is_complete(completions[slot]) != 0) {
         event.end();

@@ -115,7 +115,6 @@ public final class DiscardPipeline extends NativeHandle {
   private void awaitOldest() {
     int slot = (int) (awaited % completions.length);
     long completion = completions[slot];
-    events.look(completions, awaited, started);
     LibRbd.rbd_aio_wait_for_complete(completion);
     long code = LibRbd.rbd_aio_get_return_value(completion);
     LibRbd.rbd_aio_release(completion);
@@ -152,6 +151,7 @@ public final class DiscardPipeline extends NativeHandle {
     enter();
     try {
       while (awaited < started) {
+        events.look(completions, awaited, started);
         awaitOldest();
       }
       throwFailure();
