@@ -157,6 +157,21 @@ public record EncryptionRequest(
   }
 
   /**
+   * Requires that the name of a snapshot was reserved for the encryption of its volume.
+   *
+   * @throws VolumeException ALREADY_EXISTS if it was not
+   */
+  public static void requireOfVolume(JournalEntry snapshot, JournalEntry volume) {
+    if (!snapshot.encryptionKms().equals(volume.encryptionKms())) {
+      throw new VolumeException(
+          Reason.ALREADY_EXISTS,
+          "snapshot "
+              + snapshot.requestName()
+              + " exists, and is encrypted otherwise than its volume");
+    }
+  }
+
+  /**
    * Requires that a copy is encrypted as its source is: ciphertext in a plain volume would look
    * like damage, and plain text in an encrypted one like what is to be formatted.
    *

@@ -79,11 +79,7 @@ record GroupSnapshotReservation(OpenGroup group, String requestName, String name
       throw new VolumeException(
           Reason.ALREADY_EXISTS, "the name " + name + " is used by another snapshot");
     }
-    if (!entry.encryptionKms().equals(volume.encryptionKms())) {
-      throw new VolumeException(
-          Reason.ALREADY_EXISTS,
-          "snapshot " + name + " exists, and is encrypted otherwise than its volume");
-    }
+    EncryptionRequest.requireOfVolume(entry, volume);
     return entry;
   }
 }

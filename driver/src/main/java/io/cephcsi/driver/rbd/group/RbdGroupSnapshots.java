@@ -108,7 +108,7 @@ public final class RbdGroupSnapshots {
     RbdSession session = taking.session();
     IoContext io = taking.io();
     List<GroupedVolume> sources = new GroupMembers(session).requireAll(taking.sources());
-    sources.forEach(RbdGroupSnapshots::requireKnownEncryption);
+    sources.forEach(source -> session.requireKnownKms(source.volume().entry()));
     GroupJournal journal = session.groupJournal(io);
     Optional<GroupEntry> known = journal.byName(taking.requestName());
     if (known.isPresent()) {
@@ -136,14 +136,6 @@ public final class RbdGroupSnapshots {
         }
         throw disturbed(e) ? conflict(group, e) : e;
       }
-    }
-  }
-
-  /** Before anything is made. */
-  private static void requireKnownEncryption(GroupedVolume source) {
-    JournalEntry entry = source.volume().entry();
-    if (entry.isEncrypted()) {
-      source.volume().session().requireKms(entry);
     }
   }
 

@@ -195,6 +195,18 @@ public final class RbdSession {
   }
 
   /**
+   * Requires that the KMS of an entry is configured, if it is encrypted: to be asked for before
+   * anything is made or moved.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if it is not
+   */
+  public void requireKnownKms(JournalEntry entry) {
+    if (entry.isEncrypted()) {
+      requireKms(entry);
+    }
+  }
+
+  /**
    * Has the KMS remove the passphrase of a volume or snapshot whose image is gone.
    *
    * @throws VolumeException as of the KMS: then the entry is to stay, so that the repeated call

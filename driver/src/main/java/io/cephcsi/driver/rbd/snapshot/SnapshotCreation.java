@@ -119,11 +119,7 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
     } catch (PoolMismatchException e) {
       throw new VolumeException(Reason.ALREADY_EXISTS, e.explain(), e);
     }
-    if (!attempt.entry().encryptionKms().equals(source.entry().encryptionKms())) {
-      throw new VolumeException(
-          Reason.ALREADY_EXISTS,
-          "snapshot " + requestName + " exists, and is encrypted otherwise than its volume");
-    }
+    EncryptionRequest.requireOfVolume(attempt.entry(), source.entry());
     Optional<String> of = attempt.entry().source();
     if (!of.equals(Optional.of(source.imageName()))) {
       throw new VolumeException(

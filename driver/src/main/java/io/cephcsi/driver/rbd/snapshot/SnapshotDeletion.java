@@ -39,9 +39,7 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
       journal.remove(entry);
       ofVolume.ifPresent(image -> session.purgeIfDeleted(io, image));
     } else {
-      if (entry.isEncrypted()) {
-        session.requireKms(entry); // before anything is moved
-      }
+      session.requireKnownKms(entry);
       Optional<String> image = moveToTrash();
       session.removeKey(snapshot.id(), entry);
       journal.remove(entry);

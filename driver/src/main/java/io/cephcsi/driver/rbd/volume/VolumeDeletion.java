@@ -126,9 +126,7 @@ public final class VolumeDeletion implements AutoCloseable {
   public void carryOut() {
     List<String> images;
     try {
-      if (volume.entry().isEncrypted()) {
-        volume.session().requireKms(volume.entry()); // before anything is moved
-      }
+      volume.session().requireKnownKms(volume.entry());
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
       if (e.reason() == Reason.FAILED_PRECONDITION && isFollowingCopy()) {
