@@ -73,7 +73,7 @@ final class BenchCompareCommand implements Callable<Integer> {
       return DriverMain.EXIT_FAILED;
     }
     if (report != null) {
-      FsckReport.write(report, BenchPage.of(comparison));
+      OutputFile.replace(report, BenchPage.of(comparison));
     }
     output.print(
         spec.commandLine().getOut(),

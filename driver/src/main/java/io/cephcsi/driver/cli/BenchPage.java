@@ -8,6 +8,7 @@ import io.cephcsi.driver.plot.LinePlot;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -139,8 +140,7 @@ final class BenchPage {
       List<BenchPoint> some,
       ToDoubleFunction<BenchPoint> place,
       Function<BenchPoint, String> label) {
-    List<BenchPoint> points =
-        some.stream().sorted(java.util.Comparator.comparingDouble(place)).toList();
+    List<BenchPoint> points = some.stream().sorted(Comparator.comparingDouble(place)).toList();
     double[] x = points.stream().mapToDouble(place).toArray();
     List<String> labels = points.stream().map(label).toList();
     page.append("<h2>").append(escaped(title)).append("</h2>\n");

@@ -173,7 +173,7 @@ final class BenchReclaimCommand implements Callable<Integer> {
       ended.countDown();
     }
     if (report != null) {
-      FsckReport.write(report, BenchPage.of(found));
+      OutputFile.replace(report, BenchPage.of(found));
     }
     print(image, points);
     return interrupted ? DriverMain.EXIT_FAILED : 0;

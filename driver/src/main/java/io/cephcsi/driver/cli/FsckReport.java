@@ -2,17 +2,13 @@ package io.cephcsi.driver.cli;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.cephcsi.driver.app.ConfigException;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.FindingKind;
 import io.cephcsi.driver.fsck.check.FileSystemCheck;
 import io.cephcsi.driver.fsck.check.RbdCheck;
 import io.cephcsi.driver.volume.PlainText;
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -183,22 +179,6 @@ final class FsckReport {
     text.append("ceph_csi_fsck_finished_seconds ")
         .append(Instant.now().getEpochSecond())
         .append('\n');
-    write(file, text.toString());
-  }
-
-  /** Replaces a file. */
-  static void write(Path file, String text) {
-    Path absolute = file.toAbsolutePath();
-    Path folder = absolute.getParent();
-    try {
-      Path begun =
-          Files.createTempFile(folder == null ? Path.of("/") : folder, ".ceph-csi", ".tmp");
-      Files.writeString(begun, text);
-      Files.setPosixFilePermissions(
-          begun, java.nio.file.attribute.PosixFilePermissions.fromString("rw-r--r--"));
-      Files.move(begun, absolute, StandardCopyOption.ATOMIC_MOVE);
-    } catch (IOException e) {
-      throw new ConfigException(file + " cannot be written: " + e.getMessage(), e);
-    }
+    OutputFile.replace(file, text.toString());
   }
 }

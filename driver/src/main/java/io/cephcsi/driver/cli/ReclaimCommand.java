@@ -167,7 +167,8 @@ final class ReclaimCommand extends ImageCommand {
         ReclaimMetrics metrics = ReclaimMetrics.of(parts[0], namespace, state.estimates(), state);
         pool.metricsFile()
             .ifPresent(
-                file -> FsckReport.write(file, metrics.text(pool.metricsImages(), Instant.now())));
+                file ->
+                    OutputFile.replace(file, metrics.text(pool.metricsImages(), Instant.now())));
       }
       print(report::table, report::json);
       return work.hasFailed() ? DriverMain.EXIT_FAILED : work.isIncomplete() ? EXIT_INCOMPLETE : 0;
