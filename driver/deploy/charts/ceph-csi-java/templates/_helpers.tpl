@@ -206,6 +206,10 @@ env:
       fieldRef:
         fieldPath: metadata.namespace
   {{- end }}
+  {{- with $root.Values.javaOptions }}
+  - name: CEPH_CSI_JAVA_OPTS
+    value: {{ . | quote }}
+  {{- end }}
   - name: CEPH_CSI_CONFIG
     value: |-
       {{- include "csi.config" . | nindent 6 }}

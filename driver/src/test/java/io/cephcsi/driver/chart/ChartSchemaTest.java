@@ -186,6 +186,7 @@ class ChartSchemaTest {
     "provisioner.replicaCount, two, /provisioner/replicaCount",
     "driverName, a_b, /driverName",
     "type, nfs, /type",
+    "javaOptions, -Dname=$(NODE_ID), /javaOptions",
     "credentials[0].cluster, x, cluster",
     "cephfs.instanceId, x, instanceId",
     "csiConfig[0].clusterID, x, monitors",

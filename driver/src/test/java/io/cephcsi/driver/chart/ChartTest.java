@@ -333,6 +333,30 @@ class ChartTest {
   }
 
   @Test
+  void optionsOfTheJvmReachTheDriversOnly() {
+    Map<String, Object> values = Map.of("javaOptions", "-Xmx256m -Xlog:gc");
+    for (JsonNode workload : Chart.rendered("", values).workloads()) {
+      for (JsonNode container : containers(workload)) {
+        List<String> options =
+            list(container.path("env")).stream()
+                .filter(variable -> variable.path("name").asText().equals("CEPH_CSI_JAVA_OPTS"))
+                .map(variable -> variable.path("value").asText())
+                .toList();
+        if (container.equals(driver(workload))) {
+          assertThat(options).containsExactly("-Xmx256m -Xlog:gc");
+        } else {
+          assertThat(options).isEmpty();
+        }
+      }
+    }
+    assertThat(Chart.of("").workloads()).isNotEmpty().noneMatch(ChartTest::hasJavaOptions);
+  }
+
+  private static boolean hasJavaOptions(JsonNode workload) {
+    return workload.toString().contains("JAVA_OPTS");
+  }
+
+  @Test
   void imagesHaveVersions() {
     for (JsonNode workload : Chart.of("everything.yaml").workloads()) {
       for (JsonNode container : containers(workload)) {
