@@ -4,7 +4,6 @@ import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
-import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
@@ -18,16 +17,12 @@ abstract class CephFsCrashCase {
   static final TestCluster CLUSTER = TestCluster.shared();
   static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
 
-  @SuppressWarnings("NullAway.Init")
-  static Path agent;
-
   /** The one that goes on. */
   @SuppressWarnings("NullAway.Init")
   static TestDriver driver;
 
   @BeforeAll
   static void start() throws IOException {
-    agent = FaultyDriver.packAgent();
     driver = TestDriver.cephFs(CLUSTER).withCredentials().start();
     STATE.letBeWhatIsThere();
   }

@@ -74,7 +74,7 @@ class CephFsCrashIT extends CephFsCrashCase {
       throws InterruptedException {
     Scene scene = Scene.set();
     boolean halted;
-    try (FaultyDriver faulty = FaultyDriver.start("cephfs", CLUSTER, agent, fault)) {
+    try (FaultyDriver faulty = FaultyDriver.start("cephfs", CLUSTER, fault)) {
       boolean answered = true;
       try {
         call.send(scene, faulty.controller());

@@ -101,7 +101,7 @@ class CephFsGroupCrashIT extends CephFsCrashCase {
     Scene scene = Scene.set();
     prepare.accept(scene);
     boolean halted;
-    try (FaultyDriver faulty = FaultyDriver.start("cephfs", CLUSTER, agent, fault)) {
+    try (FaultyDriver faulty = FaultyDriver.start("cephfs", CLUSTER, fault)) {
       boolean answered = true;
       try {
         call.send(scene, GroupControllerGrpc.newBlockingStub(faulty.channel()).withWaitForReady());

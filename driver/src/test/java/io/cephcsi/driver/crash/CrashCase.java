@@ -3,7 +3,6 @@ package io.cephcsi.driver.crash;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
-import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
@@ -15,12 +14,8 @@ abstract class CrashCase {
   static final TestCluster CLUSTER = TestCluster.shared();
   static final PoolState POOL = new PoolState(CLUSTER, "rbd");
 
-  @SuppressWarnings("NullAway.Init")
-  static Path agent;
-
   @BeforeAll
   static void pack() throws IOException {
-    agent = FaultyDriver.packAgent();
     // A process that was halted counts as a user of its images until its watch expires.
     CLUSTER.ceph("config", "set", "osd", "osd_client_watch_timeout", "10");
   }

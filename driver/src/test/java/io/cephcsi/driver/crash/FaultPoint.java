@@ -18,10 +18,13 @@ public final class FaultPoint {
   /** The exit code of a process that was halted. */
   public static final int HALTED = 86;
 
+  /** The property that says where; see {@link FaultyProgram#option}. Without it nothing ends. */
+  static final String PROPERTY = "ceph-csi.fault";
+
   private static final AtomicInteger COUNT = new AtomicInteger();
   private static volatile boolean before;
   private static volatile boolean stops;
-  private static volatile int fatal;
+  private static volatile int fatal = -1;
   private static volatile String thread = "";
   private static volatile String folder = "";
   private static volatile String pause = "";
@@ -39,7 +42,14 @@ public final class FaultPoint {
 
   private FaultPoint() {}
 
-  static void arm(String... arguments) {
+  static {
+    String fault = System.getProperty(PROPERTY);
+    if (fault != null) {
+      arm(fault.split(",", -1));
+    }
+  }
+
+  private static void arm(String... arguments) {
     before = arguments[0].startsWith("before");
     stops = arguments[0].endsWith("-stop");
     fatal = Integer.parseInt(arguments[1]);

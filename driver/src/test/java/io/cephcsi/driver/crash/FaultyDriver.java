@@ -3,11 +3,9 @@ package io.cephcsi.driver.crash;
 import io.cephcsi.driver.grpc.SocketChannels;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.ControllerGrpc;
-import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,18 +13,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.jar.Attributes;
-import java.util.jar.JarEntry;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
-import net.bytebuddy.ByteBuddy;
 import org.awaitility.Awaitility;
 
 /** A real driver process that dies at one of its writes. */
 public final class FaultyDriver implements AutoCloseable {
-  private static final Path PROGRAM =
-      LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi");
-
   private static final int SIGABRT = 128 + 6;
 
   private final Process process;
@@ -41,21 +31,20 @@ public final class FaultyDriver implements AutoCloseable {
   /**
    * Starts a process.
    *
-   * @param fault as {@link FaultAgent} takes it
+   * @param fault as {@link FaultyProgram#option} takes it
    */
-  static FaultyDriver start(TestCluster cluster, Path agent, String fault) {
-    return start("rbd", cluster, agent, fault);
+  static FaultyDriver start(TestCluster cluster, String fault) {
+    return start("rbd", cluster, fault);
   }
 
-  /** As {@link #start(TestCluster, Path, String)}, for a type of driver. */
-  static FaultyDriver start(
-      String type, TestCluster cluster, Path agent, String fault, String... options) {
+  /** As {@link #start(TestCluster, String)}, for a type of driver. */
+  static FaultyDriver start(String type, TestCluster cluster, String fault, String... options) {
     try {
       Path folder = Files.createTempDirectory("faulty");
       Path socket = folder.resolve("csi.sock");
       ProcessBuilder builder =
           new ProcessBuilder(
-              PROGRAM.toString(),
+              FaultyProgram.program().toString(),
               "--type=" + type,
               "--controllerserver",
               "--nodeserver",
@@ -68,7 +57,7 @@ public final class FaultyDriver implements AutoCloseable {
               "--endpoint=unix://" + socket,
               "--clusters-file=" + TestDriver.clustersFile(cluster, folder));
       builder.command().addAll(List.of(options));
-      builder.environment().put("CEPH_CSI_JAVA_OPTS", "-javaagent:" + agent + "=" + fault);
+      builder.environment().put("CEPH_CSI_JAVA_OPTS", FaultyProgram.option(fault));
       Process process =
           builder.redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile()).start();
       Awaitility.await()
@@ -82,30 +71,6 @@ public final class FaultyDriver implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  /** Packs the agent; Byte Buddy is referred to where it lies. */
-  public static Path packAgent() throws IOException {
-    Manifest manifest = new Manifest();
-    Attributes attributes = manifest.getMainAttributes();
-    attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
-    attributes.putValue("Premain-Class", FaultAgent.class.getName());
-    attributes.put(
-        Attributes.Name.CLASS_PATH,
-        ByteBuddy.class.getProtectionDomain().getCodeSource().getLocation().toString());
-    Path jar = Files.createTempFile("fault-agent", ".jar");
-    try (OutputStream out = Files.newOutputStream(jar);
-        JarOutputStream entries = new JarOutputStream(out, manifest)) {
-      for (Class<?> type : List.of(FaultAgent.class, FaultAgent.OursOnly.class, FaultPoint.class)) {
-        String name = type.getName().replace('.', '/') + ".class";
-        entries.putNextEntry(new JarEntry(name));
-        try (var in = FaultyDriver.class.getClassLoader().getResourceAsStream(name)) {
-          in.transferTo(entries);
-        }
-        entries.closeEntry();
-      }
-    }
-    return jar;
   }
 
   ControllerGrpc.ControllerBlockingStub controller() {

@@ -22,8 +22,6 @@ import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -77,12 +75,10 @@ class FsckAfterKillIT {
   private static LocalCluster ceph;
   private static RadosCluster connection;
   private static IoContext io;
-  private static Path agent;
   private static ImageContent content;
 
   @BeforeAll
   static void start() throws Exception {
-    agent = FaultyDriver.packAgent();
     ceph = TestCluster.start("fsck-kill");
     // A process that was halted counts as a user of its images until its watch expires.
     ceph.ceph("config", "set", "osd", "osd_client_watch_timeout", "10");
@@ -96,7 +92,6 @@ class FsckAfterKillIT {
     io.close();
     connection.close();
     ceph.close();
-    Files.delete(agent);
   }
 
   /** A volume with content, a snapshot of it, and a clone of that; the content of all three. */
@@ -249,7 +244,7 @@ class FsckAfterKillIT {
       scene = Scene.set(driver);
     }
     boolean halted;
-    try (FaultyDriver faulty = FaultyDriver.start(ceph, agent, fault)) {
+    try (FaultyDriver faulty = FaultyDriver.start(ceph, fault)) {
       boolean answered = true;
       try {
         call.send(scene, faulty.controller());

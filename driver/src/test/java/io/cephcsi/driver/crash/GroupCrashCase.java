@@ -55,7 +55,7 @@ abstract class GroupCrashCase extends CrashCase {
 
   /** Sends a call to a driver that halts at a write; false if the call has not so many. */
   static boolean halts(String fault, Scene scene, Call call) throws InterruptedException {
-    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault);
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, fault);
         TestDriver requests =
             TestDriver.rbd(CLUSTER).instance("requests-only").withCredentials().start()) {
       boolean answered = true;

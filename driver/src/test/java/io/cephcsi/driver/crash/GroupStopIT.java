@@ -93,7 +93,7 @@ class GroupStopIT extends GroupCrashCase {
    */
   private <T> boolean whileStopped(String fault, Call<T> call, Runnable meanwhile, Consumer<T> late)
       throws IOException, InterruptedException, ExecutionException, TimeoutException {
-    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault)) {
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, fault)) {
       Future<Optional<T>> answer =
           client.submit(
               () -> {
@@ -251,7 +251,7 @@ class GroupStopIT extends GroupCrashCase {
 
   /** Leaves one of two images recorded and the other one not. */
   private void dieOver(String name, String... volumes) throws InterruptedException {
-    try (FaultyDriver dying = FaultyDriver.start(CLUSTER, agent, "after,24,calls")) {
+    try (FaultyDriver dying = FaultyDriver.start(CLUSTER, "after,24,calls")) {
       take(dying.channel(), name, volumes);
       throw new AssertionError("the call was answered");
     } catch (StatusRuntimeException e) {

@@ -26,12 +26,9 @@ class NodeCrashIT {
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
   private static final int MAX_STEPS = 60;
   private static final List<String> MOMENTS = List.of("before", "after");
-  private static Path agent;
 
   @BeforeAll
-  static void pack() throws IOException {
-    agent = FaultyDriver.packAgent();
-  }
+  static void pack() throws IOException {}
 
   private static long seed() {
     long seed =
@@ -110,7 +107,6 @@ class NodeCrashIT {
     return FaultyDriver.start(
         life.type(),
         NodeLife.CLUSTER,
-        agent,
         fault,
         "--node-folder=" + life.driver.folder().resolve("node"));
   }

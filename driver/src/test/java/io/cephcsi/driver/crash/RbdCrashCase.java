@@ -184,7 +184,7 @@ abstract class RbdCrashCase extends CrashCase {
         scene = Scene.set(driver, clones);
         prepare.accept(scene);
       }
-      try (FaultyDriver faulty = FaultyDriver.start("rbd", CLUSTER, agent, fault, options)) {
+      try (FaultyDriver faulty = FaultyDriver.start("rbd", CLUSTER, fault, options)) {
         boolean answered;
         try {
           call.send(scene, faulty.controller());

@@ -105,7 +105,7 @@ class ReplicationCrashIT extends CrashCase {
   /** Calls a driver that halts at a write; false if the call has not so many. */
   private static boolean dies(String fault, Consumer<TestReplication> call)
       throws InterruptedException {
-    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, agent, fault)) {
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, fault)) {
       boolean answered = true;
       try {
         call.accept(

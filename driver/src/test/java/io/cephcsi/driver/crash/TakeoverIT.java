@@ -50,12 +50,9 @@ class TakeoverIT {
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
   private static final ExecutorService CLIENTS = Executors.newFixedThreadPool(2);
-  private static Path agent;
 
   @BeforeAll
-  static void pack() throws IOException {
-    agent = FaultyDriver.packAgent();
-  }
+  static void pack() throws IOException {}
 
   @AfterAll
   static void stop() {
@@ -101,7 +98,7 @@ class TakeoverIT {
         Volume source = second.create(name + "-source", 16 * MIB);
         CONTENT.write("rbd/" + TestDriver.image(source), 5);
         try (FaultyDriver first =
-            FaultyDriver.start(CLUSTER, agent, fault + ",calls," + FaultPoint.PAUSE + folder)) {
+            FaultyDriver.start(CLUSTER, fault + ",calls," + FaultPoint.PAUSE + folder)) {
           Future<Optional<T>> slow =
               CLIENTS.submit(
                   () -> answered(() -> call.send(second, name, source, first.controller())));
@@ -278,7 +275,7 @@ class TakeoverIT {
     private FaultyDriver driver = start();
 
     private static FaultyDriver start() {
-      return FaultyDriver.start(CLUSTER, agent, "before,1,nobody");
+      return FaultyDriver.start(CLUSTER, "before,1,nobody");
     }
 
     Optional<Volume> create(CreateVolumeRequest request) throws Exception {

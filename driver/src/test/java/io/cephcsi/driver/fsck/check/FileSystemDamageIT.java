@@ -9,7 +9,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.bindings.cephfs.CephFsFile;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.driver.crash.FaultyDriver;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -319,7 +318,6 @@ class FileSystemDamageIT {
   /** Each repair is one write. */
   @Test
   void aSecondRunEndsWhatAKilledOneBegan() throws Exception {
-    Path agent = FaultyDriver.packAgent();
     Path out = folder.resolve("out");
     String tracker = "rt-backingsnapshot-" + snapshot.getSnapshotId();
     for (String moment : FULL ? List.of("before", "after") : List.of("after")) {
@@ -330,13 +328,12 @@ class FileSystemDamageIT {
         io.remove(tracker);
         cluster.set(VOLUMES, "csi.volume.fs-1", "");
         cluster.set(VOLUMES, "csi.volume.fs-nothing", UUID.randomUUID().toString());
-        halted = RepairProgram.isHalted(ceph, "cephfs", agent, moment + "," + write + ",main", out);
-        assertThat(RepairProgram.isHalted(ceph, "cephfs", agent, "", out)).isFalse();
+        halted = RepairProgram.isHalted(ceph, "cephfs", moment + "," + write + ",main", out);
+        assertThat(RepairProgram.isHalted(ceph, "cephfs", "", out)).isFalse();
         assertFound();
       }
       assertThat(write).as("writes %s which it was killed", moment).isGreaterThan(3);
     }
-    Files.delete(agent);
     assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
   }
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.crash.FaultPoint;
-import io.cephcsi.driver.crash.FaultyDriver;
+import io.cephcsi.driver.crash.FaultyProgram;
 import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.testing.LocalCluster;
@@ -28,8 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** {@code ceph-csi fsck --repair} is killed at each of its writes; a second run ends well. */
 class RepairCrashIT {
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
-  private static final Path PROGRAM =
-      LocalCluster.root().resolve("driver/target/ceph-csi/bin/ceph-csi");
   private static final List<String> DAMAGES =
       List.of(
           "name removed",
@@ -42,13 +40,11 @@ class RepairCrashIT {
 
   private static CheckedCluster cluster;
   private static Damages damages;
-  private static Path agent;
 
   @TempDir private Path folder;
 
   @BeforeAll
   static void fill() throws Exception {
-    agent = FaultyDriver.packAgent();
     cluster = new CheckedCluster("fsck-crash");
     for (int i = 0; i < DAMAGES.size() + 1; i++) {
       cluster.plain().add(cluster.makePlain("plain-" + i, i == 3));
@@ -63,7 +59,6 @@ class RepairCrashIT {
   @AfterAll
   static void end() throws Exception {
     cluster.close();
-    Files.delete(agent);
   }
 
   private static void damage() {
@@ -103,14 +98,14 @@ class RepairCrashIT {
       boolean halted = true;
       for (int write = 1; halted; write += FULL ? 1 : 2) {
         leave(new Leftovers(cluster));
-        halted = RepairProgram.isHalted(ceph, "rbd", agent, moment + "," + write + ",main", out);
+        halted = RepairProgram.isHalted(ceph, "rbd", moment + "," + write + ",main", out);
         killed += halted ? 1 : 0;
         Awaitility.await(moment + " write " + write) // the manager empties the trash
             .atMost(Duration.ofMinutes(1))
             .pollInterval(Duration.ofMillis(200))
             .until(
                 () -> {
-                  assertThat(RepairProgram.isHalted(ceph, "rbd", agent, "", out)).isFalse();
+                  assertThat(RepairProgram.isHalted(ceph, "rbd", "", out)).isFalse();
                   return cluster.check().isEmpty();
                 });
       }
@@ -121,7 +116,7 @@ class RepairCrashIT {
   private int repair(String fault) throws Exception {
     ProcessBuilder builder =
         new ProcessBuilder(
-            PROGRAM.toString(),
+            FaultyProgram.program().toString(),
             "fsck",
             "--conf=" + cluster.ceph().conf(),
             "--pool=rbd",
@@ -131,7 +126,7 @@ class RepairCrashIT {
             "--yes",
             "--report=" + folder.resolve("report"));
     if (!fault.isEmpty()) {
-      builder.environment().put("CEPH_CSI_JAVA_OPTS", "-javaagent:" + agent + "=" + fault);
+      builder.environment().put("CEPH_CSI_JAVA_OPTS", FaultyProgram.option(fault));
     }
     Process process =
         builder.redirectErrorStream(true).redirectOutput(folder.resolve("out").toFile()).start();

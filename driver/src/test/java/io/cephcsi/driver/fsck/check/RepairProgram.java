@@ -6,6 +6,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.crash.FaultPoint;
+import io.cephcsi.driver.crash.FaultyProgram;
 import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
@@ -67,25 +68,24 @@ final class RepairProgram {
   /**
    * Runs it in a process.
    *
-   * @param agent of {@link FaultPoint}
-   * @param fault as the agent takes it; empty for none
+   * @param fault as {@link FaultyProgram#option} takes it; empty for none
    * @param out gets what it prints
    * @return whether it was halted
    * @throws AssertionError if it failed in another way
    */
-  static boolean isHalted(LocalCluster ceph, String storage, Path agent, String fault, Path out)
+  static boolean isHalted(LocalCluster ceph, String storage, String fault, Path out)
       throws IOException, InterruptedException {
     List<String> command =
         new ArrayList<>(
             List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss4m"));
     if (!fault.isEmpty()) {
-      command.add("-javaagent:" + agent + "=" + fault);
+      command.add(FaultyProgram.option(fault));
     }
     String path = System.getProperty("java.class.path");
     command.addAll(
         List.of(
             "-cp",
-            System.getProperty("surefire.test.class.path", path),
+            FaultyProgram.classPath() + ":" + System.getProperty("surefire.test.class.path", path),
             RepairProgram.class.getName(),
             ceph.conf().toString(),
             storage));
