@@ -1,6 +1,9 @@
 package io.cephcsi.driver.app;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.DaemonThreads;
@@ -46,7 +49,7 @@ import org.slf4j.LoggerFactory;
 final class WarmUp implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WarmUp.class);
   private static final Duration DELAY = Duration.ofSeconds(30);
-  private static final int ROUNDS = 2;
+  private static final int ROUNDS = 5; // the first loads classes, the others have them compiled
   private static final int PATIENCE_SECONDS = 30;
   private static final long BYTES = 1L << 20;
 
@@ -107,6 +110,10 @@ final class WarmUp implements AutoCloseable {
     if (place.isEmpty()) {
       return;
     }
+    CompletableFuture.supplyAsync( // a command to the manager has no timeout
+            () -> access.connected(cluster, lease -> ask(lease, place.get())),
+            task -> DaemonThreads.of("warm-up-ask", task).start())
+        .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     for (int i = 0; i < ROUNDS; i++) {
       call(cluster.clusterId(), place.get());
     }
@@ -142,6 +149,28 @@ final class WarmUp implements AutoCloseable {
   private boolean hasJournal(Lease lease, long poolId) {
     IoContext io = access.storage().open(lease, poolId);
     return new JournalDirectory(JournalKind.VOLUME, instanceId, io).isThere();
+  }
+
+  /**
+   * Asks for an image or a subvolume that does not exist, as no call does: librbd makes its threads
+   * with the first image, and the manager is connected by the first command.
+   */
+  private boolean ask(Lease lease, Place place) {
+    String none = "none-" + UUID.randomUUID();
+    try {
+      switch (access.storage()) {
+        case RBD -> new RbdPool(lease.rbdPool(place.id())).openReadOnly(none).close();
+        case CEPHFS ->
+            CephCommand.of(
+                    "fs subvolume info",
+                    Map.of("vol_name", place.parameters().get("fsName"), "sub_name", none))
+                .toManager(lease.cluster());
+      }
+      return true;
+    } catch (CephException e) {
+      LOG.debug("answered: {}", e.toString());
+      return false;
+    }
   }
 
   private void call(String clusterId, Place place)
