@@ -137,7 +137,7 @@ public final class CephFsSnapshots {
       taken =
           reserved.isNew()
               ? take(source, volume, entry)
-              : taken(files, entry).orElseGet(() -> take(source, volume, entry));
+              : taken(files, entry).orElseGet(() -> takeAgain(source, volume, entry));
     } catch (CephException.NotFound e) {
       undo(reserved, files);
       throw new VolumeException(
@@ -199,6 +199,12 @@ public final class CephFsSnapshots {
     return new Taken(from.quota(), info.createdAt());
   }
 
+  /** The call that reserved the name may be about to undo that. */
+  private Taken takeAgain(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
+    source.files().snapshots().takeOver(entry);
+    return take(source, volume, entry);
+  }
+
   /** A snapshot that an earlier call took. */
   private Optional<Taken> taken(OpenFileSystem files, JournalEntry entry) {
     return volumes
@@ -231,7 +237,9 @@ public final class CephFsSnapshots {
   /** Of a volume that does not exist any more: it cannot be taken again. */
   private static void undoIfAbsent(JournalEntry entry, OpenFileSystem files) {
     if (files.admin().snapshotInfo(entry.source().orElse(""), entry.name()).isEmpty()) {
-      files.deletedNames().whileSnapshotGoes(entry, () -> files.snapshots().undo(entry));
+      files
+          .deletedNames()
+          .whileSnapshotGoes(entry, () -> files.snapshots().undoUnlessTakenOver(entry));
     }
   }
 

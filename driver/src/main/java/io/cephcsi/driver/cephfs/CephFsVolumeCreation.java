@@ -113,7 +113,7 @@ final class CephFsVolumeCreation {
         endDeletion(entry);
       } else {
         removeSource(entry);
-        files.volumes().undo(entry);
+        files.volumes().undoUnlessTakenOver(entry);
       }
       return Optional.empty();
     }
@@ -139,7 +139,7 @@ final class CephFsVolumeCreation {
     } else {
       backing.forget(entry.name());
     }
-    files.volumes().undo(entry);
+    files.volumes().undoUnlessTakenOver(entry);
     return Optional.empty();
   }
 
@@ -156,6 +156,9 @@ final class CephFsVolumeCreation {
     }
     if (!reserved.isNew()) {
       requireSameContent(reserved.entry(), content);
+      if (present.isEmpty() && !isShown(reserved.entry())) {
+        files.volumes().takeOver(reserved.entry()); // who reserved it may be about to undo that
+      }
     }
     try {
       return make(reserved, content, present);
@@ -357,9 +360,9 @@ final class CephFsVolumeCreation {
     return capacity.limit() > 0 ? Math.min(size, capacity.limit()) : size;
   }
 
-  private boolean holdsReference(JournalEntry entry) {
-    return BackingSnapshot.of(files, trackers, entry.backingSnapshot().orElseThrow())
-        .holds(entry.name());
+  private boolean isShown(JournalEntry entry) {
+    return entry.backingSnapshot().isPresent()
+        && BackingSnapshot.of(files, trackers, entry.backingSnapshot().get()).holds(entry.name());
   }
 
   /**
@@ -384,16 +387,13 @@ final class CephFsVolumeCreation {
           return;
         }
         removeSource(reserved.entry());
-      } else if (!gone || holdsReference(reserved.entry())) {
+      } else if (!gone || isShown(reserved.entry())) {
         return; // the retry goes on, or a caller has got it before
       }
-      files.volumes().undo(reserved.entry());
+      files.volumes().undoUnlessTakenOver(reserved.entry());
     } catch (RuntimeException e) {
-      LOG.warn(
-          "the journal entry of {} could not be removed; the repeated call uses or"
-              + " removes it: {}",
-          reserved.entry().requestName(),
-          e.toString());
+      String name = reserved.entry().requestName();
+      LOG.warn("the journal entry of {} stays; the repeated call uses or removes it: {}", name, e);
     }
   }
 }

@@ -77,15 +77,15 @@ record OpenFileSystem(
   }
 
   Journal volumes() {
-    return new Journal(JournalKind.VOLUME, instanceId, metadata, metadata);
+    return new Journal(JournalKind.VOLUME, instanceId, metadata, metadata, lease.reservations());
   }
 
   Journal snapshots() {
-    return new Journal(JournalKind.SNAPSHOT, instanceId, metadata, metadata);
+    return new Journal(JournalKind.SNAPSHOT, instanceId, metadata, metadata, lease.reservations());
   }
 
   GroupJournal groups() {
-    return new GroupJournal(instanceId, metadata, metadata);
+    return new GroupJournal(instanceId, metadata, metadata, lease.reservations());
   }
 
   DeletedNames deletedNames() {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -24,7 +25,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class ClientRecord implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ClientRecord.class);
-  private static final int MAX_DEAD = 1000;
+  private static final int MAX_DEAD = 1000; // of each kind
   private static final int ATTEMPTS = 10; // a process that was killed ends in a moment
   private static final long PAUSE_MILLIS = 50;
 
@@ -67,10 +68,11 @@ public final class ClientRecord implements AutoCloseable {
   }
 
   private synchronized void inherit(List<String> lines) {
-    lines.stream()
-        .flatMap(line -> RecordedClient.parse(line).stream())
-        .limit(MAX_DEAD)
-        .forEach(dead::add);
+    List<RecordedClient> all =
+        lines.stream().flatMap(line -> RecordedClient.parse(line).stream()).toList();
+    for (Kind kind : Kind.values()) {
+      all.stream().filter(client -> client.kind() == kind).limit(MAX_DEAD).forEach(dead::add);
+    }
     write();
   }
 
@@ -82,6 +84,11 @@ public final class ClientRecord implements AutoCloseable {
   /** Records the session of a mount, before it is opened, until what is returned is closed. */
   Entry session(RadosCluster cluster, String fileSystem, String root, String session) {
     return add(cluster, Kind.SESSION, List.of(fileSystem, root, session));
+  }
+
+  /** Records a reservation that has no answer yet, until what is returned is closed. */
+  Entry reservation(RadosCluster cluster, LateReservation reservation) {
+    return add(cluster, Kind.RESERVATION, reservation.texts());
   }
 
   private synchronized Entry add(RadosCluster cluster, Kind kind, List<String> names) {
@@ -105,8 +112,13 @@ public final class ClientRecord implements AutoCloseable {
       return;
     }
     try {
+      // Clients come first: they are read even if there are more reservations than fit.
       file.write(
-          Stream.of(dead, own).flatMap(Collection::stream).map(RecordedClient::line).toList());
+          Stream.of(dead, own)
+              .flatMap(Collection::stream)
+              .sorted(Comparator.comparing(RecordedClient::kind))
+              .map(RecordedClient::line)
+              .toList());
     } catch (IOException e) {
       LOG.warn("the clients of this process are not recorded: {}", e.toString());
     }

@@ -4,21 +4,19 @@ import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.ConnectionSettings;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,6 +38,7 @@ public final class ConnectionPool implements AutoCloseable {
   private final Cache<Key, Entry> entries;
   private final ClientRecord record;
   private final ConnectionCloser closer = new ConnectionCloser();
+  private final LateReservations late;
   private volatile boolean closed;
 
   /**
@@ -57,16 +56,21 @@ public final class ConnectionPool implements AutoCloseable {
    * @param record closed by the caller, after this pool
    */
   public ConnectionPool(Duration connectTimeout, Duration operationTimeout, ClientRecord record) {
-    this(connectTimeout, operationTimeout, IDLE, record);
+    this(connectTimeout, operationTimeout, IDLE, record, LateReservations.Times.USUAL);
   }
 
   ConnectionPool(Duration connectTimeout, Duration operationTimeout, Duration idle) {
-    this(connectTimeout, operationTimeout, idle, ClientRecord.none());
+    this(connectTimeout, operationTimeout, idle, ClientRecord.none(), LateReservations.Times.USUAL);
   }
 
-  private ConnectionPool(
-      Duration connectTimeout, Duration operationTimeout, Duration idle, ClientRecord record) {
+  ConnectionPool(
+      Duration connectTimeout,
+      Duration operationTimeout,
+      Duration idle,
+      ClientRecord record,
+      LateReservations.Times times) {
     this.record = record;
+    this.late = new LateReservations(this, record, times);
     this.connectTimeout = connectTimeout;
     this.operationTimeout = operationTimeout;
     this.entries =
@@ -104,10 +108,10 @@ public final class ConnectionPool implements AutoCloseable {
         continue;
       }
       try {
-        return new Lease(config, entry, entry.connection());
+        return new Lease(config, entry, entry.connection(config));
       } catch (CephException e) {
         entry.release();
-        throw unusable(config, credentials, e);
+        throw ConnectFailure.of(config, credentials, e);
       } catch (RuntimeException e) {
         entry.release();
         throw e;
@@ -145,7 +149,7 @@ public final class ConnectionPool implements AutoCloseable {
     try {
       return ApartConnection.of(RadosCluster.connect(settings.build()), record);
     } catch (CephException e) {
-      throw unusable(config, credentials, e);
+      throw ConnectFailure.of(config, credentials, e);
     }
   }
 
@@ -158,69 +162,6 @@ public final class ConnectionPool implements AutoCloseable {
         // With the cache on, a write or discard succeeds before the cluster has it, and its error
         // comes out of the next flush: nothing here reads or writes twice, so it has no use.
         .option("rbd_cache", "false");
-  }
-
-  private static RuntimeException unusable(
-      ClusterConfig config, Credentials credentials, CephException e) {
-    if (e.errno() == Errno.EINVAL || e.errno() == Errno.ENOENT || e.errno() == Errno.ETIMEDOUT) {
-      // librados says the same of a key and of an address that it cannot read, and takes a port
-      // that is too large for another one.
-      for (String monitor : config.monitors()) {
-        Optional<VolumeException> problem = addressProblem(config, monitor, e);
-        if (problem.isPresent()) {
-          return problem.get();
-        }
-      }
-    }
-    return switch (e.errno()) {
-      // A key that is not base64 of a key is EINVAL (from Ceph 20 on EACCES), an unknown user or a
-      // wrong key EACCES; without a usable key librados says ENOTSUP or ENOENT.
-      case EACCES, EPERM, EINVAL, ENOENT, EOPNOTSUPP ->
-          new VolumeException(
-              Reason.UNAUTHENTICATED,
-              "cluster \""
-                  + config.clusterId()
-                  + "\" refuses "
-                  + credentials
-                  + " ("
-                  + e.errno()
-                  + "): check userID and userKey"
-                  + keyProblem(credentials, e),
-              e);
-      case ETIMEDOUT ->
-          new VolumeException(
-              Reason.UNAVAILABLE,
-              "cluster \"" + config.clusterId() + "\" does not answer at " + config.monitors(),
-              e);
-      default -> e;
-    };
-  }
-
-  /** EACCES is the cluster's word, so the key could be read; the others come before it is asked. */
-  private static String keyProblem(Credentials credentials, CephException e) {
-    return e instanceof CephException.Denied || !credentials.isAes256k()
-        ? ""
-        : "; the key is of the type aes256k, which the installed librados cannot read (19.2.6,"
-            + " 20.2.4 and newer can): update it, or give the user a key of the type aes if the"
-            + " cluster allows that";
-  }
-
-  private static Optional<VolumeException> addressProblem(
-      ClusterConfig config, String monitor, CephException e) {
-    String where = "config.json: monitors of cluster \"" + config.clusterId() + "\": ";
-    try {
-      for (MonitorAddress address : MonitorAddress.parse(monitor)) {
-        if (new InetSocketAddress(address.host(), 0).isUnresolved()) {
-          return Optional.of(
-              new VolumeException(
-                  Reason.UNAVAILABLE, where + address.host() + " cannot be resolved", e));
-        }
-      }
-      return Optional.empty();
-    } catch (IllegalArgumentException malformed) {
-      return Optional.of(
-          new VolumeException(Reason.FAILED_PRECONDITION, where + malformed.getMessage(), e));
-    }
   }
 
   /** How many connections are open or being opened. */
@@ -236,6 +177,7 @@ public final class ConnectionPool implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    late.close();
     List<Entry> open = List.copyOf(entries.asMap().values());
     entries.invalidateAll();
     open.forEach(Entry::retire); // the cache tells its listener later, on a thread of its own
@@ -280,6 +222,15 @@ public final class ConnectionPool implements AutoCloseable {
       return ConnectionPool.this.connectApart(config, key.credentials, options);
     }
 
+    <T> T during(
+        ClusterConfig config,
+        RadosCluster cluster,
+        LateReservation reservation,
+        Supplier<T> writes) {
+      return late.during(
+          new LateReservations.Maker(config, key.credentials, cluster), reservation, writes);
+    }
+
     /** Takes a lease; false when the entry is retired and a new one must be made. */
     private synchronized boolean acquire() {
       if (retired) {
@@ -299,9 +250,9 @@ public final class ConnectionPool implements AutoCloseable {
       leases++;
     }
 
-    private Connection connection() {
+    private Connection connection(ClusterConfig config) {
       if (startsConnecting()) {
-        connect();
+        connect(config);
       }
       try {
         return connected.join();
@@ -319,12 +270,12 @@ public final class ConnectionPool implements AutoCloseable {
       return first;
     }
 
-    private void connect() {
+    private void connect(ClusterConfig config) {
       try {
         ConnectionSettings settings = settings(key.monitors, key.credentials).build();
         RadosCluster cluster = RadosCluster.connect(settings);
         connected.complete(new Connection(cluster, record));
-        endDead(cluster);
+        endDead(config, cluster);
       } catch (Throwable e) {
         synchronized (this) {
           failedAtNanos = System.nanoTime();
@@ -341,8 +292,15 @@ public final class ConnectionPool implements AutoCloseable {
     /**
      * Ends the clients of a process that was killed, on threads of its own: each takes a second.
      */
-    private void endDead(RadosCluster cluster) {
-      Queue<RecordedClient> dead = new ConcurrentLinkedQueue<>(record.dead(cluster));
+    private void endDead(ClusterConfig config, RadosCluster cluster) {
+      Queue<RecordedClient> dead = new ConcurrentLinkedQueue<>();
+      for (RecordedClient one : record.dead(cluster)) {
+        if (one.kind() == RecordedClient.Kind.RESERVATION) {
+          late.inherit(new LateReservations.Maker(config, key.credentials, cluster), one);
+        } else {
+          dead.add(one);
+        }
+      }
       for (int threads = Math.min(dead.size(), ENDING_THREADS); threads > 0; threads--) {
         share();
         DaemonThreads.of(

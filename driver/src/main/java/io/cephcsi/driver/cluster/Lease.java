@@ -3,6 +3,7 @@ package io.cephcsi.driver.cluster;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * The use of a shared connection; close it when done. Pools opened through it stay open with the
@@ -74,6 +75,16 @@ public final class Lease implements AutoCloseable {
    */
   public RecordedMount mount(String fileSystem, String root) {
     return connection.mount(fileSystem, root);
+  }
+
+  /** Undoes what is reserved by this connection and carried out too late. */
+  public Reservations reservations() {
+    return new Reservations() {
+      @Override
+      public <T> T during(LateReservation reservation, Supplier<T> writes) {
+        return entry.during(config, cluster(), reservation, writes);
+      }
+    };
   }
 
   /**

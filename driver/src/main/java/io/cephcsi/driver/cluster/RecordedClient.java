@@ -21,7 +21,8 @@ import java.util.stream.Stream;
  * @param kind what it is
  * @param fsid the cluster
  * @param names of an {@link Kind#ADDRESS} that; of a {@link Kind#SESSION} the file system, the
- *     directory that is mounted, and the name of the session
+ *     directory that is mounted, and the name of the session; of a {@link Kind#RESERVATION} its
+ *     texts
  * @param signature proves that a client of this user wrote the line into that file
  */
 record RecordedClient(Kind kind, String fsid, List<String> names, String signature) {
@@ -33,7 +34,9 @@ record RecordedClient(Kind kind, String fsid, List<String> names, String signatu
     /** By its address, for which the user needs the right to blocklist. */
     ADDRESS(1),
     /** By the name of its session with the metadata servers. */
-    SESSION(3);
+    SESSION(3),
+    /** Not a client: a reservation that it sent, which {@link LateReservations} goes on with. */
+    RESERVATION(LateReservation.TEXTS);
 
     private final int names;
 
@@ -115,6 +118,7 @@ record RecordedClient(Kind kind, String fsid, List<String> names, String signatu
     switch (kind) {
       case ADDRESS -> new ClientFence(cluster).blocklist(names.get(0), SHUT_OUT);
       case SESSION -> endSession(cluster, record, UUID.randomUUID().toString());
+      case RESERVATION -> throw new IllegalStateException(this + " has no client to end");
     }
   }
 
@@ -132,6 +136,7 @@ record RecordedClient(Kind kind, String fsid, List<String> names, String signatu
     return switch (kind) {
       case ADDRESS -> "client " + names.get(0);
       case SESSION -> "session " + names.get(2) + " of file system " + names.get(0);
+      case RESERVATION -> "reservation " + names.get(3) + " in " + names.get(2);
     };
   }
 }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.LateReservation;
 import io.cephcsi.driver.volume.Attachment;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
@@ -32,22 +33,25 @@ import org.slf4j.LoggerFactory;
  *   csi.java.publish.[node id]   → {"readonly":false,"mode":"SINGLE_NODE_WRITER","access":"mount"}
  * </pre>
  *
+ * <p>A call that goes on with a reservation of another one replaces the number, too ({@link
+ * Journal#takeOver}).
+ *
  * <p>Two drivers at once cannot both give a volume away: each change is one compound write that
  * fails when another came between it and what was read; then it is decided anew. A change costs one
- * read and one write, a repeated call the read alone. The same guards a deletion, by a mark beside
- * the attachments:
+ * read and one write; an attach that is repeated costs the read alone. The same guards a deletion,
+ * by a mark beside the attachments:
  *
  * <pre>
  *   csi.java.deleting            → when it began, ISO 8601, and a number
  * </pre>
  */
 public final class AttachmentJournal {
-  private static final String GENERATION = "csi.java.publish";
+  static final String GENERATION = "csi.java.publish";
   private static final String PREFIX = GENERATION + ".";
   private static final String READONLY = "readonly";
   private static final String MODE = "mode";
   private static final String ACCESS = "access";
-  static final String DELETING = "csi.java.deleting";
+  static final String DELETING = LateReservation.DELETING;
   private static final Logger LOG = LoggerFactory.getLogger(AttachmentJournal.class);
   private static final int ATTEMPTS = 20;
   private static final byte[] ABSENT = {};
@@ -104,7 +108,13 @@ public final class AttachmentJournal {
                   .filter(node -> nodeId.isEmpty() || node.equals(nodeId))
                   .map(AttachmentJournal::key)
                   .toList();
-          return keys.isEmpty() ? Optional.empty() : Optional.of(write -> write.omapRemove(keys));
+          // Also without keys: an attach that was given up, and comes later, is refused then.
+          return Optional.of(
+              write -> {
+                if (!keys.isEmpty()) {
+                  write.omapRemove(keys);
+                }
+              });
         });
   }
 

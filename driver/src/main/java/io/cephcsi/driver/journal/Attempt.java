@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.LateReservation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.LinkedHashMap;
@@ -38,7 +39,7 @@ public final class Attempt {
   private static final Logger LOG = LoggerFactory.getLogger(Attempt.class);
   private static final byte[] ABSENT = {};
   private static final String FROM_OTHERS = "others-";
-  private static final String GIVEN_UP = "-given-up";
+  private static final String GIVEN_UP = LateReservation.GIVEN_UP;
   private static final int TAKEOVERS = 5;
 
   private final Journal journal;

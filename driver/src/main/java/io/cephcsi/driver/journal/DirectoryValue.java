@@ -19,9 +19,13 @@ record DirectoryValue(UUID uuid, long poolId) {
   private static final int UUID_LENGTH = 36;
 
   byte[] encode(long journalPoolId) {
-    String text =
-        poolId == journalPoolId ? uuid.toString() : HexFormat.of().toHexDigits(poolId) + "/" + uuid;
-    return text.getBytes(US_ASCII);
+    return text(journalPoolId).getBytes(US_ASCII);
+  }
+
+  String text(long journalPoolId) {
+    return poolId == journalPoolId
+        ? uuid.toString()
+        : HexFormat.of().toHexDigits(poolId) + "/" + uuid;
   }
 
   /**

@@ -7,6 +7,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.StaleVersionException;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.Reservations;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.time.Instant;
@@ -15,6 +16,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 
 /**
@@ -41,9 +43,11 @@ public final class GroupJournal {
    * @param instanceId tells several drivers on one pool apart
    * @param journalPool the pool of the directory
    * @param pool the pool of the groups, and of the object of each
+   * @param reservations undoes those that are carried out after they were given up
    */
-  public GroupJournal(String instanceId, IoContext journalPool, IoContext pool) {
-    this.journal = new Journal(JournalKind.GROUP, instanceId, journalPool, pool);
+  public GroupJournal(
+      String instanceId, IoContext journalPool, IoContext pool, Reservations reservations) {
+    this.journal = new Journal(JournalKind.GROUP, instanceId, journalPool, pool, reservations);
     this.pool = pool;
   }
 
@@ -88,6 +92,11 @@ public final class GroupJournal {
    * @return false, and nothing was changed, when another process has changed the entry since
    */
   public boolean replaceMembers(GroupEntry read, long version, Collection<VolumeId> members) {
+    return replaced(read, version, members).isPresent();
+  }
+
+  /** As {@link #replaceMembers}; the version of the object after that, empty for false. */
+  public OptionalLong replaced(GroupEntry read, long version, Collection<VolumeId> members) {
     List<String> gone = new ArrayList<>();
     for (VolumeId member : read.members()) {
       if (!members.contains(member)) {
@@ -102,10 +111,10 @@ public final class GroupJournal {
       if (!gone.isEmpty()) {
         write.omapRemove(gone);
       }
-      pool.operate(JournalKind.GROUP.object(read.journal().uuid()), write);
-      return true;
+      String object = JournalKind.GROUP.object(read.journal().uuid());
+      return OptionalLong.of(pool.operateVersioned(object, write));
     } catch (StaleVersionException | CephException.NotFound e) {
-      return false;
+      return OptionalLong.empty();
     }
   }
 
@@ -166,6 +175,21 @@ public final class GroupJournal {
     } catch (CephException.NotFound | CephException.Canceled e) {
       // it is gone, or somebody uses it
     }
+  }
+
+  /**
+   * Undoes a reservation, unless its object was changed since.
+   *
+   * @param version of the object
+   */
+  public void undo(JournalEntry entry, long version) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertVersion(version);
+      pool.operate(JournalKind.GROUP.object(entry.uuid()), write.remove());
+    } catch (StaleVersionException | CephException.NotFound e) {
+      return; // it belongs to another driver's call by now
+    }
+    journal.freeName(entry);
   }
 
   /** Undoes a reservation; see {@link Journal#undo}. */

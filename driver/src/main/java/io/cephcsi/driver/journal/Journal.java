@@ -1,22 +1,13 @@
 package io.cephcsi.driver.journal;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.driver.cluster.Reservations;
 import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.util.HexFormat;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The journal of one kind and instance: which request name has which uuid, and what belongs to a
@@ -37,14 +28,11 @@ import org.slf4j.LoggerFactory;
  * get the same uuid.
  */
 public final class Journal {
-  private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
-  private static final byte[] ABSENT = {};
-  private static final HexFormat HEX = HexFormat.of();
-
   private final JournalKind kind;
-  private final IoContext journalPool;
   private final IoContext imagePool;
-  private final String directory;
+  private final NameKeys directory;
+  private final EntryObjects entries;
+  private final Reservations reservations;
 
   /**
    * @param kind what is recorded
@@ -53,10 +41,26 @@ public final class Journal {
    * @param imagePool the pool of the images, and of the object of each; may be the same
    */
   public Journal(JournalKind kind, String instanceId, IoContext journalPool, IoContext imagePool) {
+    this(kind, instanceId, journalPool, imagePool, Reservations.FORGOTTEN);
+  }
+
+  /**
+   * As {@link #Journal(JournalKind, String, IoContext, IoContext)}, for a journal that names are
+   * reserved in.
+   *
+   * @param reservations undoes those that are carried out after they were given up
+   */
+  public Journal(
+      JournalKind kind,
+      String instanceId,
+      IoContext journalPool,
+      IoContext imagePool,
+      Reservations reservations) {
     this.kind = kind;
-    this.journalPool = journalPool;
     this.imagePool = imagePool;
-    this.directory = kind.directory(instanceId);
+    this.directory = new NameKeys(kind, instanceId, journalPool);
+    this.entries = new EntryObjects(kind, journalPool, imagePool);
+    this.reservations = reservations;
   }
 
   /**
@@ -66,19 +70,7 @@ public final class Journal {
    * @throws VolumeException FAILED_PRECONDITION saying what is wrong with an entry that is damaged
    */
   public Optional<JournalEntry> byUuid(UUID uuid) {
-    Map<String, String> attributes;
-    try {
-      attributes = EntryAttributes.read(imagePool, kind.object(uuid));
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
-    Damage.requireNone(kind, uuid, attributes);
-    String requestName = attributes.get(kind.requestNameKey());
-    String name = attributes.get(kind.nameKey());
-    if (requestName == null || name == null) {
-      return Optional.empty();
-    }
-    return Optional.of(new JournalEntry(uuid, requestName, name, attributes));
+    return entries.find(uuid);
   }
 
   /**
@@ -96,7 +88,7 @@ public final class Journal {
 
   /**
    * Reserves a name, or gives the entry that it has. A new name costs two round trips, a known one
-   * three.
+   * three, or one if this process knew it lately.
    *
    * @param requestName the name that the caller gave
    * @param names makes the name on the cluster from the uuid
@@ -111,25 +103,46 @@ public final class Journal {
   /** As {@link #reserve}, and says whether this call made the entry. */
   public Reservation reserveOrFind(
       String requestName, ClusterNames names, Map<String, String> attributes) {
+    Optional<JournalEntry> recent = directory.recent(requestName).flatMap(u -> led(requestName, u));
+    if (recent.isPresent()) {
+      return new Reservation(recent.get(), false);
+    }
     DirectoryValue mine = new DirectoryValue(UUID.randomUUID(), imagePool.poolId());
     String name = names.of(mine.uuid());
-    Damage.requireWritable(kind, complete(requestName, name, attributes));
-    return takeName(requestName, mine)
-        ? new Reservation(createObject(mine.uuid(), requestName, name, attributes), true)
-        : new Reservation(reserved(requestName, names, attributes), false);
+    Map<String, String> all = complete(requestName, name, attributes);
+    Damage.requireWritable(kind, all);
+    Reservation reservation =
+        reservations
+            .during(
+                directory.late(requestName, mine, true, all),
+                () ->
+                    takeName(requestName, mine)
+                        ? Optional.of(createObject(mine.uuid(), requestName, name, attributes))
+                        : Optional.<JournalEntry>empty())
+            .map(entry -> new Reservation(entry, true))
+            .orElseGet(() -> new Reservation(reserved(requestName, names, attributes), false));
+    directory.remember(requestName, reservation.entry().uuid());
+    return reservation;
+  }
+
+  /**
+   * The entry that a name led to lately, if it still does; one round trip. What is damaged is told
+   * only of the entry that it leads to.
+   */
+  private Optional<JournalEntry> led(String requestName, UUID uuid) {
+    Optional<DirectoryValue> same = Optional.of(new DirectoryValue(uuid, imagePool.poolId()));
+    try (NameKeys.Pending name = directory.read(requestName)) {
+      return byUuid(uuid)
+          .filter(entry -> name.value().equals(same))
+          .map(entry -> Damage.requireName(entry, requestName));
+    } catch (VolumeException e) {
+      return Optional.empty();
+    }
   }
 
   /** Has a name lead to an entry; one round trip. False if it leads to one already. */
   boolean takeName(String requestName, DirectoryValue entry) {
-    String key = kind.directoryKey(requestName);
-    try (WriteOperation write = new WriteOperation()) {
-      write.create().omapCompare(key, ABSENT);
-      write.omapSet(key, entry.encode(journalPool.poolId()));
-      journalPool.operate(directory, write);
-      return true;
-    } catch (CephException.Canceled e) {
-      return false;
-    }
+    return directory.take(requestName, entry);
   }
 
   /**
@@ -164,7 +177,7 @@ public final class Journal {
     Optional<JournalEntry> entry =
         value.flatMap(v -> byUuid(v.uuid())).map(e -> Damage.requireName(e, requestName));
     if (entry.isEmpty()) {
-      value.ifPresent(v -> removeDirectoryKey(requestName, v));
+      value.ifPresent(v -> directory.free(requestName, v));
     }
     return entry;
   }
@@ -174,7 +187,8 @@ public final class Journal {
       String requestName, ClusterNames names, Map<String, String> attributes) {
     DirectoryValue value =
         directoryValue(requestName)
-            .orElseThrow(() -> justDeleted("the name " + requestName, Optional.empty()));
+            .orElseThrow(
+                () -> EntryObjects.justDeleted("the name " + requestName, Optional.empty()));
     if (value.poolId() != imagePool.poolId()) {
       throw new PoolMismatchException(requestName, value.poolId());
     }
@@ -202,75 +216,28 @@ public final class Journal {
               () ->
                   directoryValue(requestName).equals(Optional.of(value))
                       ? Damage.lost(requestName, value.uuid(), wanted)
-                      : justDeleted("the name " + requestName, Optional.empty()));
+                      : EntryObjects.justDeleted("the name " + requestName, Optional.empty()));
     }
-    JournalEntry entry = createObject(value.uuid(), requestName, wanted, attributes);
+    JournalEntry entry =
+        reservations.during(
+            directory.late(requestName, value, false, complete(requestName, wanted, attributes)),
+            () -> createObject(value.uuid(), requestName, wanted, attributes));
     if (!directoryValue(requestName).equals(Optional.of(value))) {
       String maker = attributes.get(JournalEntry.MAKER);
       if (maker != null) {
-        removeUnlessReplaced(value.uuid(), maker);
+        entries.removeUnlessReplaced(value.uuid(), maker);
       }
-      throw justDeleted("the name " + requestName, Optional.empty());
+      throw EntryObjects.justDeleted("the name " + requestName, Optional.empty());
     }
     return entry;
   }
 
-  private void removeUnlessReplaced(UUID uuid, String maker) {
-    try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapCompare(JournalEntry.MAKER, maker.getBytes(UTF_8)).remove();
-      imagePool.operate(kind.object(uuid), write);
-    } catch (CephException.NotFound | CephException.Canceled e) {
-      LOG.debug("entry {} is gone, or another attempt's", uuid);
-    }
-  }
-
   JournalEntry createObject(UUID uuid, String requestName, String name, Map<String, String> more) {
-    Map<String, String> attributes = complete(requestName, name, more);
-    try (WriteOperation write = new WriteOperation()) {
-      // Not exclusively: another process may be completing the same reservation with the same
-      // values, or an object without them was left by one that died.
-      write
-          .create()
-          .omapCompare(kind.requestNameKey(), ABSENT)
-          .omapSet(EntryAttributes.bytes(attributes));
-      imagePool.operate(kind.object(uuid), write);
-      return new JournalEntry(uuid, requestName, name, attributes);
-    } catch (CephException.Canceled e) {
-      return byUuid(uuid)
-          .map(entry -> Damage.requireName(entry, requestName))
-          .orElseGet(() -> completeObject(uuid, requestName, name, attributes));
-    }
+    return entries.create(uuid, requestName, name, more);
   }
 
   Map<String, String> complete(String requestName, String name, Map<String, String> more) {
-    Map<String, String> attributes = new LinkedHashMap<>(more);
-    attributes.put(kind.requestNameKey(), requestName);
-    attributes.put(kind.nameKey(), name);
-    if (journalPool.poolId() != imagePool.poolId()) {
-      attributes.put(JournalEntry.JOURNAL_POOL, HEX.toHexDigits(journalPool.poolId()));
-    }
-    return attributes;
-  }
-
-  /** An object that has the request name and not yet the name on the cluster. */
-  private JournalEntry completeObject(
-      UUID uuid, String requestName, String name, Map<String, String> attributes) {
-    try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapCompare(kind.requestNameKey(), requestName.getBytes(UTF_8));
-      write.omapCompare(kind.nameKey(), ABSENT).omapSet(EntryAttributes.bytes(attributes));
-      imagePool.operate(kind.object(uuid), write);
-      return new JournalEntry(uuid, requestName, name, attributes);
-    } catch (CephException.Canceled | CephException.NotFound e) {
-      throw justDeleted("journal entry " + uuid, Optional.of(e));
-    }
-  }
-
-  /** Somebody deletes what is being made; the retry of either finds it done. */
-  private static VolumeException justDeleted(String what, Optional<CephException> cause) {
-    String message = what + " is being deleted by another driver; try again";
-    return cause.isPresent()
-        ? new VolumeException(Reason.ABORTED, message, cause.get())
-        : new VolumeException(Reason.ABORTED, message);
+    return entries.complete(requestName, name, more);
   }
 
   /** Whether there is an object of a uuid, though its entry may not be complete; one round trip. */
@@ -291,17 +258,7 @@ public final class Journal {
   }
 
   Optional<DirectoryValue> directoryValue(String requestName) {
-    String key = kind.directoryKey(requestName);
-    try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(key));
-      journalPool.operate(directory, read);
-      byte[] value = values.get().get(key);
-      return value == null || value.length == 0
-          ? Optional.empty()
-          : Optional.of(DirectoryValue.decode(new String(value, UTF_8), journalPool.poolId()));
-    } catch (CephException.NotFound e) {
-      return Optional.empty();
-    }
+    return directory.find(requestName);
   }
 
   /** Records that the user deleted a snapshot that may have to stay; one round trip. */
@@ -328,7 +285,7 @@ public final class Journal {
    */
   public void remove(JournalEntry entry) {
     freeName(entry);
-    removeObject(entry.uuid());
+    entries.remove(entry.uuid());
   }
 
   /**
@@ -336,7 +293,7 @@ public final class Journal {
    * need; one round trip.
    */
   public void freeName(JournalEntry entry) {
-    removeDirectoryKey(entry.requestName(), new DirectoryValue(entry.uuid(), imagePool.poolId()));
+    directory.free(entry.requestName(), new DirectoryValue(entry.uuid(), imagePool.poolId()));
   }
 
   /**
@@ -344,8 +301,32 @@ public final class Journal {
    * between, the retry, which knows the name, still finds the key.
    */
   public void undo(JournalEntry entry) {
-    removeObject(entry.uuid());
+    entries.remove(entry.uuid());
     freeName(entry);
+  }
+
+  /**
+   * Goes on with an entry that another call made: an undo by that one, which is slow or comes late,
+   * removes nothing any more. One round trip.
+   *
+   * @param read the entry as it was read
+   * @throws VolumeException ABORTED if it was changed or removed since
+   */
+  public void takeOver(JournalEntry read) {
+    if (!entries.renew(read)) {
+      throw EntryObjects.justDeleted("the name " + read.requestName(), Optional.empty());
+    }
+  }
+
+  /**
+   * As {@link #undo}, unless another call has gone on with the entry or published it.
+   *
+   * @param read the entry as it was read
+   */
+  public void undoUnlessTakenOver(JournalEntry read) {
+    if (entries.removeUnlessRenewed(read)) {
+      freeName(read);
+    }
   }
 
   JournalKind kind() {
@@ -367,27 +348,6 @@ public final class Journal {
   /** Writes to the object of an entry. */
   void write(UUID uuid, WriteOperation write) {
     imagePool.operate(kind.object(uuid), write);
-  }
-
-  private void removeDirectoryKey(String requestName, DirectoryValue value) {
-    String key = kind.directoryKey(requestName);
-    byte[] mine = value.encode(journalPool.poolId());
-    try (WriteOperation write = new WriteOperation()) {
-      write.omapCompare(key, mine).omapRemove(List.of(key));
-      journalPool.operate(directory, write);
-    } catch (CephException.NotFound e) {
-      LOG.debug("no directory {}", directory);
-    } catch (CephException.Canceled e) {
-      LOG.debug("{} belongs to another entry by now", key);
-    }
-  }
-
-  private void removeObject(UUID uuid) {
-    try {
-      imagePool.remove(kind.object(uuid));
-    } catch (CephException.NotFound e) {
-      LOG.debug("journal entry {} is gone already", uuid);
-    }
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.journal;
 
+import io.cephcsi.driver.cluster.LateReservation;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.HexFormat;
@@ -46,7 +47,7 @@ public record JournalEntry(
   static final String DELETED = "csi.java.deleted";
 
   /** Of what is being made: which {@link Attempt} makes it. It goes when it is made. */
-  static final String MAKER = "csi.java.maker";
+  static final String MAKER = LateReservation.MAKER;
 
   /** Of what is encrypted: which KMS has the passphrase. */
   public static final String ENCRYPTION_KMS = "csi.volume.encryptKMS";

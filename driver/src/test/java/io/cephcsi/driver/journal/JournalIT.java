@@ -252,4 +252,74 @@ class JournalIT extends JournalCase {
     }
     assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
   }
+
+  // Names that this process knew lately
+
+  @Test
+  void aNameThatOthersDeletedAndReservedAnewLeadsToTheNewEntry() {
+    reserve(volumes(), "pvc");
+    JournalEntry young = new JournalEntry(UUID.randomUUID(), "pvc", "csi-vol-x", Map.of());
+    omaps.put(
+        Map.of(
+            DIRECTORY,
+            Map.of("csi.volume.pvc", young.uuid().toString()),
+            "csi.volume." + young.uuid(),
+            Map.of("csi.volname", "pvc", "csi.imagename", "x")));
+    assertThat(reserve(volumes(), "pvc").uuid()).isEqualTo(young.uuid());
+  }
+
+  @Test
+  void aNameThatOthersFreedIsReservedAnewThoughTheEntryIsStillThere() {
+    JournalEntry old = reserve(volumes(), "pvc");
+    omaps.removeKey(DIRECTORY, "csi.volume.pvc");
+    Journal.Reservation young = volumes().reserveOrFind("pvc", JournalCase::volumeName, Map.of());
+    assertThat(young.isNew()).isTrue();
+    assertThat(young.entry().uuid()).isNotEqualTo(old.uuid());
+  }
+
+  @Test
+  void aNameWhoseEntryOthersRemovedKeepsItsUuid() {
+    JournalEntry old = reserve(volumes(), "pvc");
+    omaps.remove("csi.volume." + old.uuid());
+    assertThat(reserve(volumes(), "pvc").uuid()).isEqualTo(old.uuid());
+    assertThat(omaps.objects()).contains("csi.volume." + old.uuid());
+  }
+
+  @Test
+  void whatOthersWroteToTheEntryOfANameIsRead() {
+    JournalEntry entry = reserve(volumes(), "pvc");
+    volumes().setImageId(entry.uuid(), "4711");
+    assertThat(reserve(volumes(), "pvc").imageId()).contains("4711");
+  }
+
+  @Test
+  void damageOfAnEntryThatTheNameNoLongerLeadsToIsNotToldOfTheName() {
+    JournalEntry old = reserve(volumes(), "pvc");
+    omaps.set("csi.volume." + old.uuid(), "csi.imagename", "a/b");
+    omaps.removeKey(DIRECTORY, "csi.volume.pvc");
+    assertThat(reserve(volumes(), "pvc").uuid()).isNotEqualTo(old.uuid());
+  }
+
+  // Two calls on one reservation
+
+  @Test
+  void anUndoRemovesNothingThatAnotherCallGoesOnWith() {
+    JournalEntry first = reserve(volumes(), "pvc");
+    JournalEntry second = reserve(volumes(), "pvc");
+    volumes().takeOver(second);
+    volumes().undoUnlessTakenOver(first);
+    assertThat(volumes().byName("pvc")).map(JournalEntry::uuid).contains(first.uuid());
+    volumes().undoUnlessTakenOver(reserve(volumes(), "pvc"));
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
+  void nobodyGoesOnWithWhatAnotherCallHasTakenOverOrUndone() {
+    JournalEntry first = reserve(volumes(), "pvc");
+    volumes().takeOver(first);
+    assertAborted(() -> volumes().takeOver(first));
+    JournalEntry second = reserve(volumes(), "pvc");
+    volumes().undoUnlessTakenOver(second);
+    assertAborted(() -> volumes().takeOver(second));
+  }
 }

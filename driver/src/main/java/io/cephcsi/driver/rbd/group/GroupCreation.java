@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -135,11 +136,12 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
 
   private void undo(OpenGroup group, long version) {
     try {
-      if (!group.journal().replaceMembers(group.entry(), version, wanted)) {
+      OptionalLong ours = group.journal().replaced(group.entry(), version, wanted);
+      if (ours.isEmpty()) {
         return; // it belongs to another driver's call by now
       }
       group.remove();
-      group.journal().undo(group.entry().journal());
+      group.journal().undo(group.entry().journal(), ours.getAsLong());
     } catch (CephException e) {
       LOG.warn(
           "the journal entry of {} could not be removed; the repeated call uses or"

@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.PoolInfo;
+import io.cephcsi.driver.cluster.Reservations;
 import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.DamagedEntries;
 import io.cephcsi.driver.journal.GroupEntry;
@@ -53,7 +54,7 @@ final class GroupReader implements ListReader<VolumeGroup> {
             cluster,
             names,
             (io, name) ->
-                new GroupJournal(instanceId, journalPool, io)
+                new GroupJournal(instanceId, journalPool, io, Reservations.FORGOTTEN)
                     .byUuid(name.uuid())
                     .filter(entry -> !entry.isOfSnapshots())
                     .map(entry -> new Found(io, entry)));

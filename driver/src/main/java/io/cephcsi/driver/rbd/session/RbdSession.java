@@ -123,7 +123,7 @@ public final class RbdSession {
 
   /** The journal of volumes or snapshots whose names are reserved in another pool. */
   public Journal journal(JournalKind kind, IoContext journalPool, IoContext images) {
-    return new Journal(kind, settings().instanceId(), journalPool, images);
+    return new Journal(kind, settings().instanceId(), journalPool, images, lease.reservations());
   }
 
   /** A pool's journal of its groups. */
@@ -133,7 +133,7 @@ public final class RbdSession {
 
   /** The journal of groups whose names are reserved in another pool. */
   public GroupJournal groupJournal(IoContext journalPool, IoContext io) {
-    return new GroupJournal(settings().instanceId(), journalPool, io);
+    return new GroupJournal(settings().instanceId(), journalPool, io, lease.reservations());
   }
 
   /**
