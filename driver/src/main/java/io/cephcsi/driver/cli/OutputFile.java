@@ -22,9 +22,13 @@ final class OutputFile {
     try {
       Path begun =
           Files.createTempFile(folder == null ? Path.of("/") : folder, ".ceph-csi", ".tmp");
-      Files.writeString(begun, text);
-      Files.setPosixFilePermissions(begun, PosixFilePermissions.fromString("rw-r--r--"));
-      Files.move(begun, absolute, StandardCopyOption.ATOMIC_MOVE);
+      try {
+        Files.writeString(begun, text);
+        Files.setPosixFilePermissions(begun, PosixFilePermissions.fromString("rw-r--r--"));
+        Files.move(begun, absolute, StandardCopyOption.ATOMIC_MOVE);
+      } finally {
+        Files.deleteIfExists(begun); // what a full disk has left
+      }
     } catch (IOException e) {
       throw new ConfigException(file + " cannot be written: " + e.getMessage(), e);
     }

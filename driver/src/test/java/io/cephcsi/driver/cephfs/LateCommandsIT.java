@@ -4,6 +4,7 @@ import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -24,6 +25,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -68,12 +70,17 @@ class LateCommandsIT extends ManagerCase {
   }
 
   private CreatedVolume make(Optional<ContentSource> content, String command, Runnable meanwhile) {
+    return make(content, lease -> late(lease, command, meanwhile));
+  }
+
+  private CreatedVolume make(
+      Optional<ContentSource> content, Function<Lease, OpenFileSystem> open) {
     try (Lease lease = lease();
         SnapshotPaths paths = new SnapshotPaths()) {
       CephFsRequest request =
           new CephFsRequest(
               name, CephFsParameters.parse(driver.parameters()), CapacityRange.ANY, content, false);
-      OpenFileSystem files = late(lease, command, meanwhile);
+      OpenFileSystem files = open.apply(lease);
       return new CephFsVolumeCreation(
               files,
               request,
@@ -155,6 +162,42 @@ class LateCommandsIT extends ManagerCase {
         .hasMessageContaining("was deleted meanwhile");
     assertThat(STATE.subvolumes()).containsExactly(subvolume(source));
     driver.delete(id[0]);
+  }
+
+  /** What it looked for before it undoes its reservation, another driver makes right after that. */
+  @Test
+  void aVolumeThatAnotherDriverMakesKeepsItsEntryWhenThisCallFails() {
+    Volume[] made = new Volume[1];
+    assertThatThrownBy(
+            () ->
+                make(
+                    Optional.empty(),
+                    lease ->
+                        open(
+                            lease,
+                            sent -> {
+                              if (sent.toString().contains("\"fs subvolume create\"")) {
+                                throw new CephException("fs subvolume create", name, -28, "");
+                              }
+                              try {
+                                return sent.toManager(lease.cluster()).text();
+                              } finally {
+                                if (sent.toString().contains("\"fs clone status\"")
+                                    && made[0] == null) {
+                                  made[0] = driver.create(name, 16 * MIB);
+                                  STATE.write(path(made[0]) + "/file", "written since");
+                                }
+                              }
+                            })))
+        .hasMessageContaining("ENOSPC");
+    assertThat(made[0]).isNotNull();
+    assertThat(driver.create(name, 16 * MIB).getVolumeId()).isEqualTo(made[0].getVolumeId());
+    assertThat(STATE.read(path(made[0]) + "/file")).isEqualTo("written since");
+    driver.delete(made[0].getVolumeId());
+  }
+
+  private static String path(Volume volume) {
+    return volume.getVolumeContextMap().get("subvolumePath");
   }
 
   @Test

@@ -1,11 +1,14 @@
 package io.cephcsi.driver.journal;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.fail;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -230,5 +233,34 @@ class JournalAttemptIT extends JournalCase {
               e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT));
     }
     assertThat(omaps.all()).isEmpty();
+  }
+
+  // Publishing
+
+  /** The publish is given up, the CO unpublishes, and then the write arrives. */
+  @Test
+  void aPublishThatIsCarriedOutAfterTheUnpublishIsRefused() {
+    JournalEntry entry = reserve(volumes(), "pvc");
+    AttachmentJournal attachments = new AttachmentJournal("default", pool);
+    VolumeId id = new VolumeId("test-cluster", pool.poolId(), entry.uuid());
+    attachments.detach(id, entry, "node-1");
+    assertThatThrownBy(() -> attach(entry)).isInstanceOf(CephException.Canceled.class);
+    JournalEntry now = volumes().byUuid(entry.uuid()).orElseThrow();
+    attach(now);
+    attachments.detach(id, now, "node-1");
+    now = volumes().byUuid(entry.uuid()).orElseThrow();
+    assertThat(AttachmentJournal.nodes(now)).isEmpty();
+  }
+
+  private void attach(JournalEntry read) {
+    String generation = read.attributes().getOrDefault(AttachmentJournal.GENERATION, "");
+    try (WriteOperation write = new WriteOperation()) {
+      write
+          .assertExists()
+          .omapCompare(AttachmentJournal.GENERATION, generation.getBytes(UTF_8))
+          .omapSet(AttachmentJournal.GENERATION, "another".getBytes(UTF_8))
+          .omapSet(Map.of(AttachmentJournal.key("node-1"), "{}".getBytes(UTF_8)));
+      pool.operate("csi.volume." + read.uuid(), write);
+    }
   }
 }
