@@ -111,8 +111,10 @@ public final class RbdNode implements NodeVolumes {
     sessions.with(
         id,
         request.credentials(),
-        volume ->
-            stage(request, volume.image(), wanted -> VolumeKeys.of(volume, wanted), operation));
+        volume -> {
+          volume.endCutOffFlatten(); // an attacher could not open the image
+          return stage(request, volume.image(), wanted -> VolumeKeys.of(volume, wanted), operation);
+        });
   }
 
   private void requirePlace(StageRequest request) {

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.session;
 
+import io.cephcsi.bindings.cls.CutOffFlatten;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
@@ -12,9 +13,11 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.rbd.encryption.EncryptionType;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * A volume that the journal knows, as one call works on it.
@@ -64,7 +67,7 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public RbdImage openReadOnly() {
-    return image().openReadOnly();
+    return opened(() -> image().openReadOnly());
   }
 
   /**
@@ -73,7 +76,28 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public RbdImage open() {
-    return image().open();
+    return opened(() -> image().open());
+  }
+
+  private RbdImage opened(Supplier<RbdImage> opening) {
+    try {
+      return opening.get();
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.FAILED_PRECONDITION && endCutOffFlatten()) {
+        return opening.get();
+      }
+      throw e;
+    }
+  }
+
+  /**
+   * Ends a flattening of its image, or of one that it is a clone of, that was cut off, see {@link
+   * CutOffFlatten}: the image could not be opened. Three round trips for each ancestor.
+   *
+   * @return whether there was one
+   */
+  public boolean endCutOffFlatten() {
+    return entry.isMade() && EndedFlatten.of(pool.io(), imageId(), "volume " + id);
   }
 
   /** The ids of the nodes that it is published to by the journal, sorted; does not block. */

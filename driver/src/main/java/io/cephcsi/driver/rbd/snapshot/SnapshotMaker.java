@@ -107,12 +107,14 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   }
 
   private VolumeException sourceMissing(RuntimeException e) {
-    return ImageId.find(source.pool(), source.imageName()).isPresent()
-        ? conflict(e)
-        : new VolumeException(
-            Reason.NOT_FOUND,
-            "volume " + source.id() + ": its image " + source.imageName() + " is gone",
-            e);
+    if (ImageId.find(source.pool(), source.imageName()).isPresent()) {
+      source.endCutOffFlatten(); // then the repeated call succeeds
+      return conflict(e);
+    }
+    return new VolumeException(
+        Reason.NOT_FOUND,
+        "volume " + source.id() + ": its image " + source.imageName() + " is gone",
+        e);
   }
 
   /** What was removed exists again, or the other way round: another driver works on it, too. */

@@ -16,6 +16,7 @@ import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
+import io.cephcsi.driver.rbd.session.EndedFlatten;
 import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -104,10 +105,15 @@ record Cloner(PendingVolume pending, ContentSource from) {
 
   /**
    * A source that is there was disturbed: another driver may just have put a native snapshot's
-   * image back into the trash, or have removed this attempt's snapshot in one of its own.
+   * image back into the trash, or have removed this attempt's snapshot in one of its own, or a
+   * flattening was cut off.
    */
   private VolumeException sourceMissing(CloneSource source, CephException.NotFound e) {
-    return source.isNative() || source.isLive()
+    boolean live = source.isNative() || source.isLive();
+    if (live && source.entry().isMade()) { // then the repeated call succeeds
+      EndedFlatten.of(source.pool().io(), source.imageId(), "the source " + from.id());
+    }
+    return live
         ? new VolumeException(
             Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
         : new VolumeException(

@@ -13,6 +13,8 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The deletion of one volume: marks the journal entry first, so that no driver publishes the volume
@@ -20,6 +22,8 @@ import java.util.Optional;
  * volume's name until it is closed. Used by one thread.
  */
 public final class VolumeDeletion implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(VolumeDeletion.class);
+
   private final OpenVolume volume;
   private final ImageGroups groups;
   private final OperationRegistry.Hold name;
@@ -117,16 +121,18 @@ public final class VolumeDeletion implements AutoCloseable {
   /**
    * Moves the images to the trash, then has a KMS remove the passphrase, removes the journal entry,
    * and has the trash emptied. Of the copy of an image of another site only the entry is removed,
-   * if the copy follows its primary, with which it goes: the passphrase is that of the primary,
-   * too.
+   * if the copy follows its primary, with which it goes. A passphrase that another site may need
+   * stays.
    *
    * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then. As
    *     of the KMS, when the images are in the trash: the mark stays, and the repeated call goes on
    */
   public void carryOut() {
     List<String> images;
+    boolean keyStays;
     try {
       volume.session().requireKnownKms(volume.entry());
+      keyStays = new SharedKey(volume).mayBeNeeded();
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
       if (e.reason() == Reason.FAILED_PRECONDITION && isFollowingCopy()) {
@@ -136,7 +142,14 @@ public final class VolumeDeletion implements AutoCloseable {
       cancel();
       throw e;
     }
-    volume.session().removeKey(volume.id(), volume.entry());
+    if (keyStays) {
+      LOG.warn(
+          "the passphrase of volume {} stays in its KMS: another site that mirrors it may need it;"
+              + " remove it there when no site has the volume",
+          volume.id());
+    } else {
+      volume.session().removeKey(volume.id(), volume.entry());
+    }
     removeEntry();
     images.forEach(image -> volume.session().purge(volume.pool().io(), image));
   }

@@ -1,0 +1,152 @@
+package io.cephcsi.driver.rbd;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.group.StaleGroupMembers;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.volume.RbdVolumes;
+import io.cephcsi.driver.rbd.volume.VolumeRequest;
+import io.cephcsi.driver.testing.MirrorDaemon;
+import io.cephcsi.driver.testing.StoringKms;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** A KMS has the passphrase of a volume once for all sites that mirror it. */
+class MirroredKeyIT {
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final String POOL = "keys-" + UUID.randomUUID();
+
+  private static final StoringKms STORE = new StoringKms();
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+  private static RadosCluster connection;
+  private static IoContext pool;
+  private static ConnectionPool connections;
+  private static ClusterExecutors executors;
+  private static RbdVolumes volumes;
+  private static Credentials user;
+
+  @BeforeAll
+  static void start() throws IOException {
+    MirrorDaemon.makePool(CLUSTER, POOL);
+    connection = CLUSTER.connect();
+    pool = connection.openPool(POOL);
+    ClusterDirectory clusters =
+        new ClusterDirectory(
+            TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
+    connections = new ConnectionPool(PATIENCE, PATIENCE);
+    executors = new ClusterExecutors(clusters, 1, 1);
+    volumes =
+        new RbdVolumes(
+            new RbdSessions(
+                clusters,
+                connections,
+                executors,
+                new OperationRegistry(PATIENCE),
+                new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> STORE)),
+            new StaleGroupMembers());
+    user = Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
+  }
+
+  @AfterAll
+  static void stop() {
+    executors.close();
+    connections.close();
+    pool.close();
+    connection.close();
+    CLUSTER.ceph("osd", "pool", "rm", POOL, POOL, "--yes-i-really-really-mean-it");
+  }
+
+  private static VolumeId create() {
+    Map<String, String> parameters =
+        Map.of(
+            "clusterID",
+            TestDriver.CLUSTER_ID,
+            "pool",
+            POOL,
+            "encrypted",
+            "true",
+            "encryptionKMSID",
+            "store");
+    VolumeId id =
+        volumes
+            .create(
+                new VolumeRequest(
+                    "key-" + UUID.randomUUID(),
+                    RbdParameters.parse(parameters),
+                    new CapacityRange(32 << 20, 0),
+                    Optional.empty()),
+                user)
+            .id();
+    assertThat(STORE.kept()).containsKey(id.toString());
+    return id;
+  }
+
+  private static String image(VolumeId id) {
+    return "csi-vol-" + id.uuid();
+  }
+
+  @Test
+  void thatOfAVolumeThatIsNotMirroredGoesWithIt() {
+    VolumeId id = create();
+    volumes.delete(id, user);
+    assertThat(STORE.kept()).doesNotContainKey(id.toString());
+  }
+
+  @Test
+  void itStaysWhenTheImageWasTakenAwayHere() {
+    VolumeId id = create();
+    CLUSTER.rbd("rm", "--no-progress", POOL + "/" + image(id));
+    volumes.delete(id, user);
+    assertThat(STORE.kept()).containsKey(id.toString());
+  }
+
+  @Test
+  void itStaysWhenAnotherSiteIsNotKnownToFollow() {
+    VolumeId id = create();
+    CLUSTER.rbd("mirror", "image", "enable", POOL + "/" + image(id), "snapshot");
+    volumes.delete(id, user);
+    assertThat(STORE.kept()).containsKey(id.toString());
+  }
+
+  @Test
+  void aDeletionThatWasCutOffBehindTheTrashRemovesItLater() {
+    VolumeId id = create();
+    STORE.down(true);
+    try {
+      assertThatThrownBy(() -> volumes.delete(id, user)).hasMessageContaining("is down");
+    } finally {
+      STORE.down(false);
+    }
+    assertThat(ImageId.find(new RbdPool(pool), image(id))).as("the image's name").isEmpty();
+    volumes.delete(id, user);
+    assertThat(STORE.kept()).doesNotContainKey(id.toString());
+  }
+}
