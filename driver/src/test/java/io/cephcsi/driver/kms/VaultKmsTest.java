@@ -20,6 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -181,6 +182,37 @@ class VaultKmsTest {
     assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo(DEK);
     assertThat(lastOf("PUT").body()).contains("\"cas\":1");
     assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+  }
+
+  @Test
+  void aMissingSecretIsOneThatVaultItselfSaysIsMissing() throws Exception {
+    String deleted = "{\"data\":{\"data\":null,\"metadata\":{\"version\":3}}}";
+    for (String backend : List.of("kv", "kv-v2")) {
+      KeyStore kms = own("vaultBackend", backend);
+      for (String body :
+          List.of("", "<html>not found</html>", "{}", "[]", "{\"data\":null}", "{\"errors\":0}")) {
+        assertNotOfVault(body, () -> kms.find(owner()));
+        assertNotOfVault(body, () -> kms.storeIfAbsent(owner(), PASSPHRASE));
+        assertNotOfVault(body, () -> kms.remove(owner()));
+      }
+      assertThat(vault.server().count("PUT", "")).isZero();
+      vault.notFound("{\"errors\":[]}");
+      assertThat(kms.find(owner())).isEmpty();
+      vault.notFound("{\"errors\":[]}");
+      kms.remove(owner());
+    }
+    assertNotOfVault(deleted, () -> own("vaultBackend", "kv").find(owner()));
+    vault.notFound(deleted);
+    assertThat(own("vaultBackend", "kv-v2").find(owner())).isEmpty();
+  }
+
+  private void assertNotOfVault(String body, ThrowingCallable call) {
+    vault.notFound(body);
+    assertThatThrownBy(call)
+        .as(body)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+        .hasMessageContaining("404 is not Vault's");
   }
 
   @Test
