@@ -64,6 +64,6 @@ final class VolumeKeys {
   private static VolumeKey of(EncryptionRequest wanted, OpenImage image, Kms kms, KeyOwner owner) {
     return wanted.isOfBlocks()
         ? new ImageKey(image.pool(), image.imageId(), kms, owner)
-        : new FileKey(new FileSecret(kms, owner));
+        : new FileKey(image.pool(), image.imageId(), new FileSecret(kms, owner));
   }
 }
