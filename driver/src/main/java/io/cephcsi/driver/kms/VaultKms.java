@@ -54,7 +54,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
   }
 
   @Override
-  public void replace(KeyOwner owner, Passphrase passphrase) {
+  public void replace(KeyOwner owner, Passphrase expected, Passphrase next) {
     Deadline deadline = Deadline.after(TIMEOUT);
     VaultSession vault = sessions.open(owner, deadline);
     Stored before = read(vault, owner, deadline);
@@ -63,15 +63,19 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
             .passphrase()
             .orElseThrow(
                 () -> vault.wrong("there is no passphrase of " + owner.volumeId() + " to replace"));
-    if (present.isSame(passphrase)
-        || write(vault, owner, passphrase, before.version(), deadline)
-        || read(vault, owner, deadline)
-            .passphrase()
-            .filter(now -> now.isSame(passphrase))
-            .isPresent()) {
+    if (present.isSame(next)) {
       return;
     }
-    throw changed(owner, "replaced");
+    boolean replaced =
+        present.isSame(expected)
+            && (write(vault, owner, next, before.version(), deadline)
+                || read(vault, owner, deadline)
+                    .passphrase()
+                    .filter(now -> now.isSame(next))
+                    .isPresent());
+    if (!replaced) {
+      throw changed(owner, "replaced");
+    }
   }
 
   private VolumeException changed(KeyOwner owner, String how) {

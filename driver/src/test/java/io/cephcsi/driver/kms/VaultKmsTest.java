@@ -122,8 +122,12 @@ class VaultKmsTest {
       assertThat(lastOf("PUT").body()).isEqualTo("{\"data\":{\"passphrase\":\"" + DEK + "\"}}");
       assertThat(kms.storeIfAbsent(owner(), Passphrase.random()).text()).isEqualTo(DEK);
       Passphrase next = Passphrase.random();
-      kms.replace(owner(), next);
-      assertThat(kms.find(owner()).orElseThrow().isSame(next)).isTrue();
+      assertAborted(() -> kms.replace(owner(), Passphrase.random(), next));
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+      for (int i = 0; i < 2; i++) {
+        kms.replace(owner(), PASSPHRASE, next);
+        assertThat(kms.find(owner()).orElseThrow().isSame(next)).isTrue();
+      }
       kms.remove(owner());
       assertThat(kms.find(owner())).isEmpty();
     }
@@ -161,18 +165,27 @@ class VaultKmsTest {
     KeyStore kms = own();
     assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo("theirs");
     vault.beforeWrite(() -> vault.put("secret/" + VOLUME, theirs.replace("theirs", "newest")));
-    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+    Passphrase present = kms.find(owner()).orElseThrow();
+    assertAborted(() -> kms.replace(owner(), present, PASSPHRASE));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
+    assertAborted(() -> kms.replace(owner(), present, PASSPHRASE));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
+    for (int i = 0; i < 2; i++) {
+      kms.replace(owner(), Checks.passphrase("test", i == 0 ? "newest" : "any"), PASSPHRASE);
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    }
+  }
+
+  private static void assertAborted(ThrowingCallable call) {
+    assertThatThrownBy(call)
         .isInstanceOfSatisfying(
             VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
-    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
-    kms.replace(owner(), PASSPHRASE);
-    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
   }
 
   @Test
   void aSoftDeletionLeavesItsVersion() throws Exception {
     KeyStore kms = own("vaultDestroyKeys", "false");
-    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE, Passphrase.random()))
         .hasMessageContaining("no passphrase");
     kms.storeIfAbsent(owner(), Passphrase.random());
     kms.remove(owner());

@@ -110,7 +110,7 @@ public final class KeyRotation {
       }
       requireLock(lock, volume);
       operation.phase("store the new passphrase");
-      key.replace(next);
+      key.replace(present, next);
       try (Passphrase stored = key.fetch()) {
         if (!stored.isSame(next)) {
           throw refused(volume, "has another new passphrase in the KMS; the old one stays, too");
