@@ -59,9 +59,14 @@ final class MetadataFolder implements AutoCloseable {
   /** Makes it, with its folders. */
   static MetadataFolder make(OpenFile root) {
     MetadataFolder made = new MetadataFolder(root, root.makeFolder(NAME, FOLDER));
-    made.folder.makeFolder(POLICIES, FOLDER).close();
-    made.folder.makeFolder(PROTECTORS, FOLDER).close();
-    return made;
+    try {
+      made.folder.makeFolder(POLICIES, FOLDER).close();
+      made.folder.makeFolder(PROTECTORS, FOLDER).close();
+      return made;
+    } catch (RuntimeException e) {
+      made.close();
+      throw e;
+    }
   }
 
   /** The policy of a descriptor, and the protectors that open it and have the drivers' name. */
@@ -132,12 +137,16 @@ final class MetadataFolder implements AutoCloseable {
         default -> throw e;
       }
     }
-    FileStat facts = found.stat();
-    if (!isPrivate(facts) || !facts.isBeside(parent.stat())) {
+    try {
+      FileStat facts = found.stat();
+      if (!isPrivate(facts) || !facts.isBeside(parent.stat())) {
+        throw new IOException(name + " is no folder that only this user can write");
+      }
+      return Optional.of(found);
+    } catch (IOException | RuntimeException e) {
       found.close();
-      throw new IOException(name + " is no folder that only this user can write");
+      throw e;
     }
-    return Optional.of(found);
   }
 
   private static boolean isPrivate(FileStat facts) {

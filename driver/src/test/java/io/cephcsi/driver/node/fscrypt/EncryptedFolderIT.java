@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.Kms;
@@ -373,6 +375,17 @@ class EncryptedFolderIT {
     assertThatThrownBy(folder()::requireUnlocked)
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining(EncryptedFolder.NAME);
+  }
+
+  /** A descriptor that stays open keeps the file system from being unmounted. */
+  @Test
+  void whatCannotBeMadeIsNotHeldOpen() throws IOException {
+    unmount();
+    run("mount", "-t", "tmpfs", "-o", "nr_inodes=2", "none", root.toString());
+    try (OpenFile open = OpenFile.folder(root)) {
+      assertThatThrownBy(() -> MetadataFolder.make(open)).isInstanceOf(CephException.class);
+    }
+    assertThat(root.resolve(".fscrypt")).isEmptyDirectory();
   }
 
   private static Path only(Path folder) throws IOException {
