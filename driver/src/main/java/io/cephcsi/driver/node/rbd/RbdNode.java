@@ -92,6 +92,7 @@ public final class RbdNode implements NodeVolumes {
         .ifPresent(wanted -> wanted.requireUse(request.use().block(), request.use().fsType()));
     if (request.staticVolume().isPresent()) {
       StaticImage image = StaticImage.of(request.staticVolume().get());
+      LuksSetup.requireNameable(request);
       requirePlace(request);
       sessions.with(
           image,
