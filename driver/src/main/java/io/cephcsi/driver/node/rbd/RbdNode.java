@@ -113,7 +113,11 @@ public final class RbdNode implements NodeVolumes {
         id,
         request.credentials(),
         volume ->
-            stage(request, volume.image(), wanted -> VolumeKeys.of(volume, wanted), operation));
+            stage(
+                request,
+                volume.image(),
+                wanted -> VolumeKeys.of(volume, request, wanted),
+                operation));
   }
 
   private void requirePlace(StageRequest request) {
