@@ -113,16 +113,17 @@ final class AzureKms implements KeyStore {
       return present.get();
     }
     write(owner, passphrase, deadline);
-    return read(owner, deadline)
-        .orElseThrow(
-            () ->
-                new VolumeException(
-                    Reason.ABORTED,
-                    "KMS " + id + ": the passphrase of " + owner.volumeId() + " is being removed"));
+    return read(owner, deadline).orElseThrow(() -> changed(owner, "removed"));
+  }
+
+  private VolumeException changed(KeyOwner owner, String how) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "KMS " + id + ": the passphrase of " + owner.volumeId() + " is being " + how);
   }
 
   @Override
-  public void replace(KeyOwner owner, Passphrase passphrase) {
+  public void replace(KeyOwner owner, Passphrase expected, Passphrase next) {
     Deadline deadline = Deadline.after(TIMEOUT);
     Passphrase present =
         read(owner, deadline)
@@ -131,9 +132,13 @@ final class AzureKms implements KeyStore {
                     new VolumeException(
                         Reason.FAILED_PRECONDITION,
                         "KMS " + id + " has no passphrase of " + owner.volumeId() + " to replace"));
-    if (!present.isSame(passphrase)) {
-      write(owner, passphrase, deadline);
+    if (present.isSame(next)) {
+      return;
     }
+    if (!present.isSame(expected)) {
+      throw changed(owner, "replaced by another call");
+    }
+    write(owner, next, deadline);
   }
 
   private void write(KeyOwner owner, Passphrase passphrase, Deadline deadline) {

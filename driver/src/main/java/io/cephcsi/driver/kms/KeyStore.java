@@ -15,8 +15,13 @@ public non-sealed interface KeyStore extends Kms {
    */
   Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase);
 
-  /** Stores another passphrase for a volume that has one. */
-  void replace(KeyOwner owner, Passphrase passphrase);
+  /**
+   * Stores another passphrase for a volume that has one; nothing to do when it has that already.
+   *
+   * @param expected what it has
+   * @throws io.cephcsi.driver.volume.VolumeException ABORTED when it has a third one
+   */
+  void replace(KeyOwner owner, Passphrase expected, Passphrase next);
 
   /** Removes the passphrase of a volume or snapshot; nothing to do when there is none. */
   void remove(KeyOwner owner);

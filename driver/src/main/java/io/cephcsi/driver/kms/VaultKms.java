@@ -54,7 +54,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
   }
 
   @Override
-  public void replace(KeyOwner owner, Passphrase passphrase) {
+  public void replace(KeyOwner owner, Passphrase expected, Passphrase next) {
     Deadline deadline = Deadline.after(TIMEOUT);
     VaultSession vault = sessions.open(owner, deadline);
     Stored before = read(vault, owner, deadline);
@@ -63,15 +63,19 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
             .passphrase()
             .orElseThrow(
                 () -> vault.wrong("there is no passphrase of " + owner.volumeId() + " to replace"));
-    if (present.isSame(passphrase)
-        || write(vault, owner, passphrase, before.version(), deadline)
-        || read(vault, owner, deadline)
-            .passphrase()
-            .filter(now -> now.isSame(passphrase))
-            .isPresent()) {
+    if (present.isSame(next)) {
       return;
     }
-    throw changed(owner, "replaced");
+    boolean replaced =
+        present.isSame(expected)
+            && (write(vault, owner, next, before.version(), deadline)
+                || read(vault, owner, deadline)
+                    .passphrase()
+                    .filter(now -> now.isSame(next))
+                    .isPresent());
+    if (!replaced) {
+      throw changed(owner, "replaced");
+    }
   }
 
   private VolumeException changed(KeyOwner owner, String how) {
@@ -93,14 +97,30 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     String kind = vault.settings().destroys() ? "metadata" : "data";
     VaultSession.Answer answer =
         vault.call("DELETE", path(vault, owner, kind, deadline), "", List.of(), deadline);
-    if (!answer.isGood() && !isMissing(answer)) {
+    if (!answer.isGood() && !isMissing(vault, answer, deadline)) {
       throw vault.refused("the removal of the passphrase of " + owner.volumeId(), answer);
     }
   }
 
-  /** Vault says 404 without errors of a secret that is not there, and with errors of a path. */
-  private static boolean isMissing(VaultSession.Answer answer) {
-    return answer.status() == 404 && answer.errors().isEmpty();
+  /**
+   * Vault says 404 without errors of a secret that is not there, or of version 2 with what it knows
+   * of one that was deleted; and with errors of a path.
+   *
+   * @throws VolumeException UNAVAILABLE for a 404 of something else, such as a proxy
+   */
+  private static boolean isMissing(
+      VaultSession vault, VaultSession.Answer answer, Deadline deadline) {
+    if (answer.status() != 404 || !answer.errors().isEmpty()) {
+      return false;
+    }
+    boolean ofVault =
+        answer.json().get("errors") instanceof List<?>
+            || (vault.isVersioned(deadline)
+                && at(at(answer.json(), "data"), "metadata") instanceof Map<?, ?>);
+    if (!ofVault) {
+      throw vault.notOfVault(answer);
+    }
+    return true;
   }
 
   private static String path(VaultSession vault, KeyOwner owner, String kind, Deadline deadline) {
@@ -118,7 +138,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
         vault.call("GET", path(vault, owner, "data", deadline), "", List.of(), deadline);
     boolean versioned = vault.isVersioned(deadline);
     Object data = at(answer.json(), "data");
-    if (isMissing(answer)) {
+    if (isMissing(vault, answer, deadline)) {
       return new Stored(Optional.empty(), versioned ? version(data) : 0);
     }
     if (!answer.isGood()) {

@@ -306,6 +306,16 @@ final class VaultSession {
             + ServerErrors.shown(answer.errors(), answer.sent()));
   }
 
+  /** What answers is not Vault, such as a proxy before it. */
+  VolumeException notOfVault(Answer answer) {
+    return new VolumeException(
+        Reason.UNAVAILABLE,
+        name
+            + ": status "
+            + answer.status()
+            + " is not Vault's: its body is not what Vault says of a secret that is not there");
+  }
+
   /** Something is wrong with Vault's setup. */
   VolumeException wrong(String why) {
     return new VolumeException(Reason.FAILED_PRECONDITION, name + ": " + why);

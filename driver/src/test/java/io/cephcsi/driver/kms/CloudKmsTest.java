@@ -302,13 +302,20 @@ class CloudKmsTest {
     AzureKms kms = new AzureKms("c", section, objects, servers);
     assertThat(kms.find(OWNER)).isEmpty();
     assertRefused(
-        () -> kms.replace(OWNER, PASSPHRASE), Reason.FAILED_PRECONDITION, "no passphrase");
+        () -> kms.replace(OWNER, PASSPHRASE, PASSPHRASE),
+        Reason.FAILED_PRECONDITION,
+        "no passphrase");
     assertThat(kms.storeIfAbsent(OWNER, PASSPHRASE).text()).isEqualTo(DEK);
     assertThat(kms.storeIfAbsent(OWNER, Passphrase.random()).text()).isEqualTo(DEK);
     assertThat(stored).containsEntry("/secrets/volume-1?api-version=7.4", DEK);
     Passphrase next = Passphrase.random();
-    kms.replace(OWNER, next);
-    assertThat(kms.find(OWNER).orElseThrow().isSame(next)).isTrue();
+    assertRefused(
+        () -> kms.replace(OWNER, next, Passphrase.random()), Reason.ABORTED, "by another call");
+    assertThat(kms.find(OWNER).orElseThrow().text()).isEqualTo(DEK);
+    for (int i = 0; i < 2; i++) {
+      kms.replace(OWNER, PASSPHRASE, next);
+      assertThat(kms.find(OWNER).orElseThrow().isSame(next)).isTrue();
+    }
     kms.remove(OWNER);
     kms.remove(OWNER);
     assertThat(stored).isEmpty();

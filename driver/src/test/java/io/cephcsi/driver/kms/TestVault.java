@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +34,7 @@ final class TestVault implements AutoCloseable {
   private volatile int lease = 3600;
   private final AtomicInteger failures = new AtomicInteger();
   private volatile int failure = 503;
+  private final AtomicReference<@Nullable String> stranger = new AtomicReference<>();
   private volatile Runnable beforeWrite = () -> {};
 
   private record Version(String data, boolean deleted) {}
@@ -80,6 +82,11 @@ final class TestVault implements AutoCloseable {
     failures.set(times);
   }
 
+  /** The next call with a token is answered by 404 with this body. */
+  void notFound(String body) {
+    stranger.set(body);
+  }
+
   /** Runs before a write is done. */
   void beforeWrite(Runnable action) {
     beforeWrite = action;
@@ -111,6 +118,10 @@ final class TestVault implements AutoCloseable {
     }
     if (!tokens.contains(asked.token())) {
       return errors(403, "permission denied");
+    }
+    String other = stranger.getAndSet(null);
+    if (other != null) {
+      return new Reply(404, other);
     }
     String space = path.startsWith("team/") ? "team/" : "";
     path = path.substring(space.length());

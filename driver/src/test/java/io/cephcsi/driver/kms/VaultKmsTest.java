@@ -20,6 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -121,8 +122,12 @@ class VaultKmsTest {
       assertThat(lastOf("PUT").body()).isEqualTo("{\"data\":{\"passphrase\":\"" + DEK + "\"}}");
       assertThat(kms.storeIfAbsent(owner(), Passphrase.random()).text()).isEqualTo(DEK);
       Passphrase next = Passphrase.random();
-      kms.replace(owner(), next);
-      assertThat(kms.find(owner()).orElseThrow().isSame(next)).isTrue();
+      assertAborted(() -> kms.replace(owner(), Passphrase.random(), next));
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+      for (int i = 0; i < 2; i++) {
+        kms.replace(owner(), PASSPHRASE, next);
+        assertThat(kms.find(owner()).orElseThrow().isSame(next)).isTrue();
+      }
       kms.remove(owner());
       assertThat(kms.find(owner())).isEmpty();
     }
@@ -160,18 +165,27 @@ class VaultKmsTest {
     KeyStore kms = own();
     assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo("theirs");
     vault.beforeWrite(() -> vault.put("secret/" + VOLUME, theirs.replace("theirs", "newest")));
-    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+    Passphrase present = kms.find(owner()).orElseThrow();
+    assertAborted(() -> kms.replace(owner(), present, PASSPHRASE));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
+    assertAborted(() -> kms.replace(owner(), present, PASSPHRASE));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
+    for (int i = 0; i < 2; i++) {
+      kms.replace(owner(), Checks.passphrase("test", i == 0 ? "newest" : "any"), PASSPHRASE);
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    }
+  }
+
+  private static void assertAborted(ThrowingCallable call) {
+    assertThatThrownBy(call)
         .isInstanceOfSatisfying(
             VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
-    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newest");
-    kms.replace(owner(), PASSPHRASE);
-    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
   }
 
   @Test
   void aSoftDeletionLeavesItsVersion() throws Exception {
     KeyStore kms = own("vaultDestroyKeys", "false");
-    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE))
+    assertThatThrownBy(() -> kms.replace(owner(), PASSPHRASE, Passphrase.random()))
         .hasMessageContaining("no passphrase");
     kms.storeIfAbsent(owner(), Passphrase.random());
     kms.remove(owner());
@@ -181,6 +195,37 @@ class VaultKmsTest {
     assertThat(kms.storeIfAbsent(owner(), PASSPHRASE).text()).isEqualTo(DEK);
     assertThat(lastOf("PUT").body()).contains("\"cas\":1");
     assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+  }
+
+  @Test
+  void aMissingSecretIsOneThatVaultItselfSaysIsMissing() throws Exception {
+    String deleted = "{\"data\":{\"data\":null,\"metadata\":{\"version\":3}}}";
+    for (String backend : List.of("kv", "kv-v2")) {
+      KeyStore kms = own("vaultBackend", backend);
+      for (String body :
+          List.of("", "<html>not found</html>", "{}", "[]", "{\"data\":null}", "{\"errors\":0}")) {
+        assertNotOfVault(body, () -> kms.find(owner()));
+        assertNotOfVault(body, () -> kms.storeIfAbsent(owner(), PASSPHRASE));
+        assertNotOfVault(body, () -> kms.remove(owner()));
+      }
+      assertThat(vault.server().count("PUT", "")).isZero();
+      vault.notFound("{\"errors\":[]}");
+      assertThat(kms.find(owner())).isEmpty();
+      vault.notFound("{\"errors\":[]}");
+      kms.remove(owner());
+    }
+    assertNotOfVault(deleted, () -> own("vaultBackend", "kv").find(owner()));
+    vault.notFound(deleted);
+    assertThat(own("vaultBackend", "kv-v2").find(owner())).isEmpty();
+  }
+
+  private void assertNotOfVault(String body, ThrowingCallable call) {
+    vault.notFound(body);
+    assertThatThrownBy(call)
+        .as(body)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+        .hasMessageContaining("404 is not Vault's");
   }
 
   @Test

@@ -5,12 +5,17 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -28,6 +33,8 @@ import io.cephcsi.driver.testing.StoringKms;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
@@ -42,7 +49,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -170,8 +179,12 @@ class EncryptedFilesIT {
     assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
   }
 
-  @Test
-  void aSecretThatTheKmsStoresIsCopiedAndRemoved() throws IOException {
+  private interface Work {
+    void on(StoringKms store, RbdSessions sessions, Credentials user) throws IOException;
+  }
+
+  /** With the parts of a driver whose only KMS is a store. */
+  private static void withStore(Work work) throws IOException {
     StoringKms store = new StoringKms();
     ClusterDirectory clusters =
         new ClusterDirectory(
@@ -184,40 +197,100 @@ class EncryptedFilesIT {
         RbdSessions sessions =
             new RbdSessions(
                 clusters, connections, executors, new OperationRegistry(patience), settings)) {
-      RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
-      RbdSnapshots snapshots = new RbdSnapshots(sessions);
-      Credentials user = Storage.RBD.credentials(driver.secrets());
-      VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
-      VolumeRequest early = request(name + "-e", Optional.of(new ContentSource.OfVolume(volume)));
-      VolumeId neverStaged = volumes.create(early, user).id();
-      assertThat(store.kept()).as("the first staging makes it").isEmpty();
-      assertThat(volumes.create(early, user).id()).isEqualTo(neverStaged);
-
-      store.kept().put(volume.toString(), new String("s".repeat(88).getBytes(UTF_8), UTF_8));
-      SnapshotParameters parameters = SnapshotParameters.parse(Map.of());
-      VolumeId snapshot = snapshots.create(name, volume, parameters, user).id();
-      VolumeId restored =
-          volumes
-              .create(
-                  request(name + "-r", Optional.of(new ContentSource.OfSnapshot(snapshot))), user)
-              .id();
-      assertThat(store.kept())
-          .containsOnlyKeys(volume.toString(), snapshot.toString(), restored.toString());
-      assertThat(store.kept().values()).containsOnly("s".repeat(88));
-      store.down(true);
-      assertThatThrownBy(() -> volumes.delete(restored, user)).hasMessageContaining("is down");
-      assertThat(entry("volume", restored.toString())).isNotEmpty();
-      assertThatThrownBy(() -> snapshots.create(name + "-d", volume, parameters, user))
-          .hasMessageContaining("is down");
-      store.down(false);
-      snapshots.delete(snapshot, user);
-      volumes.delete(restored, user);
-      volumes.delete(volume, user);
-      assertThat(store.kept()).isEmpty();
-      assertThat(volumes.create(early, user).id()).as("its source is gone").isEqualTo(neverStaged);
-      volumes.delete(neverStaged, user);
-      assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+      work.on(store, sessions, Storage.RBD.credentials(driver.secrets()));
     }
+  }
+
+  @Test
+  void aSecretThatTheKmsStoresIsCopiedAndRemoved() throws IOException {
+    withStore(this::copyAndRemove);
+  }
+
+  private void copyAndRemove(StoringKms store, RbdSessions sessions, Credentials user) {
+    RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
+    RbdSnapshots snapshots = new RbdSnapshots(sessions);
+    VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
+    VolumeRequest early = request(name + "-e", Optional.of(new ContentSource.OfVolume(volume)));
+    VolumeId neverStaged = volumes.create(early, user).id();
+    assertThat(store.kept()).as("the first staging makes it").isEmpty();
+    assertThat(volumes.create(early, user).id()).isEqualTo(neverStaged);
+
+    store.kept().put(volume.toString(), new String("s".repeat(88).getBytes(UTF_8), UTF_8));
+    SnapshotParameters parameters = SnapshotParameters.parse(Map.of());
+    VolumeId snapshot = snapshots.create(name, volume, parameters, user).id();
+    VolumeId restored =
+        volumes
+            .create(request(name + "-r", Optional.of(new ContentSource.OfSnapshot(snapshot))), user)
+            .id();
+    assertThat(store.kept())
+        .containsOnlyKeys(volume.toString(), snapshot.toString(), restored.toString());
+    assertThat(store.kept().values()).containsOnly("s".repeat(88));
+    store.down(true);
+    assertThatThrownBy(() -> volumes.delete(restored, user)).hasMessageContaining("is down");
+    assertThat(entry("volume", restored.toString())).isNotEmpty();
+    assertThatThrownBy(() -> snapshots.create(name + "-d", volume, parameters, user))
+        .hasMessageContaining("is down");
+    store.down(false);
+    snapshots.delete(snapshot, user);
+    volumes.delete(restored, user);
+    volumes.delete(volume, user);
+    assertThat(store.kept()).isEmpty();
+    assertThat(volumes.create(early, user).id()).as("its source is gone").isEqualTo(neverStaged);
+    volumes.delete(neverStaged, user);
+    assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
+  }
+
+  @Test
+  void aVolumeWithDataWhoseSecretIsLostIsNotCopied() throws IOException {
+    withStore(this::loseSecrets);
+  }
+
+  private void loseSecrets(StoringKms store, RbdSessions sessions, Credentials user) {
+    RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
+    RbdSnapshots snapshots = new RbdSnapshots(sessions);
+    RbdGroupSnapshots groups = new RbdGroupSnapshots(sessions);
+    SnapshotParameters parameters = SnapshotParameters.parse(Map.of());
+    VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
+    VolumeId blank = volumes.create(request(name + "-b", Optional.empty()), user).id();
+    try (RadosCluster connection = CLUSTER.connect();
+        IoContext io = connection.openPool("rbd");
+        RbdImage image = new RbdPool(io).open("csi-vol-" + volume.uuid())) {
+      image.write(64 * MIB - 1, new byte[] {1});
+    }
+    store.kept().put(volume.toString(), "s".repeat(88));
+    VolumeId snapshot = snapshots.create(name + "-s", volume, parameters, user).id();
+    store.kept().clear();
+    List<String> images = POOL.images();
+    notCopied(() -> snapshots.create(name + "-x", volume, parameters, user));
+    notCopied(
+        () ->
+            volumes.create(
+                request(name + "-x", Optional.of(new ContentSource.OfVolume(volume))), user));
+    notCopied(
+        () ->
+            volumes.create(
+                request(name + "-x", Optional.of(new ContentSource.OfSnapshot(snapshot))), user));
+    SnapshotParameters ofGroup =
+        SnapshotParameters.parse(Map.of("clusterID", TestDriver.CLUSTER_ID));
+    notCopied(() -> groups.create(name + "-x", Set.of(blank, volume), ofGroup, user));
+    for (String kind : List.of("volumes", "snaps", "groups")) {
+      assertThat(POOL.keys("csi." + kind + ".default")).noneMatch(key -> key.contains(name + "-x"));
+    }
+    assertThat(POOL.images()).containsExactlyInAnyOrderElementsOf(images);
+    assertThat(store.kept()).isEmpty();
+    assertThat(POOL.snapshots("csi-vol-" + blank.uuid())).isEmpty();
+    snapshots.delete(snapshot, user);
+    volumes.delete(blank, user);
+    volumes.delete(volume, user);
+  }
+
+  private static void notCopied(ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+        .hasMessageContaining("KMS store has no secret of ")
+        .hasMessageContaining("its image has data; nothing was copied");
   }
 
   private static VolumeRequest request(String name, Optional<ContentSource> source) {

@@ -4,6 +4,10 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
@@ -12,7 +16,9 @@ import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.KeyWrapper;
 import io.cephcsi.driver.kms.KmsConfig;
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.group.RbdGroupSnapshots;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
@@ -135,6 +141,29 @@ class EncryptedVolumesIT {
     assertThat(meta(image, STATE)).isEqualTo("encrypted");
     driver.delete(volume.getVolumeId());
     assertThat(POOL.images()).doesNotContain(image);
+  }
+
+  @Test
+  void aPassphraseIsReplacedOnlyIfItIsTheExpectedOne() {
+    Volume volume = driver.create(name, 64 * MIB);
+    KeyOwner owner = new KeyOwner(volume.getVolumeId(), Optional.empty(), driver.secrets());
+    try (RadosCluster connection = CLUSTER.connect();
+        IoContext io = connection.openPool("rbd")) {
+      RbdPool pool = new RbdPool(io);
+      String imageId = ImageId.find(pool, TestDriver.image(volume)).orElseThrow();
+      ImageKey key = new ImageKey(pool, imageId, kms, owner);
+      Passphrase present = key.fetch();
+      Passphrase next = Passphrase.random();
+      for (int i = 0; i < 2; i++) {
+        key.replace(present, next);
+        assertThat(key.fetch().isSame(next)).isTrue();
+      }
+      assertThatThrownBy(() -> key.replace(present, Passphrase.random()))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
+      assertThat(key.fetch().isSame(next)).isTrue();
+    }
+    driver.delete(volume.getVolumeId());
   }
 
   @Test

@@ -13,7 +13,11 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.node.attach.Attachers;
+import io.cephcsi.driver.node.rbd.KeyRotation;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
@@ -30,13 +34,16 @@ import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A KMS has the passphrase of a volume once for all sites that mirror it. */
 class MirroredKeyIT {
@@ -50,6 +57,7 @@ class MirroredKeyIT {
   private static IoContext pool;
   private static ConnectionPool connections;
   private static ClusterExecutors executors;
+  private static RbdSessions sessions;
   private static RbdVolumes volumes;
   private static Credentials user;
 
@@ -63,15 +71,14 @@ class MirroredKeyIT {
             TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
     connections = new ConnectionPool(PATIENCE, PATIENCE);
     executors = new ClusterExecutors(clusters, 1, 1);
-    volumes =
-        new RbdVolumes(
-            new RbdSessions(
-                clusters,
-                connections,
-                executors,
-                new OperationRegistry(PATIENCE),
-                new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> STORE)),
-            new StaleGroupMembers());
+    sessions =
+        new RbdSessions(
+            clusters,
+            connections,
+            executors,
+            new OperationRegistry(PATIENCE),
+            new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> STORE));
+    volumes = new RbdVolumes(sessions, new StaleGroupMembers());
     user = Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
   }
 
@@ -148,5 +155,36 @@ class MirroredKeyIT {
     assertThat(ImageId.find(new RbdPool(pool), image(id))).as("the image's name").isEmpty();
     volumes.delete(id, user);
     assertThat(STORE.kept()).doesNotContainKey(id.toString());
+  }
+
+  @Test
+  void itIsNotReplacedWhileACopyHasTheOldHeader(@TempDir Path folder) {
+    VolumeId id = create();
+    String image = image(id);
+    String imageId = ImageId.find(new RbdPool(pool), image).orElseThrow();
+    KeyOwner owner = new KeyOwner(id.toString(), Optional.empty(), Map.of());
+    new ImageKey(new RbdPool(pool), imageId, STORE, owner).markEncrypted();
+    String before = STORE.kept().get(id.toString());
+    KeyRotation rotation = new KeyRotation(sessions, new Attachers(List.of()), folder);
+    assertThatThrownBy(() -> rotate(rotation, id))
+        .hasMessageContaining("is not staged on this node");
+    CLUSTER.rbd("mirror", "image", "enable", POOL + "/" + image, "snapshot");
+    assertThatThrownBy(() -> rotate(rotation, id)).hasMessageContaining("is mirrored");
+    assertThat(STORE.kept()).containsEntry(id.toString(), before);
+    CLUSTER.rbd("mirror", "image", "disable", POOL + "/" + image);
+    volumes.delete(id, user);
+  }
+
+  private static void rotate(KeyRotation rotation, VolumeId id) {
+    new OperationRegistry(PATIENCE)
+        .start(
+            id.toString(),
+            "EncryptionKeyRotate",
+            Runnable::run,
+            operation -> {
+              rotation.rotate(id, user, operation);
+              return true;
+            })
+        .join();
   }
 }

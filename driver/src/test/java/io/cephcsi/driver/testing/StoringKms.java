@@ -63,9 +63,12 @@ public final class StoringKms implements KeyStore {
   }
 
   @Override
-  public void replace(KeyOwner owner, Passphrase passphrase) {
+  public void replace(KeyOwner owner, Passphrase expected, Passphrase next) {
     require();
-    kept.put(owner.volumeId(), passphrase.text());
+    if (!kept.replace(owner.volumeId(), expected.text(), next.text())
+        && !next.text().equals(kept.get(owner.volumeId()))) {
+      throw new VolumeException(Reason.ABORTED, "KMS store has another passphrase");
+    }
   }
 
   @Override

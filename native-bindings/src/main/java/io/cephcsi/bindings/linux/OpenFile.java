@@ -118,8 +118,13 @@ public final class OpenFile implements AutoCloseable {
       check(LibC.mkdirat(fd, bytesOf(entry, arena), permissions), "mkdirat", pathOf(entry));
     }
     OpenFile made = childFolder(entry);
-    made.setPermissions(permissions);
-    return made;
+    try {
+      made.setPermissions(permissions);
+      return made;
+    } catch (RuntimeException e) {
+      made.close();
+      throw e;
+    }
   }
 
   /**

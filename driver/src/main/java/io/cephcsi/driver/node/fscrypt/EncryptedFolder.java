@@ -214,21 +214,29 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
   private static Optional<byte[]> open(MetadataFolder.Found found, Passphrase passphrase)
       throws IOException {
     byte[] secret = passphrase.bytes();
+    boolean damaged = false;
     try {
       for (Protector protector : found.protectors()) {
         Optional<byte[]> opened = protector.open(secret);
         if (opened.isPresent()) {
-          return Optional.of(policyKey(found.policy(), protector, opened.get()));
+          Optional<byte[]> key = policyKey(found.policy(), protector, opened.get());
+          if (key.isPresent()) {
+            return key;
+          }
+          damaged = true;
         }
       }
-      return Optional.empty();
     } finally {
       Arrays.fill(secret, (byte) 0);
     }
+    if (damaged) {
+      throw new IOException("the key of policy " + found.policy().descriptor() + " is damaged");
+    }
+    return Optional.empty();
   }
 
-  private static byte[] policyKey(Policy policy, Protector protector, byte[] wrapping)
-      throws IOException {
+  /** Empty when it is damaged where this protector wraps it. */
+  private static Optional<byte[]> policyKey(Policy policy, Protector protector, byte[] wrapping) {
     try {
       for (Policy.OfProtector of : policy.keys()) {
         Optional<byte[]> key =
@@ -236,10 +244,10 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
                 ? of.key().unwrap(wrapping)
                 : Optional.empty();
         if (key.isPresent()) {
-          return key.get();
+          return key;
         }
       }
-      throw new IOException("the key of policy " + policy.descriptor() + " is damaged");
+      return Optional.empty();
     } finally {
       Arrays.fill(wrapping, (byte) 0);
     }

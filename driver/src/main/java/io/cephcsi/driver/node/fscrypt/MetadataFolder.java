@@ -5,8 +5,10 @@ import io.cephcsi.bindings.linux.FileStat;
 import io.cephcsi.bindings.linux.OpenFile;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -37,6 +39,9 @@ final class MetadataFolder implements AutoCloseable {
   /** How many files a setup that was cut off may have left in a folder. */
   private static final int MOST_LEFT = 2;
 
+  /** How many protectors a passphrase is tried on, which may take a minute each. */
+  private static final int MOST_TRIED = 2;
+
   private final OpenFile root;
   private final OpenFile folder;
 
@@ -59,18 +64,24 @@ final class MetadataFolder implements AutoCloseable {
   /** Makes it, with its folders. */
   static MetadataFolder make(OpenFile root) {
     MetadataFolder made = new MetadataFolder(root, root.makeFolder(NAME, FOLDER));
-    made.folder.makeFolder(POLICIES, FOLDER).close();
-    made.folder.makeFolder(PROTECTORS, FOLDER).close();
-    return made;
+    try {
+      made.folder.makeFolder(POLICIES, FOLDER).close();
+      made.folder.makeFolder(PROTECTORS, FOLDER).close();
+      return made;
+    } catch (RuntimeException e) {
+      made.close();
+      throw e;
+    }
   }
 
   /** The policy of a descriptor, and the protectors that open it and have the drivers' name. */
   record Found(Policy policy, List<Protector> protectors) {}
 
   /**
-   * Reads a policy.
+   * Reads a policy. Whoever wrote to the volume may have given it protectors that are none of ours,
+   * or damaged: they do not matter as long as there is a sound one.
    *
-   * @throws IOException when it, or its protector, is not there or damaged
+   * @throws IOException when it, or all of its protectors, are not there or damaged
    */
   Found read(String descriptor) throws IOException {
     Policy policy = Policy.read(content(POLICIES, descriptor));
@@ -78,28 +89,42 @@ final class MetadataFolder implements AutoCloseable {
       throw new IOException("policy " + descriptor + " has another name in it");
     }
     List<Protector> protectors = new ArrayList<>();
-    for (Policy.OfProtector of : policy.keys()) {
-      if (!DESCRIPTOR.matcher(of.protector()).matches()) {
-        throw new IOException("policy " + descriptor + " names a protector that cannot be");
+    Optional<IOException> refused = Optional.empty();
+    Set<String> named = new LinkedHashSet<>();
+    policy.keys().forEach(key -> named.add(key.protector()));
+    for (String one : named) {
+      try {
+        protector(one).ifPresent(protectors::add);
+      } catch (IOException e) {
+        refused = refused.or(() -> Optional.of(e));
       }
-      Protector protector = protector(of.protector());
-      if (protector.name().equals(Protector.NAME)) {
-        protectors.add(protector);
+      if (protectors.size() == MOST_TRIED) {
+        break;
       }
     }
     if (protectors.isEmpty()) {
-      throw new IOException(
-          "policy " + descriptor + " has no protector of the name " + Protector.NAME);
+      throw refused.orElseGet(
+          () ->
+              new IOException(
+                  "policy " + descriptor + " has no protector of the name " + Protector.NAME));
     }
     return new Found(policy, protectors);
   }
 
-  private Protector protector(String descriptor) throws IOException {
-    Protector found = Protector.read(content(PROTECTORS, descriptor));
+  /** One that has the drivers' name; empty for another. */
+  private Optional<Protector> protector(String descriptor) throws IOException {
+    if (!DESCRIPTOR.matcher(descriptor).matches()) {
+      throw new IOException("a policy names a protector that cannot be");
+    }
+    ProtoFields fields = ProtoFields.read(content(PROTECTORS, descriptor));
+    if (!Protector.isOurs(fields)) {
+      return Optional.empty();
+    }
+    Protector found = Protector.read(fields);
     if (!found.descriptor().equals(descriptor)) {
       throw new IOException("protector " + descriptor + " has another name in it");
     }
-    return found;
+    return Optional.of(found);
   }
 
   private byte[] content(String kind, String descriptor) throws IOException {
@@ -132,12 +157,16 @@ final class MetadataFolder implements AutoCloseable {
         default -> throw e;
       }
     }
-    FileStat facts = found.stat();
-    if (!isPrivate(facts) || !facts.isBeside(parent.stat())) {
+    try {
+      FileStat facts = found.stat();
+      if (!isPrivate(facts) || !facts.isBeside(parent.stat())) {
+        throw new IOException(name + " is no folder that only this user can write");
+      }
+      return Optional.of(found);
+    } catch (IOException | RuntimeException e) {
       found.close();
-      throw new IOException(name + " is no folder that only this user can write");
+      throw e;
     }
-    return Optional.of(found);
   }
 
   private static boolean isPrivate(FileStat facts) {

@@ -69,7 +69,11 @@ record Protector(
    * @throws IOException when it is none, or one that drivers do not make
    */
   static Protector read(byte[] message) throws IOException {
-    ProtoFields fields = ProtoFields.read(message);
+    return read(ProtoFields.read(message));
+  }
+
+  /** As {@link #read(byte[])}. */
+  static Protector read(ProtoFields fields) throws IOException {
     int source = fields.count(2);
     if (source != PASSPHRASE && source != RAW_KEY) {
       throw new IOException("it is opened by neither a passphrase nor a key");
@@ -86,6 +90,11 @@ record Protector(
         raw ? Optional.empty() : Optional.of(HashCosts.read(fields.message(4))),
         salt,
         WrappedKey.read(fields.message(7), FscryptKeys.PROTECTOR_BYTES));
+  }
+
+  /** Whether a message has the drivers' name; what else it has need not be right. */
+  static boolean isOurs(ProtoFields fields) throws IOException {
+    return fields.text(3).equals(NAME);
   }
 
   /** Whether a message, which need not be complete, may be one that a driver makes. */
@@ -108,7 +117,8 @@ record Protector(
 
   /**
    * Its key, which the caller wipes; empty when the secret is another. Besides the secret as it is,
-   * 32 bytes of it are tried, as some versions of ceph-csi took it.
+   * 32 bytes of it are tried, as some versions of ceph-csi took it: a longer one cut, a shorter one
+   * with zeroes behind it.
    */
   Optional<byte[]> open(byte[] secret) {
     Optional<byte[]> found = openBy(secret);

@@ -5,8 +5,11 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.PoolMirrorMode;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.RenewedLock;
+import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
@@ -67,8 +70,9 @@ public final class KeyRotation {
    * Rotates the passphrase of a volume.
    *
    * @throws VolumeException NOT_FOUND if it does not exist; FAILED_PRECONDITION if it is not
-   *     encrypted, its KMS cannot store another passphrase, or it is not staged here; UNIMPLEMENTED
-   *     for encrypted files; ABORTED while another rotation is at work; as of the KMS
+   *     encrypted, is mirrored and its KMS stores passphrases, its KMS cannot store another one, or
+   *     it is not staged here; UNIMPLEMENTED for encrypted files; ABORTED while another rotation is
+   *     at work; as of the KMS
    */
   public void rotate(VolumeId id, Credentials user, Operation operation) {
     sessions.with(
@@ -110,7 +114,7 @@ public final class KeyRotation {
       }
       requireLock(lock, volume);
       operation.phase("store the new passphrase");
-      key.replace(next);
+      key.replace(present, next);
       try (Passphrase stored = key.fetch()) {
         if (!stored.isSame(next)) {
           throw refused(volume, "has another new passphrase in the KMS; the old one stays, too");
@@ -150,7 +154,23 @@ public final class KeyRotation {
     if (key.state() != EncryptionState.ENCRYPTED) {
       throw refused(volume, "was never staged: it has no key yet");
     }
+    if (key.kms() instanceof KeyStore && isMirrored(volume)) {
+      throw refused(
+          volume,
+          "is mirrored: a copy that is promoted could have the old passphrase only, and KMS "
+              + key.kms().id()
+              + " the new one; disable its replication first");
+    }
     return key;
+  }
+
+  private static boolean isMirrored(OpenVolume volume) {
+    if (volume.pool().mirrorMode() == PoolMirrorMode.DISABLED) {
+      return false;
+    }
+    try (RbdImage image = volume.openReadOnly()) {
+      return image.mirror().status().info().isPresent();
+    }
   }
 
   /** The lock that ceph-csi takes for it. */

@@ -65,6 +65,19 @@ final class LuksSetup implements AutoCloseable {
                 }));
   }
 
+  /**
+   * Requires that the decrypted device can be named after a volume, if that gets one.
+   *
+   * @throws VolumeException INVALID_ARGUMENT if it cannot
+   */
+  static void requireNameable(StageRequest request) {
+    if (EncryptionRequest.parse("volume_context", request.context())
+        .filter(EncryptionRequest::isOfBlocks)
+        .isPresent()) {
+      LuksDevices.requireNameable(request.volumeId());
+    }
+  }
+
   boolean isEncrypted() {
     return encrypted.isPresent();
   }

@@ -92,6 +92,7 @@ public final class RbdNode implements NodeVolumes {
         .ifPresent(wanted -> wanted.requireUse(request.use().block(), request.use().fsType()));
     if (request.staticVolume().isPresent()) {
       StaticImage image = StaticImage.of(request.staticVolume().get());
+      LuksSetup.requireNameable(request);
       requirePlace(request);
       sessions.with(
           image,
@@ -113,7 +114,8 @@ public final class RbdNode implements NodeVolumes {
         request.credentials(),
         volume -> {
           volume.endCutOffFlatten(); // an attacher could not open the image
-          return stage(request, volume.image(), wanted -> VolumeKeys.of(volume, wanted), operation);
+          return stage(
+              request, volume.image(), wanted -> VolumeKeys.of(volume, request, wanted), operation);
         });
   }
 

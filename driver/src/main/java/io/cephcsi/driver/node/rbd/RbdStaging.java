@@ -111,6 +111,7 @@ final class RbdStaging {
     volume.requireAncestry();
     Optional<AttachedDevice> present = withoutOtherAccess(attach, attacher, found);
     boolean wasAttached = present.filter(AttachedDevice::alive).isPresent();
+    boolean wasOpen = LuksMapping.of(request.volumeId()).isPresent();
     String unmapOptions = MapOptions.UNMAP.of(request.context(), attacher.kind());
     StagedImage staged =
         new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId).with(log);
@@ -128,7 +129,7 @@ final class RbdStaging {
       }
     } catch (RuntimeException e) {
       if (recorded) {
-        undo(request, known, wasAttached, e);
+        undo(request, known, wasAttached, wasOpen, e);
       }
       throw e;
     }
@@ -270,16 +271,22 @@ final class RbdStaging {
 
   /**
    * A volume that cannot be staged here may be wanted elsewhere: its device is given back, unless
-   * it was there before and nothing says that it was attached for this volume.
+   * it was there before and nothing says that it was attached for this volume. Likewise its
+   * decrypted device.
    */
   private void undo(
       StageRequest request,
       Optional<StagedImage> known,
       boolean wasAttached,
+      boolean wasOpen,
       RuntimeException reason) {
     try {
       if (wasAttached && known.isEmpty()) {
         Mounts.unmountAll(mountPath(request));
+        if (!wasOpen) {
+          Mounts.awaitUnmounted(mountPath(request));
+          LuksMapping.of(request.volumeId()).ifPresent(LuksMapping::close);
+        }
         MountPoint.remove(mountPath(request));
         StagedImage.remove(request.stagingPath());
         return;
@@ -322,6 +329,7 @@ final class RbdStaging {
         known.map(StagedImage::image).or(() -> device.map(AttachedDevice::image));
     Optional<LuksMapping> mapping =
         LuksMapping.of(String.valueOf(mountPath.getFileName()))
+            .filter(found -> made) // else it is of where the volume is staged
             .filter(found -> !found.isOfAnother(attachers, image));
     mapping.ifPresent(LuksMapping::requireClosable);
     // An earlier version staged several volumes of one image: the last one takes the device away.

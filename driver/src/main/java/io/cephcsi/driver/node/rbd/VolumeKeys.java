@@ -27,25 +27,39 @@ final class VolumeKeys {
   /**
    * The journal decides which KMS it is; entries of old drivers do not say it.
    *
-   * @throws VolumeException FAILED_PRECONDITION when the journal says another type
+   * @throws VolumeException FAILED_PRECONDITION when the journal says another type or KMS
    */
-  static VolumeKey of(OpenVolume volume, EncryptionRequest wanted) {
+  static VolumeKey of(OpenVolume volume, StageRequest request, EncryptionRequest wanted) {
     JournalEntry entry = volume.entry();
     if (entry.isEncrypted() && !wanted.type().isOf(entry)) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume "
-              + volume.id()
-              + ": volume_context says encryptionType "
-              + wanted.type().word()
-              + ", the journal "
-              + PlainText.show(entry.encryptionType()));
+      throw differs(
+          volume, "encryptionType", wanted.type().word(), PlainText.show(entry.encryptionType()));
+    }
+    String named = request.context().getOrDefault(EncryptionRequest.KMS_ID, "");
+    String recorded = entry.encryptionKms().orElse(named);
+    if (!named.isEmpty() && !named.equals(recorded)) {
+      throw differs(
+          volume, EncryptionRequest.KMS_ID, PlainText.show(named), PlainText.show(recorded));
     }
     return of(
         wanted,
         volume.image(),
         volume.session().settings().kms().require(entry.encryptionKms().orElse(wanted.kmsId())),
         volume.session().keyOwner(volume.id(), entry.owner()));
+  }
+
+  private static VolumeException differs(
+      OpenVolume volume, String key, String wanted, String recorded) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "volume "
+            + volume.id()
+            + ": volume_context says "
+            + key
+            + " "
+            + wanted
+            + ", the journal "
+            + recorded);
   }
 
   /** Of an image that no driver made, whose PersistentVolume says all. */
@@ -64,6 +78,6 @@ final class VolumeKeys {
   private static VolumeKey of(EncryptionRequest wanted, OpenImage image, Kms kms, KeyOwner owner) {
     return wanted.isOfBlocks()
         ? new ImageKey(image.pool(), image.imageId(), kms, owner)
-        : new FileKey(new FileSecret(kms, owner));
+        : new FileKey(image.pool(), image.imageId(), new FileSecret(kms, owner));
   }
 }

@@ -30,6 +30,9 @@ public record EncryptionRequest(
     Optional<String> keyBits,
     Optional<String> sectorBytes,
     boolean allowDiscards) {
+  /** Names the parameter that names the KMS. */
+  public static final String KMS_ID = "encryptionKMSID";
+
   /** Names the parameter that lets discards pass. */
   public static final String ALLOW_DISCARDS = "encryptionAllowDiscards";
 
@@ -71,7 +74,7 @@ public record EncryptionRequest(
         }
       }
     }
-    String kms = values.getOrDefault("encryptionKMSID", "");
+    String kms = values.getOrDefault(KMS_ID, "");
     return Optional.of(
         new EncryptionRequest(
             type,

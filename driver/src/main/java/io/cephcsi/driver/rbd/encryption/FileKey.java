@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd.encryption;
 
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.kms.Kms;
@@ -12,9 +14,11 @@ import java.util.Optional;
  * What opens a volume whose files are encrypted. The image has nothing of it in its metadata; its
  * file system has wrapped keys from the first staging on.
  *
+ * @param pool of the image
+ * @param imageId its id
  * @param secret that opens it
  */
-public record FileKey(FileSecret secret) implements VolumeKey {
+public record FileKey(RbdPool pool, String imageId, FileSecret secret) implements VolumeKey {
   @Override
   public Kms kms() {
     return secret.kms();
@@ -27,7 +31,29 @@ public record FileKey(FileSecret secret) implements VolumeKey {
 
   @Override
   public KeyOrigin origin() {
-    return new KeyOrigin(secret.find(), EncryptionState.NONE, "");
+    Optional<Passphrase> found = secret.find();
+    if (found.isEmpty()) {
+      requireBlank();
+    }
+    return new KeyOrigin(found, EncryptionState.NONE, "");
+  }
+
+  /** A volume that was never staged has no secret yet; of another one it was lost. */
+  private void requireBlank() {
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+      boolean blank =
+          image.diff(
+              Optional.empty(), 0, image.size(), true, true, (offset, length, exists) -> !exists);
+      if (!blank) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "KMS "
+                + kms().id()
+                + " has no secret of "
+                + secret.owner().volumeId()
+                + ", but its image has data; nothing was copied");
+      }
+    }
   }
 
   /** A staging stores the secret before it writes to the volume. */

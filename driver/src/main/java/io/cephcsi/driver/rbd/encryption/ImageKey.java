@@ -198,16 +198,23 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
   /**
    * Stores another passphrase, which opens the image already.
    *
+   * @param present what is stored
    * @throws VolumeException as of the KMS; FAILED_PRECONDITION when it has one for all volumes;
    *     ABORTED when somebody else has just stored another
    */
-  public void replace(Passphrase next) {
+  public void replace(Passphrase present, Passphrase next) {
     if (kms instanceof KeyStore store) {
-      store.replace(owner, next);
+      store.replace(owner, present, next);
     } else if (kms instanceof KeyWrapper wrapper) {
-      String present = read().dek();
-      if (!changeIf(DEK, present, Map.of(DEK, wrapper.wrap(owner, next)))) {
-        throw contended();
+      Stored stored = read();
+      try (Passphrase now = fetch(stored)) {
+        boolean replaced =
+            now.isSame(next)
+                || (now.isSame(present)
+                    && changeIf(DEK, stored.dek(), Map.of(DEK, wrapper.wrap(owner, next))));
+        if (!replaced) {
+          throw changed();
+        }
       }
     } else {
       throw damaged("KMS " + kms.id() + " has one passphrase for all volumes");
@@ -221,10 +228,14 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
             ? store.find(owner).filter(origin.passphrase().orElseThrow()::isSame).isPresent()
             : kms instanceof SharedPassphrase || read().dek().equals(origin.dek());
     if (!same) {
-      throw new VolumeException(
-          Reason.ABORTED,
-          "the passphrase of " + owner.volumeId() + " was changed meanwhile; try again");
+      throw changed();
     }
+  }
+
+  private VolumeException changed() {
+    return new VolumeException(
+        Reason.ABORTED,
+        "the passphrase of " + owner.volumeId() + " was changed meanwhile; try again");
   }
 
   /** Notes that the image has LUKS; it never goes back. */

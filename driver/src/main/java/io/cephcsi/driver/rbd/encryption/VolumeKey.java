@@ -18,7 +18,12 @@ public sealed interface VolumeKey permits ImageKey, FileKey {
    */
   void setUp();
 
-  /** What a copy gets, which the caller closes. To be asked for before the copy is made. */
+  /**
+   * What a copy gets, which the caller closes. To be asked for before the copy is made.
+   *
+   * @throws VolumeException as of the KMS; FAILED_PRECONDITION when nothing is known that opens
+   *     what the image has
+   */
   KeyOrigin origin();
 
   /**

@@ -166,7 +166,7 @@ public final class RbdSession {
    */
   public VolumeKey key(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
     return EncryptionType.FILE.isOf(entry)
-        ? new FileKey(new FileSecret(requireKms(entry), keyOwner(id, entry.owner())))
+        ? new FileKey(pool, imageId, new FileSecret(requireKms(entry), keyOwner(id, entry.owner())))
         : imageKey(id, pool, imageId, entry);
   }
 

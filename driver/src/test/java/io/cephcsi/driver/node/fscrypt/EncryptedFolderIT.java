@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.KeyOwner;
 import io.cephcsi.driver.kms.Kms;
@@ -18,6 +20,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -373,6 +376,81 @@ class EncryptedFolderIT {
     assertThatThrownBy(folder()::requireUnlocked)
         .isInstanceOf(VolumeException.class)
         .hasMessageContaining(EncryptedFolder.NAME);
+  }
+
+  /**
+   * Who could write to the image may have given it protectors that are none of ours, or damaged.
+   */
+  @Test
+  void aSoundProtectorIsEnough() throws IOException {
+    unlock(chosen());
+    Files.writeString(files.resolve("a name"), "content");
+    remount();
+    Path policyFile = only(root.resolve(".fscrypt/policies"));
+    Path sound = only(root.resolve(".fscrypt/protectors"));
+    Policy policy = Policy.read(Files.readAllBytes(policyFile));
+    WrappedKey key = policy.keys().get(0).key();
+    String none = "0000000000000001";
+    String garbage = "0000000000000002";
+    String foreign = "0000000000000003";
+    Files.write(sound.resolveSibling(garbage), new byte[] {1, 2, 3});
+    byte[] ofLogin =
+        new ProtoFields.Writer().text(1, foreign).number(2, 1).text(3, "somebody").toBytes();
+    Files.write(sound.resolveSibling(foreign), ofLogin);
+    String ours = String.valueOf(sound.getFileName());
+    List<String> names = new ArrayList<>(List.of("../x", none, garbage, foreign, ours, ours));
+    writePolicy(policyFile, policy, names, key);
+    assertThat(protectorsOf(policy)).containsExactly(ours);
+    unlock(chosen());
+    assertThat(files.resolve("a name")).hasContent("content");
+    remount();
+
+    byte[] kept = Files.readAllBytes(sound);
+    Files.delete(sound);
+    refused("names a protector that cannot be", chosen());
+    Files.write(sound, kept);
+    for (int i = 0; i < 2; i++) {
+      Protector other =
+          Protector.make(new byte[] {1}, false, FscryptKeys.random(32), new HashCosts(1, 64, 1));
+      Files.write(sound.resolveSibling(other.descriptor()), other.encode());
+      names.add(other.descriptor());
+    }
+    writePolicy(policyFile, policy, names, key);
+    assertThat(protectorsOf(policy)).containsExactly(ours, names.get(6));
+    unlock(chosen());
+  }
+
+  private static void writePolicy(Path file, Policy like, List<String> protectors, WrappedKey key)
+      throws IOException {
+    Policy written =
+        new Policy(
+            like.descriptor(),
+            like.padding(),
+            like.contents(),
+            like.names(),
+            like.version(),
+            protectors.stream().map(one -> new Policy.OfProtector(one, key)).toList());
+    Files.write(file, written.encode());
+  }
+
+  private List<String> protectorsOf(Policy policy) throws IOException {
+    try (OpenFile open = OpenFile.folder(root);
+        MetadataFolder metadata = MetadataFolder.find(open).orElseThrow()) {
+      return metadata.read(policy.descriptor()).protectors().stream()
+          .map(Protector::descriptor)
+          .toList();
+    }
+  }
+
+  /** A descriptor that stays open keeps the file system from being unmounted. */
+  @Test
+  void whatCannotBeMadeIsNotHeldOpen() throws IOException {
+    unmount();
+    run("mount", "-t", "tmpfs", "-o", "nr_inodes=2", "none", root.toString());
+    try (OpenFile open = OpenFile.folder(root)) {
+      assertThatThrownBy(() -> MetadataFolder.make(open)).isInstanceOf(CephException.class);
+    }
+    assertThat(root.resolve(".fscrypt")).isEmptyDirectory();
   }
 
   private static Path only(Path folder) throws IOException {

@@ -110,6 +110,24 @@ class EncryptedFilesNodeIT extends NodeRbdCase {
     node.unstage(volume);
   }
 
+  @Test
+  void aContextThatNamesAnotherKmsThanTheJournalIsRefused() {
+    Volume volume = create(64 * MIB);
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "volume_context says encryptionKMSID \"other\", the journal \"default\"",
+        () -> node.stub().nodeStageVolume(naming(volume, "other")));
+    assertNothingIsLeft(volume);
+    for (String same : List.of("", "default")) {
+      assertThat(node.stub().nodeStageVolume(naming(volume, same))).isNotNull();
+      node.unstage(volume);
+    }
+  }
+
+  private NodeStageVolumeRequest naming(Volume volume, String kms) {
+    return node.stageRequest(volume, WRITER).putVolumeContext("encryptionKMSID", kms).build();
+  }
+
   private static String image(Volume volume) {
     return CLUSTER.pool() + "/" + TestDriver.image(volume);
   }

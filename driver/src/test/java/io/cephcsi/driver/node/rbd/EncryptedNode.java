@@ -11,6 +11,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.LuksDevices;
+import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotateRequest;
@@ -20,6 +21,7 @@ import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceResponse;
 import io.cephcsi.proto.addons.reclaimspace.NodeReclaimSpaceResponse;
 import io.cephcsi.proto.csi.v1.NodeStageVolumeRequest;
+import io.cephcsi.proto.csi.v1.NodeUnstageVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
@@ -161,6 +163,44 @@ public class EncryptedNode extends NodeRbdCase {
     assertThat(node.expand(volume, "pod").getCapacityBytes()).isEqualTo(128 * MIB);
     assertThat(BlockDevice.require(target).size()).isEqualTo(112 * MIB);
     node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  @Test
+  void unstagingWhereAVolumeIsNotStagedLeavesItsDevice() throws IOException {
+    Volume volume = create(64 * MIB);
+    VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
+    node.stage(volume, use);
+    Path elsewhere = Files.createTempDirectory("elsewhere");
+    assertThat(
+            node.stub()
+                .nodeUnstageVolume(
+                    NodeUnstageVolumeRequest.newBuilder()
+                        .setVolumeId(volume.getVolumeId())
+                        .setStagingTargetPath(elsewhere.toString())
+                        .build()))
+        .isNotNull();
+    assertThat(LuksDevices.find(volume.getVolumeId())).isPresent();
+    assertThat(writeTo(node.publish(volume, use, "pod")).exitCode()).isZero();
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertThat(LuksDevices.find(volume.getVolumeId())).isEmpty();
+    assertNothingIsLeft(volume);
+  }
+
+  /** On a device that somebody else attached. */
+  @Test
+  void aStagingThatFailsClosesTheDeviceThatItOpened() {
+    Volume volume = create(64 * MIB);
+    node.stage(volume, writer("ext4"));
+    Mounts.unmountAll(place(volume));
+    LuksMapping.of(volume.getVolumeId()).orElseThrow().close();
+    StagedImage.remove(node.staging(volume));
+    assertStatus(Code.FAILED_PRECONDITION, "not xfs", () -> node.stage(volume, writer("xfs")));
+    assertThat(LuksDevices.find(volume.getVolumeId())).isEmpty();
+    assertThat(CLUSTER.rbd("status", image(volume))).doesNotContain("Watchers: none");
+    node.stage(volume, writer("ext4"));
     node.unstage(volume);
     assertNothingIsLeft(volume);
   }

@@ -95,6 +95,14 @@ class StaticImageIT {
   }
 
   @Test
+  void oneWhoseDecryptedDeviceCannotBeNamedIsRefused() {
+    Volume other =
+        volume.toBuilder().setVolumeId(name + "~").putVolumeContext("encrypted", "true").build();
+    assertStatus(Code.INVALID_ARGUMENT, "named after", () -> node.stage(other, WRITER));
+    assertThat(node.files("staging")).isEmpty();
+  }
+
+  @Test
   void itLivesOnTheNodeLikeAnyOther() throws IOException {
     node.stage(volume, WRITER);
     node.stage(volume, WRITER);
