@@ -2,8 +2,6 @@ package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.MirrorSite;
-import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ApartConnection;
@@ -28,13 +26,16 @@ final class Promotion {
 
   private final OpenVolume volume;
   private final Duration longest;
+  private final RefusedPromotions refused;
 
   /**
    * @param longest how long a forced promotion may take
+   * @param refused decides how one fails that needs force
    */
-  Promotion(OpenVolume volume, Duration longest) {
+  Promotion(OpenVolume volume, Duration longest, RefusedPromotions refused) {
     this.volume = volume;
     this.longest = longest;
+    this.refused = refused;
   }
 
   /**
@@ -56,34 +57,8 @@ final class Promotion {
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
     } catch (CephException.Busy e) {
-      throw busy(e);
+      throw refused.refuse(volume.id(), MirroredImage.status(volume), e);
     }
-  }
-
-  /**
-   * Nobody forces a promotion while the other site's image is demoted and its daemon runs: the last
-   * writes are on their way, and to force it would lose them.
-   */
-  private VolumeException busy(CephException.Busy cause) {
-    MirrorStatus status = MirroredImage.status(volume);
-    boolean demoted =
-        status.remote().stream().anyMatch(site -> site.isUp(MirrorSite.State.UNKNOWN));
-    return demoted
-        ? new VolumeException(
-            Reason.ABORTED,
-            "volume "
-                + volume.id()
-                + ": the other site's image is demoted, and not copied completely yet (this site is "
-                + status.local().map(MirrorSite::show).orElse("not known")
-                + "); try again",
-            cause)
-        : new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            "volume "
-                + volume.id()
-                + " is the primary of another site: demote it there, or force the promotion, which"
-                + " loses what was written there since the last copy",
-            cause);
   }
 
   private Optional<Instant> lastCopy() {

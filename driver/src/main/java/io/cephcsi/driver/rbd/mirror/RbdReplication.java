@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.mirror;
 
+import com.github.benmanes.caffeine.cache.Ticker;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rbd.MirrorInfo;
@@ -37,14 +38,17 @@ public final class RbdReplication {
 
   private final RbdSessions sessions;
   private final Duration longestPromotion;
+  private final RefusedPromotions refused;
 
   /**
    * @param sessions of the calls
    * @param longestPromotion how long a promotion may take that is forced
+   * @param demotionNoticed after how long each daemon has noticed that an image was demoted
    */
-  public RbdReplication(RbdSessions sessions, Duration longestPromotion) {
+  public RbdReplication(RbdSessions sessions, Duration longestPromotion, Duration demotionNoticed) {
     this.sessions = sessions;
     this.longestPromotion = longestPromotion;
+    this.refused = new RefusedPromotions(demotionNoticed, Ticker.systemTicker());
   }
 
   /**
@@ -217,8 +221,8 @@ public final class RbdReplication {
    * @param force also while another site has the primary: what that wrote since the last copy is
    *     not there then
    * @throws VolumeException INVALID_ARGUMENT if it is not mirrored; FAILED_PRECONDITION if another
-   *     site has the primary and only force helps; ABORTED if the other site's is demoted, and what
-   *     it wrote before is still to be copied, or when a forced promotion does not end
+   *     site has the primary and only force helps; ABORTED if the other site's is demoted or may
+   *     be, and what it wrote before is still to be copied, or when a forced promotion does not end
    */
   public void promote(
       VolumeId id, boolean force, ReplicationParameters parameters, Credentials user) {
@@ -227,8 +231,9 @@ public final class RbdReplication {
         user,
         volume -> {
           if (!isPrimary(volume)) {
-            new Promotion(volume, longestPromotion).run(force);
+            new Promotion(volume, longestPromotion, refused).run(force);
           }
+          refused.forget(id);
           parameters
               .schedule()
               .ifPresent(
@@ -255,6 +260,7 @@ public final class RbdReplication {
    * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in use
    */
   public void demote(VolumeId id, boolean force, Credentials user) {
+    refused.forget(id);
     sessions.with(
         id,
         user,
