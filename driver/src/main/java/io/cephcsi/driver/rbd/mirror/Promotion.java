@@ -41,9 +41,10 @@ final class Promotion {
   /**
    * Promotes.
    *
-   * @throws VolumeException FAILED_PRECONDITION or ABORTED as of {@link RbdReplication#promote}
+   * @return why it must be forced, or waited for
+   * @throws VolumeException ABORTED when a forced one does not end
    */
-  void run(boolean force) {
+  Optional<VolumeException> run(boolean force) {
     if (force) {
       Optional<Instant> copied = lastCopy();
       runForced();
@@ -51,13 +52,14 @@ final class Promotion {
           "volume {}: its promotion was forced; what another site wrote {} is not here",
           volume.id(),
           copied.map(time -> "since " + time).orElse("since the last copy"));
-      return;
+      return Optional.empty();
     }
     try (RbdImage image = volume.open()) {
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
+      return Optional.empty();
     } catch (CephException.Busy e) {
-      throw refused.refuse(volume.id(), MirroredImage.status(volume), e);
+      return Optional.of(refused.refuse(volume.id(), MirroredImage.status(volume), e));
     }
   }
 

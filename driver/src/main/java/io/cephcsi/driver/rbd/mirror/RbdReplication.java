@@ -222,27 +222,40 @@ public final class RbdReplication {
    *     not there then
    * @throws VolumeException INVALID_ARGUMENT if it is not mirrored; FAILED_PRECONDITION if another
    *     site has the primary and only force helps; ABORTED if the other site's is demoted or may
-   *     be, and what it wrote before is still to be copied, or when a forced promotion does not end
+   *     be, and what it wrote before is still to be copied, when a forced promotion does not end,
+   *     and instead of any other FAILED_PRECONDITION of one that is not forced
    */
   public void promote(
       VolumeId id, boolean force, ReplicationParameters parameters, Credentials user) {
-    sessions.with(
-        id,
-        user,
-        volume -> {
-          if (!isPrimary(volume)) {
-            new Promotion(volume, longestPromotion, refused).run(force);
-          }
-          refused.forget(id);
-          parameters
-              .schedule()
-              .ifPresent(
-                  schedule ->
-                      new MirrorSchedules(
-                              volume.session().managers(), volume.pool().io(), volume.imageName())
-                          .require(schedule));
-          return null;
+    Optional<VolumeException> refusal;
+    try {
+      refusal = sessions.with(id, user, volume -> promote(volume, force, parameters));
+    } catch (VolumeException | CephException e) {
+      throw force ? e : RefusedPromotions.notToBeForced(e);
+    }
+    refusal.ifPresent(
+        e -> {
+          throw e;
         });
+  }
+
+  private Optional<VolumeException> promote(
+      OpenVolume volume, boolean force, ReplicationParameters parameters) {
+    Optional<VolumeException> refusal =
+        isPrimary(volume)
+            ? Optional.empty()
+            : new Promotion(volume, longestPromotion, refused).run(force);
+    if (refusal.isEmpty()) {
+      refused.forget(volume.id());
+      parameters
+          .schedule()
+          .ifPresent(
+              schedule ->
+                  new MirrorSchedules(
+                          volume.session().managers(), volume.pool().io(), volume.imageName())
+                      .require(schedule));
+    }
+    return refusal;
   }
 
   /** Not FAILED_PRECONDITION, at which the caller would force the promotion. */

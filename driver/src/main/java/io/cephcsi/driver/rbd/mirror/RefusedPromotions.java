@@ -3,6 +3,8 @@ package io.cephcsi.driver.rbd.mirror;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rbd.MirrorSite;
 import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.driver.volume.VolumeException;
@@ -90,6 +92,16 @@ final class RefusedPromotions {
             + " is the primary of another site: demote it there, or force the promotion, which"
             + " loses what was written there since the last copy",
         cause);
+  }
+
+  /** What fails for another reason than librbd's refusal is ABORTED, not FAILED_PRECONDITION. */
+  static RuntimeException notToBeForced(RuntimeException e) {
+    boolean failed =
+        e instanceof VolumeException volume
+            ? volume.reason() == Reason.FAILED_PRECONDITION
+            : e instanceof CephException ceph
+                && (ceph.errno() == Errno.EBUSY || ceph.errno() == Errno.EBADMSG);
+    return failed ? new VolumeException(Reason.ABORTED, String.valueOf(e.getMessage()), e) : e;
   }
 
   /** A daemon that has died after it told of the demotion is needed no more. */

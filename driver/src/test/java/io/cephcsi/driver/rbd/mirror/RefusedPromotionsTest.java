@@ -2,12 +2,16 @@ package io.cephcsi.driver.rbd.mirror;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rbd.MirrorSite;
 import io.cephcsi.bindings.rbd.MirrorSite.State;
 import io.cephcsi.bindings.rbd.MirrorStatus;
+import io.cephcsi.driver.grpc.StatusTable;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import io.grpc.Status.Code;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -123,5 +127,28 @@ class RefusedPromotionsTest {
   @ValueSource(strings = {"", "replaying", IDLE, "replaying, {\"entries_behind_primary\":0}"})
   void whoHasAllIsNotBehind(String description) {
     assertThat(SyncReport.of(description).behind()).isFalse();
+  }
+
+  private static Code codeOf(RuntimeException e) {
+    return StatusTable.statusOf(e, StatusTable.Family.CSI_ADDONS).getStatus().getCode();
+  }
+
+  private static void assertNotToBeForced(RuntimeException e) {
+    RuntimeException turned = RefusedPromotions.notToBeForced(e);
+    assertThat(turned).hasMessage(e.getMessage());
+    Code code = codeOf(e);
+    assertThat(codeOf(turned)).isEqualTo(code == Code.FAILED_PRECONDITION ? Code.ABORTED : code);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void nothingElseHasThePromotionForced(Reason reason) {
+    assertNotToBeForced(new VolumeException(reason, "why"));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void noErrorOfTheClusterHasThePromotionForced(Errno errno) {
+    assertNotToBeForced(new CephException("opening", "image", -errno.number(), ""));
   }
 }
