@@ -13,8 +13,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +21,7 @@ final class Promotion {
   private static final Logger LOG = LoggerFactory.getLogger(Promotion.class);
 
   private static final Duration SHUT_OUT = Duration.ofHours(1);
+  private static final Duration PAUSE = Duration.ofSeconds(5);
 
   private final OpenVolume volume;
   private final Duration longest;
@@ -77,11 +76,11 @@ final class Promotion {
   private void runForced() {
     ApartConnection apart = volume.lease().connectApart(Map.of());
     String address = apart.cluster().addresses();
-    CompletableFuture<Void> limit =
-        CompletableFuture.runAsync(
-            () -> end(address),
-            CompletableFuture.delayedExecutor(longest.toMillis(), TimeUnit.MILLISECONDS));
-    try (apart;
+    ClientFence fence = new ClientFence(volume.lease().cluster());
+    PromotionLimit limit =
+        new PromotionLimit(volume.id(), () -> fence.blocklist(address, SHUT_OUT), longest, PAUSE);
+    try (limit;
+        apart;
         IoContext io =
             apart.cluster().openPool(volume.pool().io().pool(), volume.pool().io().namespace());
         RbdImage image = new RbdPool(io).open(volume.imageName())) {
@@ -99,16 +98,6 @@ final class Promotion {
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
-    } finally {
-      limit.cancel(false);
-    }
-  }
-
-  private void end(String address) {
-    try {
-      new ClientFence(volume.lease().cluster()).blocklist(address, SHUT_OUT);
-    } catch (CephException | IllegalArgumentException e) {
-      LOG.error("volume {}: its promotion hangs and cannot be ended", volume.id(), e);
     }
   }
 }
