@@ -13,7 +13,6 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.ReplicationTarget;
 import io.cephcsi.driver.rbd.image.EntryRecord;
 import io.cephcsi.driver.rbd.image.FollowingCopy;
-import io.cephcsi.driver.rbd.image.ImageUse;
 import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSessions;
@@ -21,7 +20,6 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -268,9 +266,10 @@ public final class RbdReplication {
   /**
    * Makes the primary a copy, so that another site's can be promoted.
    *
-   * @param force also while clients have it open, who lose the right to write, and while it is
-   *     published
-   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in use
+   * @param force also while clients have it open, who lose the right to write, while it is
+   *     published, and if another site does not follow it
+   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in
+   *     use, or if the daemon of another site runs and cannot follow it
    */
   public void demote(VolumeId id, boolean force, Credentials user) {
     refused.forget(id);
@@ -278,37 +277,9 @@ public final class RbdReplication {
         id,
         user,
         volume -> {
-          Optional<String> imageId = ofPrimary(volume);
-          if (imageId.isPresent()) {
-            if (!force) {
-              requireUnused(volume, imageId.get());
-            }
-            try (RbdImage image = volume.open()) {
-              CreationMark.set(image); // before: what is demoted cannot be written
-              image.mirror().demote();
-            }
-            LOG.info("volume {} is demoted", volume.id());
-          }
+          new Demotion(volume, force).run();
           return null;
         });
-  }
-
-  private static Optional<String> ofPrimary(OpenVolume volume) {
-    try (RbdImage image = volume.openReadOnly()) {
-      return MirroredImage.require(volume, image.mirroring()).primary()
-          ? Optional.of(image.id())
-          : Optional.empty();
-    }
-  }
-
-  private static void requireUnused(OpenVolume volume, String imageId) {
-    List<String> nodes = volume.nodes();
-    if (!nodes.isEmpty()) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume " + volume.id() + " is published to " + nodes + ": unpublish it before");
-    }
-    ImageUse.requireUnused(volume.pool(), imageId, "volume " + volume.id());
   }
 
   /**
