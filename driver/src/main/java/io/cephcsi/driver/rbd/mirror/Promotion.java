@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ApartConnection;
@@ -45,7 +46,7 @@ final class Promotion {
    */
   Optional<VolumeException> run(boolean force) {
     if (force) {
-      Optional<Instant> copied = lastCopy();
+      Optional<Instant> copied = prepareForced();
       runForced();
       LOG.warn(
           "volume {}: its promotion was forced; what another site wrote {} is not here",
@@ -62,10 +63,24 @@ final class Promotion {
     }
   }
 
-  private Optional<Instant> lastCopy() {
-    return MirroredImage.status(volume)
-        .local()
-        .flatMap(site -> SyncReport.of(site.description()).snapshot());
+  /**
+   * Mends what a promotion left that was cut off.
+   *
+   * @return the time of the last complete copy
+   */
+  private Optional<Instant> prepareForced() {
+    MirrorStatus status;
+    String imageId;
+    try (RbdImage image = volume.openReadOnly()) {
+      status = image.mirror().status();
+      imageId = image.id();
+    }
+    if (CutPromotion.reopen(volume.pool().io(), imageId)) {
+      LOG.warn(
+          "volume {}: a forced promotion was cut off; going back to the last complete copy",
+          volume.id());
+    }
+    return status.local().flatMap(site -> SyncReport.of(site.description()).snapshot());
   }
 
   /**
@@ -78,7 +93,12 @@ final class Promotion {
     String address = apart.cluster().addresses();
     ClientFence fence = new ClientFence(volume.lease().cluster());
     PromotionLimit limit =
-        new PromotionLimit(volume.id(), () -> fence.blocklist(address, SHUT_OUT), longest, PAUSE);
+        new PromotionLimit(
+            volume.id(),
+            this::isKeptByDaemon,
+            () -> fence.blocklist(address, SHUT_OUT),
+            longest,
+            PAUSE);
     try (limit;
         apart;
         IoContext io =
@@ -98,6 +118,15 @@ final class Promotion {
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
+    }
+  }
+
+  /** Whether librbd waits for a daemon of this site; if that is not known, it does. */
+  private boolean isKeptByDaemon() {
+    try (RbdImage image = volume.openReadOnly()) { // which does not watch it
+      return image.watchers().size() > 1; // one is the client that promotes
+    } catch (CephException | VolumeException e) {
+      return true;
     }
   }
 }

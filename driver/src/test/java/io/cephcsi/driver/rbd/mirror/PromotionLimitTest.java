@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.ReturnCode;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.Test;
@@ -18,7 +19,7 @@ class PromotionLimitTest {
 
   /** An attempt that fails as told by its number; does not fail on null. */
   private PromotionLimit limit(Duration longest, IntFunction<RuntimeException> failure) {
-    return new PromotionLimit("v", () -> attempt(failure), longest, SOON);
+    return new PromotionLimit("v", () -> true, () -> attempt(failure), longest, SOON);
   }
 
   private void attempt(IntFunction<RuntimeException> failure) {
@@ -51,6 +52,29 @@ class PromotionLimitTest {
   void whoMayNotTriesOnce() throws InterruptedException {
     try (PromotionLimit limit =
         limit(SOON, attempt -> ReturnCode.exception(-13, "osd blocklist", "", ""))) {
+      assertThat(limit).isNotNull();
+      assertAttempts(1);
+    }
+  }
+
+  @Test
+  void aPromotionThatWorksGetsMoreTime() throws InterruptedException {
+    AtomicBoolean waits = new AtomicBoolean();
+    try (PromotionLimit limit =
+        new PromotionLimit(
+            "v", waits::get, attempts::incrementAndGet, SOON.multipliedBy(10), SOON)) {
+      assertThat(limit).isNotNull();
+      Thread.sleep(SOON.multipliedBy(30).toMillis());
+      assertThat(attempts).hasValue(0);
+      waits.set(true);
+      assertAttempts(1);
+    }
+  }
+
+  @Test
+  void aPromotionDoesNotWorkForEver() throws InterruptedException {
+    try (PromotionLimit limit =
+        new PromotionLimit("v", () -> false, attempts::incrementAndGet, SOON, SOON)) {
       assertThat(limit).isNotNull();
       assertAttempts(1);
     }
