@@ -51,6 +51,8 @@ class HungPeerIT {
             TestDriver.rbd(clusters.second()).controllerOnly(false).timeout(TIMEOUT).start();
         RadosCluster cluster = clusters.second().connect();
         IoContext io = cluster.openPool(clusters.second().pool())) {
+      // One object at a time, so that the copy can be cut off.
+      clusters.second().ceph("config", "set", "client", "rbd_concurrent_management_ops", "1");
       Volume volume = there.create("volume-" + UUID.randomUUID(), SIZE);
       String id = volume.getVolumeId();
       TestReplication.of(there).enable(id, Map.of());
@@ -73,6 +75,7 @@ class HungPeerIT {
           .until(() -> isBeingCopied(io, imageId));
       clusters.cut();
       boolean half = isBeingCopied(io, imageId);
+      System.out.println("half copied: " + half);
       await().atMost(LONGEST).until(() -> watchers(pool, image) == 0);
       TestReplication replication = TestReplication.of(here);
       try (MirrorDaemon daemon = new MirrorDaemon(clusters.second(), io.pool(), image)) {
