@@ -16,6 +16,7 @@ import io.cephcsi.driver.reclaim.Admission;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.proto.addons.identity.Capability;
 import io.grpc.BindableService;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -28,6 +29,9 @@ import java.util.List;
 record RbdAddons(List<BindableService> services, List<Capability> capabilities) {
   /** Two minutes by default, as ceph-csi: its callers wait for three. */
   private static final int PROMOTION_TIMEOUTS = 4;
+
+  /** Three times what daemons wait by default before they look again. */
+  private static final Duration DEMOTION_NOTICED = Duration.ofSeconds(90);
 
   static RbdAddons of(
       DriverConfig config,
@@ -53,7 +57,9 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
                 new RbdGroups(sessions), groups, operations, executors, config.groupsKeepVolumes()),
             new RbdReplicationService(
                 new RbdReplication(
-                    sessions, config.operationTimeout().multipliedBy(PROMOTION_TIMEOUTS)),
+                    sessions,
+                    config.operationTimeout().multipliedBy(PROMOTION_TIMEOUTS),
+                    DEMOTION_NOTICED),
                 operations,
                 executors,
                 copies)),

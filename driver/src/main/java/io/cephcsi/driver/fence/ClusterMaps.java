@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -19,6 +20,8 @@ final class ClusterMaps {
   private static final Pattern ENTRY =
       Pattern.compile(
           "(?:(?:cidr|v1|v2|any):)?(?:\\[([0-9A-Fa-f:.]+)]|([0-9.]+)):[0-9]+(?:/([0-9]+))?");
+
+  private static final String ALL_CLIENTS = ":0/0"; // no port, and no client's nonce
 
   private ClusterMaps() {}
 
@@ -45,17 +48,23 @@ final class ClusterMaps {
                         address -> ranges.add(new Cidr(address, Integer.parseInt(entry.group(3)))));
               }
             });
+    hosts(osdMap).values().forEach(address -> ranges.add(Cidr.of(address)));
+    return ranges.stream().distinct().toList();
+  }
+
+  /** The addresses all of whose clients are fenced other than as a range, by their entries. */
+  static Map<String, InetAddress> hosts(JsonNode osdMap) {
+    Map<String, InetAddress> hosts = new TreeMap<>();
     osdMap
         .path("blocklist")
         .fieldNames()
         .forEachRemaining(
             text -> {
-              Matcher entry = ENTRY.matcher(text);
-              if (entry.matches() && "0".equals(entry.group(3))) { // all clients of the address
-                addressOf(entry).ifPresent(address -> ranges.add(Cidr.of(address)));
+              if (text.endsWith(ALL_CLIENTS)) {
+                address(text).ifPresent(address -> hosts.put(text, address));
               }
             });
-    return ranges.stream().distinct().toList();
+    return hosts;
   }
 
   /** The address in a text with port and nonce, such as {@code 10.0.0.5:0/123}. */

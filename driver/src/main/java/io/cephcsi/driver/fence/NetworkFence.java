@@ -1,5 +1,6 @@
 package io.cephcsi.driver.fence;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.cluster.CephCommand;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -80,7 +82,7 @@ public final class NetworkFence {
                   .filter(daemon -> daemon.monitor() || !allowDaemons)
                   .toList();
           ranges.forEach(range -> requireWithout(daemons, range));
-          each(cluster, "add", ranges);
+          each(cluster, ranges("add", ranges).toList());
           LOG.info("cluster {}: fenced {}", clusterId, ranges);
           return Optional.empty();
         });
@@ -98,7 +100,8 @@ public final class NetworkFence {
         clusterId,
         user,
         cluster -> {
-          List<Cidr> fenced = ClusterMaps.fenced(ClusterMaps.osdMap(cluster));
+          JsonNode map = ClusterMaps.osdMap(cluster);
+          List<Cidr> fenced = ClusterMaps.fenced(map);
           for (Cidr range : ranges) {
             List<Cidr> around =
                 fenced.stream()
@@ -113,7 +116,7 @@ public final class NetworkFence {
               LOG.warn("cluster {}: {} stays fenced as a part of {}", clusterId, range, around);
             }
           }
-          each(cluster, "rm", ranges);
+          each(cluster, Stream.concat(hosts(map, ranges), ranges("rm", ranges)).toList());
           LOG.info("cluster {}: unfenced {}", clusterId, ranges);
           return Optional.empty();
         });
@@ -178,12 +181,14 @@ public final class NetworkFence {
                     "the cluster does not say by which address it knows this driver"));
   }
 
-  private static void each(RadosCluster cluster, String change, List<Cidr> ranges) {
-    List<Cidr> done = new ArrayList<>();
-    for (Cidr range : ranges) {
+  private record Change(String what, CephCommand command) {}
+
+  private static void each(RadosCluster cluster, List<Change> changes) {
+    List<String> done = new ArrayList<>();
+    for (Change change : changes) {
       try {
-        command(change, range).toMonitors(cluster);
-        done.add(range);
+        change.command().toMonitors(cluster);
+        done.add(change.what());
       } catch (CephException.Denied e) {
         throw new VolumeException(
             Reason.UNAUTHENTICATED,
@@ -192,12 +197,10 @@ public final class NetworkFence {
       } catch (CephException e) {
         throw new VolumeException(
             Reason.UNAVAILABLE,
-            "osd blocklist range "
-                + change
-                + " "
-                + range
+            "osd blocklist "
+                + change.what()
                 + " failed"
-                + (done.isEmpty() ? "" : " after it was done for " + done)
+                + (done.isEmpty() ? "" : " after " + done)
                 + ": "
                 + e.getMessage(),
             e);
@@ -206,7 +209,11 @@ public final class NetworkFence {
     cluster.awaitLatestOsdMap();
   }
 
-  private static CephCommand command(String change, Cidr range) {
+  private static Stream<Change> ranges(String change, List<Cidr> ranges) {
+    return ranges.stream().map(range -> range(change, range));
+  }
+
+  private static Change range(String change, Cidr range) {
     Map<String, Object> arguments = new LinkedHashMap<>();
     arguments.put("blocklistop", change);
     arguments.put("range", "range");
@@ -214,6 +221,18 @@ public final class NetworkFence {
     if (change.equals("add")) {
       arguments.put("expire", EXPIRES_SECONDS);
     }
-    return CephCommand.of("osd blocklist", arguments);
+    return new Change("range " + change + " " + range, CephCommand.of("osd blocklist", arguments));
+  }
+
+  /** Those single addresses among the ranges that are fenced, but not as a range. */
+  private static Stream<Change> hosts(JsonNode map, List<Cidr> ranges) {
+    return ClusterMaps.hosts(map).entrySet().stream()
+        .filter(host -> ranges.contains(Cidr.of(host.getValue())))
+        .map(Map.Entry::getKey)
+        .map(
+            entry ->
+                new Change(
+                    "rm " + entry,
+                    CephCommand.of("osd blocklist", Map.of("blocklistop", "rm", "addr", entry))));
   }
 }

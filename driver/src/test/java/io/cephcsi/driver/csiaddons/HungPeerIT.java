@@ -4,6 +4,8 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -17,9 +19,12 @@ import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.MirroredClusters;
+import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -31,7 +36,9 @@ import org.junit.jupiter.api.condition.EnabledIf;
  */
 @EnabledIf("io.cephcsi.testing.TestCluster#canControl")
 class HungPeerIT {
-  private static final long SIZE = 16L << 20;
+  private static final int OBJECT = 4 << 20;
+  private static final int OBJECTS = 32;
+  private static final long SIZE = (long) OBJECTS * OBJECT;
   private static final Duration TIMEOUT =
       Duration.ofSeconds(8); // the promotion has four times that
   private static final Duration LONGEST = Duration.ofMinutes(2);
@@ -44,6 +51,8 @@ class HungPeerIT {
             TestDriver.rbd(clusters.second()).controllerOnly(false).timeout(TIMEOUT).start();
         RadosCluster cluster = clusters.second().connect();
         IoContext io = cluster.openPool(clusters.second().pool())) {
+      // One object at a time, so that the copy can be cut off.
+      clusters.second().ceph("config", "set", "client", "rbd_concurrent_management_ops", "1");
       Volume volume = there.create("volume-" + UUID.randomUUID(), SIZE);
       String id = volume.getVolumeId();
       TestReplication.of(there).enable(id, Map.of());
@@ -57,7 +66,16 @@ class HungPeerIT {
       Map<String, String> keys = new Omaps(clusters.first(), "rbd", "").of(entry);
       new Omaps(clusters.second(), "rbd", "").put(Map.of(entry, keys));
 
+      writeAll(clusters.first(), image);
+      String imageId = ImageId.find(pool, image).orElseThrow();
+      await()
+          .atMost(LONGEST)
+          .pollInterval(Duration.ofMillis(20))
+          .ignoreExceptionsInstanceOf(CephException.NotFound.class)
+          .until(() -> isBeingCopied(io, imageId));
       clusters.cut();
+      boolean half = isBeingCopied(io, imageId);
+      System.out.println("half copied: " + half);
       await().atMost(LONGEST).until(() -> watchers(pool, image) == 0);
       TestReplication replication = TestReplication.of(here);
       try (MirrorDaemon daemon = new MirrorDaemon(clusters.second(), io.pool(), image)) {
@@ -76,8 +94,38 @@ class HungPeerIT {
           .until(() -> code(replication, id) == Code.OK);
       try (RbdImage promoted = pool.openReadOnly(image)) {
         assertThat(promoted.mirroring().orElseThrow().primary()).isTrue();
+        // Never a part of the copy that was being made, though a promotion was cut off.
+        assertThat(written(promoted)).as("half copied: " + half).isEqualTo(half ? 0 : OBJECTS);
       }
     }
+  }
+
+  private static void writeAll(TestCluster ceph, String name) {
+    byte[] data = new byte[OBJECT];
+    Arrays.fill(data, (byte) 1);
+    try (RadosCluster cluster = ceph.connect();
+        IoContext io = cluster.openPool(ceph.pool());
+        RbdImage image = new RbdPool(io).open(name)) {
+      for (int object = 0; object < OBJECTS; object++) {
+        image.write((long) object * OBJECT, data);
+      }
+      image.flush();
+      assertThat(image.mirror().createSnapshot()).isPositive();
+    }
+  }
+
+  private static int written(RbdImage image) {
+    int count = 0;
+    for (int object = 0; object < OBJECTS; object++) {
+      count += image.read((long) object * OBJECT, 1)[0];
+    }
+    return count;
+  }
+
+  private static boolean isBeingCopied(IoContext io, String imageId) {
+    List<Long> ids = ImageHeader.read(io, imageId).orElseThrow().snapshotIds();
+    return ImageHeader.snapshots(io, imageId, ids).stream()
+        .anyMatch(snapshot -> snapshot.mirror().filter(mirror -> !mirror.complete()).isPresent());
   }
 
   private static int watchers(RbdPool pool, String image) {

@@ -206,6 +206,21 @@ class NetworkFenceIT {
     assertThat(list(rbd.fences())).containsExactly("192.0.2.8/32");
   }
 
+  /** As {@code ceph osd blocklist add} makes it, which has no range. */
+  @Test
+  void aHostThatIsBlocklistedIsUnfencedByItsAddressOnly() {
+    cluster.ceph("osd", "blocklist", "add", "192.0.2.8", "600");
+    cluster.ceph("osd", "blocklist", "add", "[fd00::8]:0/0", "600");
+    cluster.ceph("osd", "blocklist", "add", "192.0.2.9", "600");
+    cluster.ceph("osd", "blocklist", "add", "192.0.2.8:0/12345", "600");
+    rbd.fences().fenceClusterNetwork(fence("192.0.2.8/32").build());
+    unfence(rbd.fences(), "192.0.2.0/24");
+    assertThat(list(rbd.fences())).hasSize(3);
+    unfence(rbd.fences(), "192.0.2.8/32", "fd00::8/128");
+    assertThat(list(rbd.fences())).containsExactly("192.0.2.9/32");
+    assertThat(cluster.ceph("osd", "blocklist", "ls")).contains("192.0.2.8:0/12345");
+  }
+
   @Test
   void theDriverAndTheDaemonsAreNotFenced() {
     String own = other.hostAddress();

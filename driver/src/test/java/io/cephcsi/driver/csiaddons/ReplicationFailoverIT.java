@@ -215,10 +215,8 @@ class ReplicationFailoverIT {
         .containsEntry("csi.volname", name)
         .containsEntry("csi.imagename", image)
         .containsEntry("csi.imageid", second.imageId(image));
-    assertStatus(
-        Code.FAILED_PRECONDITION,
-        "primary of another site",
-        () -> second.replication().promote(id, false));
+    assertStatus( // as that might have been demoted just now
+        Code.ABORTED, "has the primary", () -> second.replication().promote(id, false));
     second.replication().disable(id, false); // left to its daemon
     assertThat(second.status(image).info()).isPresent();
     assertThat(second.replication().resync(id, true)).isFalse(); // it follows: nothing is copied
@@ -281,6 +279,12 @@ class ReplicationFailoverIT {
         Code.FAILED_PRECONDITION, "split brain", () -> first.replication().resync(id, false));
     assertThat(first.imageId(image)).isEqualTo(lost);
     assertThat(first.blocks(image)).isEqualTo(3);
+    soon(
+        () ->
+            second.status(image).remote().stream()
+                .anyMatch(site -> site.isUp(MirrorSite.State.ERROR)));
+    assertStatus(
+        Code.FAILED_PRECONDITION, "resync it first", () -> second.replication().demote(id, false));
     assertThat(repeat(() -> !first.replication().resync(id, true)))
         .isNotEmpty()
         .isSubsetOf(Code.UNAVAILABLE, Code.ABORTED);
@@ -289,7 +293,8 @@ class ReplicationFailoverIT {
     assertThat(anew).isNotEqualTo(lost);
 
     awaitLocal(first, image, ReplicationFailoverIT::replays);
-    second.replication().demote(id, false);
+    assertThat(repeat(() -> second.replication().demote(id, false))) // it is told there later
+        .allMatch(Code.FAILED_PRECONDITION::equals);
     assertThat(repeat(() -> first.replication().resync(id, true)))
         .isSubsetOf(Code.UNAVAILABLE, Code.ABORTED);
     assertThat(first.imageId(image)).isEqualTo(anew); // once is enough

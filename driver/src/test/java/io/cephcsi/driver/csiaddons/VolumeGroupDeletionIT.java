@@ -6,15 +6,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.ForgedHeaders;
+import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroups;
+import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.proto.addons.volumegroup.DeleteVolumeGroupRequest;
 import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -125,6 +128,38 @@ class VolumeGroupDeletionIT extends VolumeGroupCase {
     assertThat(exists(a)).isTrue();
     groups.delete(group.getVolumeGroupId());
     assertThat(exists(a)).isFalse();
+  }
+
+  @Test
+  void nothingIsDeletedWhileAVolumeIsACopyOfNoPrimary() {
+    String pool = "copies-" + UUID.randomUUID();
+    MirrorDaemon.makePool(CLUSTER, pool);
+    String a = newVolume(pool);
+    String b = newVolume(pool);
+    String id =
+        driver
+            .groups()
+            .createVolumeGroup(
+                groups.createRequest(newName(), a, b).putParameters("pool", pool).build())
+            .getVolumeGroup()
+            .getVolumeGroupId();
+    TestReplication replication = TestReplication.of(driver);
+    replication.enable(b, Map.of());
+    replication.demote(b, false);
+    assertRefused("follows no primary", id);
+    assertThat(exists(a)).isTrue();
+    assertThat(groups.members(id)).containsExactlyInAnyOrder(a, b);
+    replication.promote(b, false);
+    groups.delete(id);
+    assertThat(exists(a)).isFalse();
+    assertThat(exists(b)).isFalse();
+    CLUSTER.ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it");
+  }
+
+  private static String newVolume(String pool) {
+    return driver
+        .create(driver.createRequest(newName(), 16 * MIB).putParameters("pool", pool))
+        .getVolumeId();
   }
 
   @Test

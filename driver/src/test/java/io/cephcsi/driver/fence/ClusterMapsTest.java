@@ -22,6 +22,7 @@ class ClusterMapsTest {
                     .readTree(
                         """
                         {"blocklist": {"10.3.3.3:0/0": "u", "10.3.3.4:0/77": "u", "x": "u",
+                                       "10.3.3.5:6789/0": "u",
                                        "[fd00::5]:0/0": "u"},
                          "range_blocklist": {"cidr:10.9.0.0:0/24": "u",
                                              "cidr:[fd00::1]:0/128": "u", "cidr:odd": "u"}}

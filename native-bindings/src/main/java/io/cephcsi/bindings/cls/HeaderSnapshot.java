@@ -13,6 +13,7 @@ import java.util.Optional;
  * @param size the image's size when it was taken, in bytes
  * @param createdAt when it was taken
  * @param part what it is a part of, in {@link SnapshotNamespace#GROUP}
+ * @param mirror what mirroring has of it, in {@link SnapshotNamespace#MIRROR}
  */
 public record HeaderSnapshot(
     long id,
@@ -20,4 +21,5 @@ public record HeaderSnapshot(
     SnapshotNamespace namespace,
     long size,
     Instant createdAt,
-    Optional<GroupPart> part) {}
+    Optional<GroupPart> part,
+    Optional<MirrorPart> mirror) {}

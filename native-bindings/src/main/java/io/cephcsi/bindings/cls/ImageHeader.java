@@ -205,10 +205,12 @@ public record ImageHeader(
     long size = in.u64();
     long seconds = Integer.toUnsignedLong(in.u32());
     Instant created = Instant.ofEpochSecond(seconds, in.u32());
-    return new HeaderSnapshot(id, name, kind.namespace(), size, created, kind.part());
+    return new HeaderSnapshot(
+        id, name, kind.namespace(), size, created, kind.part(), kind.mirror());
   }
 
-  private record Kind(SnapshotNamespace namespace, Optional<GroupPart> part) {}
+  private record Kind(
+      SnapshotNamespace namespace, Optional<GroupPart> part, Optional<MirrorPart> mirror) {}
 
   private static Kind kind(ClassOutput in) {
     SnapshotNamespace namespace = SnapshotNamespace.of(in.u32());
@@ -216,6 +218,9 @@ public record ImageHeader(
         namespace,
         namespace == SnapshotNamespace.GROUP
             ? Optional.of(new GroupPart(in.u64(), in.string(), in.string()))
+            : Optional.empty(),
+        namespace == SnapshotNamespace.MIRROR
+            ? Optional.of(MirrorPart.decode(in))
             : Optional.empty());
   }
 

@@ -2,7 +2,6 @@ package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.MirrorSite;
 import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -15,8 +14,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,71 +22,65 @@ final class Promotion {
   private static final Logger LOG = LoggerFactory.getLogger(Promotion.class);
 
   private static final Duration SHUT_OUT = Duration.ofHours(1);
+  private static final Duration PAUSE = Duration.ofSeconds(5);
 
   private final OpenVolume volume;
   private final Duration longest;
+  private final RefusedPromotions refused;
 
   /**
    * @param longest how long a forced promotion may take
+   * @param refused decides how one fails that needs force
    */
-  Promotion(OpenVolume volume, Duration longest) {
+  Promotion(OpenVolume volume, Duration longest, RefusedPromotions refused) {
     this.volume = volume;
     this.longest = longest;
+    this.refused = refused;
   }
 
   /**
    * Promotes.
    *
-   * @throws VolumeException FAILED_PRECONDITION or ABORTED as of {@link RbdReplication#promote}
+   * @return why it must be forced, or waited for
+   * @throws VolumeException ABORTED when a forced one does not end
    */
-  void run(boolean force) {
+  Optional<VolumeException> run(boolean force) {
     if (force) {
-      Optional<Instant> copied = lastCopy();
+      Optional<Instant> copied = prepareForced();
       runForced();
       LOG.warn(
           "volume {}: its promotion was forced; what another site wrote {} is not here",
           volume.id(),
           copied.map(time -> "since " + time).orElse("since the last copy"));
-      return;
+      return Optional.empty();
     }
     try (RbdImage image = volume.open()) {
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
+      return Optional.empty();
     } catch (CephException.Busy e) {
-      throw busy(e);
+      return Optional.of(refused.refuse(volume.id(), MirroredImage.status(volume), e));
     }
   }
 
   /**
-   * Nobody forces a promotion while the other site's image is demoted and its daemon runs: the last
-   * writes are on their way, and to force it would lose them.
+   * Mends what a promotion left that was cut off.
+   *
+   * @return the time of the last complete copy
    */
-  private VolumeException busy(CephException.Busy cause) {
-    MirrorStatus status = MirroredImage.status(volume);
-    boolean demoted =
-        status.remote().stream().anyMatch(site -> site.isUp(MirrorSite.State.UNKNOWN));
-    return demoted
-        ? new VolumeException(
-            Reason.ABORTED,
-            "volume "
-                + volume.id()
-                + ": the other site's image is demoted, and not copied completely yet (this site is "
-                + status.local().map(MirrorSite::show).orElse("not known")
-                + "); try again",
-            cause)
-        : new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            "volume "
-                + volume.id()
-                + " is the primary of another site: demote it there, or force the promotion, which"
-                + " loses what was written there since the last copy",
-            cause);
-  }
-
-  private Optional<Instant> lastCopy() {
-    return MirroredImage.status(volume)
-        .local()
-        .flatMap(site -> SyncReport.of(site.description()).snapshot());
+  private Optional<Instant> prepareForced() {
+    MirrorStatus status;
+    String imageId;
+    try (RbdImage image = volume.openReadOnly()) {
+      status = image.mirror().status();
+      imageId = image.id();
+    }
+    if (CutPromotion.reopen(volume.pool().io(), imageId)) {
+      LOG.warn(
+          "volume {}: a forced promotion was cut off; going back to the last complete copy",
+          volume.id());
+    }
+    return status.local().flatMap(site -> SyncReport.of(site.description()).snapshot());
   }
 
   /**
@@ -100,11 +91,16 @@ final class Promotion {
   private void runForced() {
     ApartConnection apart = volume.lease().connectApart(Map.of());
     String address = apart.cluster().addresses();
-    CompletableFuture<Void> limit =
-        CompletableFuture.runAsync(
-            () -> end(address),
-            CompletableFuture.delayedExecutor(longest.toMillis(), TimeUnit.MILLISECONDS));
-    try (apart;
+    ClientFence fence = new ClientFence(volume.lease().cluster());
+    PromotionLimit limit =
+        new PromotionLimit(
+            volume.id(),
+            this::isKeptByDaemon,
+            () -> fence.blocklist(address, SHUT_OUT),
+            longest,
+            PAUSE);
+    try (limit;
+        apart;
         IoContext io =
             apart.cluster().openPool(volume.pool().io().pool(), volume.pool().io().namespace());
         RbdImage image = new RbdPool(io).open(volume.imageName())) {
@@ -122,16 +118,15 @@ final class Promotion {
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
-    } finally {
-      limit.cancel(false);
     }
   }
 
-  private void end(String address) {
-    try {
-      new ClientFence(volume.lease().cluster()).blocklist(address, SHUT_OUT);
-    } catch (CephException | IllegalArgumentException e) {
-      LOG.error("volume {}: its promotion hangs and cannot be ended", volume.id(), e);
+  /** Whether librbd waits for a daemon of this site; if that is not known, it does. */
+  private boolean isKeptByDaemon() {
+    try (RbdImage image = volume.openReadOnly()) { // which does not watch it
+      return image.watchers().size() > 1; // one is the client that promotes
+    } catch (CephException | VolumeException e) {
+      return true;
     }
   }
 }

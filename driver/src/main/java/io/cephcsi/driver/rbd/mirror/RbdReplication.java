@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.mirror;
 
+import com.github.benmanes.caffeine.cache.Ticker;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rbd.MirrorInfo;
@@ -12,7 +13,6 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.ReplicationTarget;
 import io.cephcsi.driver.rbd.image.EntryRecord;
 import io.cephcsi.driver.rbd.image.FollowingCopy;
-import io.cephcsi.driver.rbd.image.ImageUse;
 import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSessions;
@@ -20,7 +20,6 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,14 +36,17 @@ public final class RbdReplication {
 
   private final RbdSessions sessions;
   private final Duration longestPromotion;
+  private final RefusedPromotions refused;
 
   /**
    * @param sessions of the calls
    * @param longestPromotion how long a promotion may take that is forced
+   * @param demotionNoticed after how long each daemon has noticed that an image was demoted
    */
-  public RbdReplication(RbdSessions sessions, Duration longestPromotion) {
+  public RbdReplication(RbdSessions sessions, Duration longestPromotion, Duration demotionNoticed) {
     this.sessions = sessions;
     this.longestPromotion = longestPromotion;
+    this.refused = new RefusedPromotions(demotionNoticed, Ticker.systemTicker());
   }
 
   /**
@@ -217,27 +219,41 @@ public final class RbdReplication {
    * @param force also while another site has the primary: what that wrote since the last copy is
    *     not there then
    * @throws VolumeException INVALID_ARGUMENT if it is not mirrored; FAILED_PRECONDITION if another
-   *     site has the primary and only force helps; ABORTED if the other site's is demoted, and what
-   *     it wrote before is still to be copied, or when a forced promotion does not end
+   *     site has the primary and only force helps; ABORTED if the other site's is demoted or may
+   *     be, and what it wrote before is still to be copied, when a forced promotion does not end,
+   *     and instead of any other FAILED_PRECONDITION of one that is not forced
    */
   public void promote(
       VolumeId id, boolean force, ReplicationParameters parameters, Credentials user) {
-    sessions.with(
-        id,
-        user,
-        volume -> {
-          if (!isPrimary(volume)) {
-            new Promotion(volume, longestPromotion).run(force);
-          }
-          parameters
-              .schedule()
-              .ifPresent(
-                  schedule ->
-                      new MirrorSchedules(
-                              volume.session().managers(), volume.pool().io(), volume.imageName())
-                          .require(schedule));
-          return null;
+    Optional<VolumeException> refusal;
+    try {
+      refusal = sessions.with(id, user, volume -> promote(volume, force, parameters));
+    } catch (VolumeException | CephException e) {
+      throw force ? e : RefusedPromotions.notToBeForced(e);
+    }
+    refusal.ifPresent(
+        e -> {
+          throw e;
         });
+  }
+
+  private Optional<VolumeException> promote(
+      OpenVolume volume, boolean force, ReplicationParameters parameters) {
+    Optional<VolumeException> refusal =
+        isPrimary(volume)
+            ? Optional.empty()
+            : new Promotion(volume, longestPromotion, refused).run(force);
+    if (refusal.isEmpty()) {
+      refused.forget(volume.id());
+      parameters
+          .schedule()
+          .ifPresent(
+              schedule ->
+                  new MirrorSchedules(
+                          volume.session().managers(), volume.pool().io(), volume.imageName())
+                      .require(schedule));
+    }
+    return refusal;
   }
 
   /** Not FAILED_PRECONDITION, at which the caller would force the promotion. */
@@ -250,46 +266,20 @@ public final class RbdReplication {
   /**
    * Makes the primary a copy, so that another site's can be promoted.
    *
-   * @param force also while clients have it open, who lose the right to write, and while it is
-   *     published
-   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in use
+   * @param force also while clients have it open, who lose the right to write, while it is
+   *     published, and if another site does not follow it
+   * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in
+   *     use, or if the daemon of another site runs and cannot follow it
    */
   public void demote(VolumeId id, boolean force, Credentials user) {
+    refused.forget(id);
     sessions.with(
         id,
         user,
         volume -> {
-          Optional<String> imageId = ofPrimary(volume);
-          if (imageId.isPresent()) {
-            if (!force) {
-              requireUnused(volume, imageId.get());
-            }
-            try (RbdImage image = volume.open()) {
-              CreationMark.set(image); // before: what is demoted cannot be written
-              image.mirror().demote();
-            }
-            LOG.info("volume {} is demoted", volume.id());
-          }
+          new Demotion(volume, force).run();
           return null;
         });
-  }
-
-  private static Optional<String> ofPrimary(OpenVolume volume) {
-    try (RbdImage image = volume.openReadOnly()) {
-      return MirroredImage.require(volume, image.mirroring()).primary()
-          ? Optional.of(image.id())
-          : Optional.empty();
-    }
-  }
-
-  private static void requireUnused(OpenVolume volume, String imageId) {
-    List<String> nodes = volume.nodes();
-    if (!nodes.isEmpty()) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume " + volume.id() + " is published to " + nodes + ": unpublish it before");
-    }
-    ImageUse.requireUnused(volume.pool(), imageId, "volume " + volume.id());
   }
 
   /**

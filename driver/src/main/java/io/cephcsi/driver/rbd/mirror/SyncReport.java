@@ -16,13 +16,15 @@ import java.util.Optional;
  * @param duration how long that took
  * @param bytes how much it copied; 0 when it does not say
  * @param idle whether it has nothing to copy
+ * @param behind whether it says that there is something to copy
  */
 record SyncReport(
     String words,
     Optional<Instant> snapshot,
     Optional<Duration> duration,
     long bytes,
-    boolean idle) {
+    boolean idle,
+    boolean behind) {
   private static final long MOST = 253_402_300_799L; // seconds, the last of the year 9999
   private static final String SPLIT_BRAIN = "split-brain";
 
@@ -30,7 +32,8 @@ record SyncReport(
   static SyncReport of(String description) {
     int comma = description.indexOf(',');
     if (comma < 0) {
-      return new SyncReport(description.strip(), Optional.empty(), Optional.empty(), 0, false);
+      return new SyncReport(
+          description.strip(), Optional.empty(), Optional.empty(), 0, false, false);
     }
     String words = description.substring(0, comma).strip();
     JsonNode json = json(description.substring(comma + 1));
@@ -41,7 +44,16 @@ record SyncReport(
             .map(Instant::ofEpochSecond),
         number(json, "last_snapshot_sync_seconds").map(Duration::ofSeconds),
         number(json, "last_snapshot_bytes").orElse(0L),
-        json.path("replay_state").asText().equals("idle"));
+        json.path("replay_state").asText().equals("idle"),
+        isBehind(json));
+  }
+
+  private static boolean isBehind(JsonNode json) {
+    String state = json.path("replay_state").asText("idle"); // a journal has none
+    long copied = number(json, "local_snapshot_timestamp").orElse(0L);
+    return !state.equals("idle")
+        || number(json, "remote_snapshot_timestamp").orElse(0L) > copied
+        || number(json, "entries_behind_primary").orElse(0L) > 0;
   }
 
   private static JsonNode json(String text) {

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.volume;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rbd.PoolMirrorMode;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -116,6 +117,23 @@ public final class VolumeDeletion implements AutoCloseable {
    */
   public void requirePossible(String groupId) {
     new MoveToTrash(volume, groups).requirePossible(groupId);
+    if (volume.pool().mirrorMode() != PoolMirrorMode.DISABLED && isLostCopy()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.id()
+              + " is a copy that follows no primary: promote it before, or end its replication");
+    }
+  }
+
+  /** Whether librbd does not delete it, and no primary does. */
+  private boolean isLostCopy() {
+    try (RbdImage image = volume.openReadOnly()) {
+      return image.mirroring().filter(info -> !info.primary()).isPresent()
+          && !FollowingCopy.is(image.mirror().status());
+    } catch (VolumeException | CephException e) {
+      return false; // it is gone, or cannot be opened: the deletion tells
+    }
   }
 
   /**

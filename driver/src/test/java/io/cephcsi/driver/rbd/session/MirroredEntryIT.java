@@ -231,6 +231,13 @@ class MirroredEntryIT {
         () -> driver.expand(volume.getVolumeId(), 2 * SIZE));
     assertStatus(
         Code.FAILED_PRECONDITION, "another volume's", () -> driver.delete(volume.getVolumeId()));
+    TestReplication replication = TestReplication.of(driver);
+    assertStatus( // not FAILED_PRECONDITION, at which it would be forced
+        Code.ABORTED, "another volume's", () -> replication.promote(volume.getVolumeId(), false));
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "another volume's",
+        () -> replication.promote(volume.getVolumeId(), true));
     assertThat(CLUSTER.rbd("ls", POOL)).contains(TestDriver.image(volume));
     driver.delete(other.getVolumeId());
     assertMadeByACall(volume, before);
