@@ -89,6 +89,7 @@ class CampaignIT {
           work(faults, clients, tally);
         } finally {
           System.out.println(name + ": " + tally);
+          tally.unexpected().forEach(text -> System.out.println(storage.describe(text)));
         }
         assertThat(tally.unexpected()).as(tally::toString).isEmpty();
         compare(storage, clients);

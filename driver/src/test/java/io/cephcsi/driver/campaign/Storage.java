@@ -2,18 +2,25 @@ package io.cephcsi.driver.campaign;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 
 /** The storage of a campaign as another client sees it. Safe for several threads. */
 interface Storage extends AutoCloseable {
@@ -40,12 +47,18 @@ interface Storage extends AutoCloseable {
   /** All that is there that was not at the beginning, with journal and trash. */
   Set<String> everything();
 
+  /** What is there of the images that a text names, to find out what went wrong. */
+  default String describe(String text) {
+    return text;
+  }
+
   @Override
   void close();
 
   /** Images in a pool. */
   final class Images implements Storage {
     private static final int BYTES = 64;
+    private static final Pattern IMAGE = Pattern.compile("csi-(?:vol|snap)-[0-9a-f-]{36}");
 
     private final TestCluster cluster;
     private final PoolState state;
@@ -103,6 +116,34 @@ interface Storage extends AutoCloseable {
     @Override
     public Set<String> present() {
       return new TreeSet<>(state.images());
+    }
+
+    @Override
+    public String describe(String text) {
+      StringBuilder all = new StringBuilder(text).append('\n');
+      IMAGE
+          .matcher(text)
+          .results()
+          .map(MatchResult::group)
+          .distinct()
+          .forEach(name -> all.append(describeImage(name)));
+      return all.append(cluster.rbd("trash", "ls", "--all", cluster.pool())).toString();
+    }
+
+    private String describeImage(String name) {
+      StringBuilder all = new StringBuilder();
+      for (Optional<String> id = ImageId.find(pool, name); id.isPresent(); ) {
+        all.append(name).append(" (id ").append(id.get()).append(")\n");
+        String header = ImageHeader.object(id.get());
+        all.append(new Omaps(cluster, cluster.pool(), "").of(header).keySet()).append('\n');
+        Optional<ImageHeader> found = ImageHeader.read(io, id.get());
+        all.append(found).append('\n');
+        found.ifPresent(
+            image ->
+                all.append(ImageHeader.snapshots(io, header.substring(11), image.snapshotIds())));
+        id = found.flatMap(ImageHeader::parent).map(ImageLink::imageId);
+      }
+      return all.append('\n').toString();
     }
 
     @Override

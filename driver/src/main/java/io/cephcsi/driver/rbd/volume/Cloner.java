@@ -105,15 +105,10 @@ record Cloner(PendingVolume pending, ContentSource from) {
 
   /**
    * A source that is there was disturbed: another driver may just have put a native snapshot's
-   * image back into the trash, or have removed this attempt's snapshot in one of its own, or a
-   * flattening was cut off.
+   * image back into the trash, or have removed this attempt's snapshot in one of its own.
    */
   private VolumeException sourceMissing(CloneSource source, CephException.NotFound e) {
-    boolean live = source.isNative() || source.isLive();
-    if (live && source.entry().isMade()) { // then the repeated call succeeds
-      EndedFlatten.of(source.pool().io(), source.imageId(), "the source " + from.id());
-    }
-    return live
+    return source.isNative() || source.isLive()
         ? new VolumeException(
             Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
         : new VolumeException(
@@ -170,6 +165,13 @@ record Cloner(PendingVolume pending, ContentSource from) {
     }
   }
 
+  /** librbd clones an image that cannot be read: the clone could not be either. */
+  private void endCutOffFlatten(CloneSource source) {
+    if (source.entry().isMade()) {
+      EndedFlatten.of(source.pool().io(), source.imageId(), "the source " + from.id());
+    }
+  }
+
   private void makeClone(CloneSource source, String snapshot) {
     pending.images().makeClone(source.pool(), source.image(), snapshot, pending.image(), options());
   }
@@ -183,6 +185,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
     FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
     bounds.requireDepth(io, source.image(), depth);
+    endCutOffFlatten(source);
     makeClone(source, source.image());
     if (bounds.isDeep(depth)) {
       bounds.flatten(io, source.image());
@@ -195,6 +198,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 2;
     bounds.requireDepth(io, source.image(), depth);
     bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
+    endCutOffFlatten(source);
     String temporary = pending.temporary();
     AttemptImages images = pending.images();
     try (RbdImage image = source.pool().open(source.image());
