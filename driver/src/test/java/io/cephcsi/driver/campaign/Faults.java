@@ -8,8 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -30,7 +29,7 @@ final class Faults implements AutoCloseable {
   private final ServedProcess[] processes;
   private final List<String> outputs = new ArrayList<>();
   private final Set<String> broken = new HashSet<>();
-  private final ScheduledExecutorService timer = Executors.newScheduledThreadPool(2);
+  private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(2);
 
   /** Starts the drivers; faults begin with {@link #begin}. */
   Faults(
@@ -47,6 +46,7 @@ final class Faults implements AutoCloseable {
     this.tally = tally;
     this.random = new Random(seed);
     this.processes = new ServedProcess[seats.size()];
+    timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     for (int i = 0; i < processes.length; i++) {
       processes[i] = seats.get(i).start();
       seats.get(i).awaitReady(processes[i]);
@@ -101,9 +101,12 @@ final class Faults implements AutoCloseable {
     }
   }
 
-  /** Ends the faults; the drivers run on. */
-  void end() {
-    timer.shutdownNow();
+  /** Ends the faults, when that which is being made is made; the drivers run on. */
+  void end() throws InterruptedException {
+    timer.shutdown();
+    if (!timer.awaitTermination(LONGEST_MILLIS, TimeUnit.MILLISECONDS)) {
+      tally.wrong("a fault does not come to its end");
+    }
     synchronized (this) {
       for (String what : broken) {
         if (what.startsWith("link ")) {
