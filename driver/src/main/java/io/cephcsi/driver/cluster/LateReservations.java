@@ -94,8 +94,9 @@ final class LateReservations implements AutoCloseable {
   private void keep(Maker maker, Recording recording) {
     if (watched.size() >= MOST) {
       LOG.warn(
-          "{} is not looked at: there are {} reservations without an answer",
-          recording.reservation,
+          "reservation {} in {} is not looked at again: {} others have no answer either",
+          recording.reservation.key(),
+          recording.reservation.directory(),
           MOST);
       recording.close();
       return;

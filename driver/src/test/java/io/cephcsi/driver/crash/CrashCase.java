@@ -2,7 +2,6 @@ package io.cephcsi.driver.crash;
 
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.testing.TestCluster;
-import java.io.IOException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
@@ -15,7 +14,7 @@ abstract class CrashCase {
   static final PoolState POOL = new PoolState(CLUSTER, "rbd");
 
   @BeforeAll
-  static void pack() throws IOException {
+  static void shortTimeout() {
     // A process that was halted counts as a user of its images until its watch expires.
     CLUSTER.ceph("config", "set", "osd", "osd_client_watch_timeout", "10");
   }

@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -26,9 +25,6 @@ class NodeCrashIT {
   private static final boolean FULL = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN"));
   private static final int MAX_STEPS = 60;
   private static final List<String> MOMENTS = List.of("before", "after");
-
-  @BeforeAll
-  static void pack() throws IOException {}
 
   private static long seed() {
     long seed =

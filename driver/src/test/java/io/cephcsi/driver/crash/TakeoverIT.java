@@ -14,7 +14,6 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -31,7 +30,6 @@ import java.util.concurrent.Future;
 import java.util.function.BiFunction;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -50,9 +48,6 @@ class TakeoverIT {
   private static final PoolState POOL = new PoolState(CLUSTER, "rbd");
   private static final ImageContent CONTENT = new ImageContent(CLUSTER);
   private static final ExecutorService CLIENTS = Executors.newFixedThreadPool(2);
-
-  @BeforeAll
-  static void pack() throws IOException {}
 
   @AfterAll
   static void stop() {
