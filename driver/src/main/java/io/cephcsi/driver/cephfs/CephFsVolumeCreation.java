@@ -24,6 +24,8 @@ import org.slf4j.LoggerFactory;
  */
 final class CephFsVolumeCreation {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsVolumeCreation.class);
+  private static final String NOT_REMOVED =
+      "the journal entry of {} could not be removed; the repeated call uses or removes it: {}";
 
   /** Why a volume is not given that is there, or may be: the retry finds out. */
   private static final Set<Reason> EXISTS =
@@ -392,8 +394,7 @@ final class CephFsVolumeCreation {
       }
       files.volumes().undoUnlessTakenOver(reserved.entry());
     } catch (RuntimeException e) {
-      String name = reserved.entry().requestName();
-      LOG.warn("the journal entry of {} stays; the repeated call uses or removes it: {}", name, e);
+      LOG.warn(NOT_REMOVED, reserved.entry().requestName(), e.toString());
     }
   }
 }

@@ -27,7 +27,6 @@ import java.util.Optional;
  * <p>Safe for several threads and processes; blocks on the cluster.
  */
 public final class CutOffFlatten {
-  private static final long CLONE_CHILD = 1 << 1;
   private static final int MAX_ANCESTORS = 64;
 
   private CutOffFlatten() {}
@@ -68,7 +67,7 @@ public final class CutOffFlatten {
       var operations = RbdClass.call("op_features_get").addTo(read);
       long version = io.operateVersioned(ImageHeader.object(imageId), read);
       ImageHeader.ParentLink link = ImageHeader.parent(parent.get());
-      boolean isListed = (ClassCall.output(operations.get()).getLong() & CLONE_CHILD) != 0;
+      boolean isListed = (ClassCall.output(operations.get()).getLong() & RbdClass.CLONE_CHILD) != 0;
       return link.image()
           .filter(image -> isListed)
           .map(image -> new Clone(image, link.snapshotId(), version));

@@ -4,6 +4,9 @@ import io.cephcsi.bindings.rados.ClassCall;
 
 /** Methods of the object class {@code rbd}. */
 final class RbdClass {
+  /** Among the operation features: a clone of format 2. */
+  static final long CLONE_CHILD = 1 << 1;
+
   private static final String CLASS = "rbd";
   private static final long HEAD = -2; // where a method takes a snapshot: the image itself
 

@@ -32,8 +32,6 @@ import java.util.EnumSet;
  * with librbd.
  */
 public final class SnapshotClone {
-  private static final long CLONE_CHILD = 1 << 1;
-
   private final RbdPool parentPool;
   private final String parentId;
   private final long snapshotId;
@@ -90,7 +88,7 @@ public final class SnapshotClone {
         RbdClass.call("parent_attach").structure(1, 1, link).u64(size).u8(0),
         // Before the parent lists the clone, so that its removal always detaches it from the
         // parent.
-        RbdClass.call("op_features_set").u64(CLONE_CHILD).u64(CLONE_CHILD));
+        RbdClass.call("op_features_set").u64(RbdClass.CLONE_CHILD).u64(RbdClass.CLONE_CHILD));
     ClassCall child =
         ClassCall.content().u64(pool.io().poolId()).string(id).string(pool.io().namespace());
     write(parentIo, parentId, RbdClass.call("child_attach").u64(snapshotId).structure(2, 1, child));

@@ -169,7 +169,7 @@ public final class KeyRotation {
       return false;
     }
     try (RbdImage image = volume.openReadOnly()) {
-      return image.mirror().status().info().isPresent();
+      return image.mirroring().isPresent();
     }
   }
 
