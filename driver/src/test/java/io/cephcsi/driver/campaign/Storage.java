@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -212,8 +213,12 @@ interface Storage extends AutoCloseable {
     public Set<String> present() {
       Set<String> present = new TreeSet<>();
       for (String subvolume : state.subvolumes()) {
-        present.add(subvolume);
-        state.snapshots(subvolume).forEach(snapshot -> present.add(subvolume + "@" + snapshot));
+        try {
+          state.snapshots(subvolume).forEach(snapshot -> present.add(subvolume + "@" + snapshot));
+          present.add(subvolume);
+        } catch (CephException.NotFound e) {
+          // a deletion ends in the background
+        }
       }
       return present;
     }
