@@ -13,9 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,7 +32,7 @@ final class ReclaimLock {
   private static final Pattern PROTOCOL = Pattern.compile("^(v1|v2|any):");
   private static final Duration SHUT_OUT = Duration.ofHours(1); // as librbd does
   private static final Duration PAUSE = Duration.ofSeconds(5);
-  private static final Duration LONGEST = Duration.ofMinutes(5);
+  private static final int TOLD_EACH = 12; // attempts: a minute
 
   private final RbdImage image;
   private final ClientFence fence;
@@ -97,7 +95,7 @@ final class ReclaimLock {
 
   /** Whether the user can {@link #fence}, and break the lock of a reclaimer that died. */
   boolean canFence() {
-    return fence.isAllowed();
+    return fence.isAllowed() && ClientFence.isClient(image.pool().io().cluster().addresses());
   }
 
   /** Whether any client has the lock. */
@@ -137,40 +135,35 @@ final class ReclaimLock {
    * Blocklists our own connection, for when it is unknown whether what it sent will still be
    * carried out: a late discard must not hit what another client has written. The lock stays. A
    * client that breaks it waits until all OSDs that it talks to know the blocklist. Blocks until
-   * the cluster has agreed, at most for some minutes; when it cannot be had, the log says so.
-   *
-   * @param stop looked at after each attempt
+   * the cluster has agreed, however long that takes: neither the lock nor the connection may be
+   * given up before.
    */
-  void fence(BooleanSupplier stop) {
+  void fence() {
     if (address.isEmpty()) {
       return; // not locked: nothing was sent that only the lock allows
     }
-    long end = System.nanoTime() + LONGEST.toNanos();
-    while (!fenced) {
+    boolean interrupted = false;
+    for (int attempt = 0; !fenced; attempt++) {
       try {
         fence.blocklist(address, SHUT_OUT);
         image.pool().io().cluster().awaitLatestOsdMap(); // not even the lock is given back now
         fenced = true;
         LOG.warn("{}: blocklisted client {}, which may have sent discards", image, address);
-      } catch (CephException | IllegalArgumentException e) {
-        LOG.warn("{}: client {} cannot be blocklisted: {}", image, address, e.getMessage());
-        boolean hopeless = !(e instanceof CephException) || e instanceof CephException.Denied;
-        if (hopeless || stop.getAsBoolean() || System.nanoTime() - end > 0) {
+      } catch (CephException e) {
+        if (attempt % TOLD_EACH == 0) {
           LOG.error(
-              "{}: client {} was not blocklisted; discards that it sent may still be carried out",
+              "{}: keeps its lock until client {} is blocklisted, as discards that it sent may"
+                  + " still be carried out: {}",
               image,
-              address);
-          return;
+              address,
+              e.getMessage());
         }
-        pause(stop);
+        LockSupport.parkNanos(PAUSE.toNanos());
+        interrupted |= Thread.interrupted();
       }
     }
-  }
-
-  private static void pause(BooleanSupplier stop) {
-    long end = System.nanoTime() + PAUSE.toNanos();
-    while (System.nanoTime() < end && !stop.getAsBoolean()) {
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 }

@@ -110,8 +110,8 @@ final class ReclaimWork {
     } catch (CephException.Canceled | CephException.Busy e) {
       stopped = stopped.isEmpty() ? "another client requested the lock of the image" : stopped;
     } catch (CephException.TimedOut e) {
-      if (writing) {
-        lock.fence(operation::isCancelled);
+      if (writing && canFence) { // else no discard was sent
+        lock.fence();
       }
       throw e;
     } finally {

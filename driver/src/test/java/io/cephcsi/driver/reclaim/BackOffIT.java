@@ -291,6 +291,38 @@ class BackOffIT {
         .isEqualTo(ReclaimResult.Outcome.DONE);
   }
 
+  /** Also when the reclaim is cancelled, or its thread interrupted, meanwhile. */
+  @Test
+  void theLockIsKeptUntilItsClientIsShutOut() throws Exception {
+    TestTarget target = new TestTarget(ceph, pool, name);
+    try (RadosCluster hasty =
+            RadosCluster.connect(ceph.settings().operationTimeout(Duration.ofSeconds(2)).build());
+        ReclaimTarget.Writable open = target.open(Map.of())) {
+      ReclaimLock lock = new ReclaimLock(open.image(), hasty);
+      lock.acquire();
+      Thread fencing =
+          new Thread(
+              () -> {
+                lock.fence();
+                lock.release();
+              });
+      ceph.pause("mon.a");
+      try {
+        fencing.start();
+        fencing.join(5000);
+        fencing.interrupt();
+        fencing.join(5000);
+        assertThat(fencing.isAlive()).isTrue();
+      } finally {
+        ceph.resume("mon.a");
+      }
+      fencing.join(60_000);
+      assertThat(fencing.isAlive()).isFalse();
+      String owner = HeaderLock.holders(pool, open.image().id()).get(0).replaceFirst("^v\\d:", "");
+      assertThat(ceph.ceph("osd", "blocklist", "ls")).contains(owner);
+    }
+  }
+
   /** Else the image would stay open, and its lock be held, for ever. */
   @Test
   void whoMayNotBlocklistEndsAllTheSame() throws Exception {

@@ -267,7 +267,7 @@ class SkipReasonIT extends ReclaimCase {
     try (ReclaimTarget.Writable open = target.open(Map.of())) {
       ReclaimLock lock = new ReclaimLock(open.image(), cluster);
       lock.acquire();
-      lock.fence(() -> false);
+      lock.fence();
     }
     try (RbdImage image = there.openReadOnly(name)) {
       Awaitility.await().until(() -> image.watchers().isEmpty());
