@@ -19,11 +19,11 @@ public final class MapOptions {
   private static final AllowedOptions LIBRBD =
       AllowedOptions.of(
           "rbd_cache=T rbd_cache_policy=(writethrough|writeback|writearound)",
-          "rbd_cache_writethrough_until_flush=T rbd_cache_size=S rbd_cache_max_dirty=S",
-          "rbd_cache_target_dirty=S rbd_cache_max_dirty_age=[0-9.]{1,9}",
+          "rbd_cache_writethrough_until_flush=T rbd_cache_size=M rbd_cache_max_dirty=M",
+          "rbd_cache_target_dirty=M rbd_cache_max_dirty_age=[0-9.]{1,9}",
           "rbd_cache_max_dirty_object=N rbd_cache_block_writes_upfront=T",
-          "rbd_op_threads=N rbd_op_thread_timeout=N rbd_concurrent_management_ops=N",
-          "rbd_readahead_trigger_requests=N rbd_readahead_max_bytes=S",
+          "rbd_op_threads=C rbd_op_thread_timeout=N rbd_concurrent_management_ops=C",
+          "rbd_readahead_trigger_requests=N rbd_readahead_max_bytes=M",
           "rbd_readahead_disable_after_bytes=S rbd_skip_partial_discard=T",
           "rbd_discard_on_zeroed_write_same=T rbd_discard_granularity_bytes=S",
           "rbd_sparse_read_threshold_bytes=S rbd_enable_alloc_hint=T",
@@ -38,7 +38,7 @@ public final class MapOptions {
           "rbd_qos_read_iops_limit=N rbd_qos_write_iops_limit=N",
           "rbd_qos_read_bps_limit=S rbd_qos_write_bps_limit=S",
           "rados_osd_op_timeout=N rados_mon_op_timeout=N client_mount_timeout=N",
-          "objecter_inflight_ops=N objecter_inflight_op_bytes=S ms_async_op_threads=N",
+          "objecter_inflight_ops=N objecter_inflight_op_bytes=M ms_async_op_threads=C",
           "ms_client_mode=[a-z\\x20]{1,40} ms_mon_client_mode=[a-z\\x20]{1,40}",
           "crush_location=[A-Za-z0-9_.:|\\x20-]{1,500}");
 
@@ -56,7 +56,7 @@ public final class MapOptions {
               "ms_mode=(legacy|crc|secure|prefer-crc|prefer-secure) rxbounce udev noudev"),
           AllowedOptions.of(
                   "try-netlink exclusive quiesce io-timeout=N timeout=N reattach-timeout=N",
-                  "max_part=N nbds_max=N notrim")
+                  "max_part=C nbds_max=C notrim")
               .or(LIBRBD),
           LIBRBD);
 

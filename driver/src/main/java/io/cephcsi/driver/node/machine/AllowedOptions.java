@@ -17,6 +17,8 @@ public final class AllowedOptions {
       Map.of(
           "N", "\\d{1,18}",
           "S", "\\d{1,18}[a-zA-Z]?",
+          "M", "(\\d{1,9}|\\d{1,6}[Kk]|\\d{1,3}[Mm]|1[Gg])",
+          "C", "\\d{1,3}",
           "B", "[01]",
           "T", "(true|false|yes|no|on|off|[01])");
 
@@ -28,8 +30,8 @@ public final class AllowedOptions {
 
   /**
    * Reads rules, between spaces: {@code name}, {@code name=value}, or {@code name?=value} where the
-   * value may be left out. A value is a regular expression, or N for a number, S for a size, B for
-   * 0 or 1, T for a boolean.
+   * value may be left out. A value is a regular expression, or N for a number, S for a size, M for
+   * an amount of memory of at most 1 GiB, C for a count below 1000, B for 0 or 1, T for a boolean.
    */
   public static AllowedOptions of(String... rules) {
     Map<String, Pattern> rests = new TreeMap<>();

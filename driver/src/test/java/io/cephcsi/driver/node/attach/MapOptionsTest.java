@@ -37,6 +37,7 @@ class MapOptionsTest {
         "rbd:notrim,compression_hint=none,osd_request_timeout=30,noshare",
         "nbd:try-netlink,io-timeout=330,reattach-timeout=330,max_part=4,rbd_cache=false",
         "rbd-nbd:exclusive;krbd:udev",
+        "nbd:rbd_cache_size=1G,rbd_readahead_max_bytes=999999999,nbds_max=64",
         "fuse:rbd_cache_size=64M,rbd_qos_iops_limit=100,rbd_cache_max_dirty_age=1.5"
       })
   void whatIsDocumentedIsAllowed(String text) {
@@ -48,6 +49,13 @@ class MapOptionsTest {
   @ValueSource(
       strings = {
         "iscsi:x",
+        "nbd:rbd_cache_size=2G",
+        "nbd:rbd_cache_size=9999999999",
+        "nbd:rbd_cache_size=9999999K",
+        "fuse:rbd_readahead_max_bytes=999999T",
+        "nbd:objecter_inflight_op_bytes=1025M",
+        "nbd:rbd_op_threads=1000",
+        "nbd:nbds_max=100000",
         "krbd:name=admin",
         "krbd:secret=AQB",
         "krbd:key=AQB",
