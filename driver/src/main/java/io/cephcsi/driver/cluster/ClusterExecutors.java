@@ -4,16 +4,13 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The threads that may block on a cluster: bounded, apart for each cluster, and apart for calls and
- * for long work, so that one cluster that hangs, or many reclaims, hold up nothing else. A full
- * queue refuses.
+ * for long work, so that one cluster that hangs, or many reclaims, hold up nothing else; nor does a
+ * call in a {@link LongStep}. A full queue refuses.
  */
 public final class ClusterExecutors implements AutoCloseable {
   private static final int QUEUE = 1000;
@@ -67,7 +64,7 @@ public final class ClusterExecutors implements AutoCloseable {
   public Executor lists(Storage storage) {
     return executors.computeIfAbsent(
         storage == Storage.RBD ? "lists" : "lists-cephfs",
-        name -> executor(name, callThreads, QUEUE));
+        name -> new CallThreads(name, callThreads, QUEUE));
   }
 
   private Executor executor(String kind, String clusterId, int threads) {
@@ -76,7 +73,7 @@ public final class ClusterExecutors implements AutoCloseable {
       return known;
     }
     String name = kind + (isConfigured(clusterId) ? clusterId : NOT_CONFIGURED);
-    return executors.computeIfAbsent(name, missing -> executor(missing, threads, QUEUE));
+    return executors.computeIfAbsent(name, missing -> new CallThreads(missing, threads, QUEUE));
   }
 
   private boolean isConfigured(String clusterId) {
@@ -85,17 +82,6 @@ public final class ClusterExecutors implements AutoCloseable {
     } catch (VolumeException e) {
       return false; // nothing is configured yet: the call itself says so
     }
-  }
-
-  /** Threads that end when they have been idle for a while. */
-  static ThreadPoolExecutor executor(String name, int threads, int queue) {
-    AtomicInteger count = new AtomicInteger();
-    ThreadFactory factory = task -> DaemonThreads.of(name + "-" + count.incrementAndGet(), task);
-    ThreadPoolExecutor executor =
-        new ThreadPoolExecutor(
-            threads, threads, 60, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), factory);
-    executor.allowCoreThreadTimeOut(true);
-    return executor;
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.kms;
 
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -24,6 +25,10 @@ public final class KeyDerivation {
    *     interrupted
    */
   public static <T> T inTurn(Deadline deadline, Supplier<T> work) {
+    return LongStep.call(() -> whenFree(deadline, work));
+  }
+
+  private static <T> T whenFree(Deadline deadline, Supplier<T> work) {
     try {
       if (!TURN.tryAcquire(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
         throw new VolumeException(

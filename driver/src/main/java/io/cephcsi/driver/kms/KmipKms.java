@@ -1,5 +1,6 @@
 package io.cephcsi.driver.kms;
 
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.Tls;
 import io.cephcsi.driver.kms.KubernetesObjects.SecretData;
@@ -127,28 +128,31 @@ final class KmipKms implements KeyWrapper {
         Tls.of(
             Optional.of(own.pem("CA_CERT")),
             Optional.of(new Tls.Identity(own.pem("CLIENT_CERT"), own.pem("CLIENT_KEY"))));
-    try (KmipConnection connection = KmipConnection.open(name, server, context, deadline)) {
-      KmipMessages.Answer versions =
-          ask(connection, KmipMessages.discoverVersions(), KmipMessages.DISCOVER_VERSIONS);
-      if (!versions.good() || !versions.hasVersion()) {
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION, name + ": the server does not speak KMIP 1.4");
-      }
-      byte[] request = KmipMessages.crypt(operation, key, data, nonce);
-      KmipMessages.Answer answer = ask(connection, request, operation);
-      if (!answer.good()) {
-        String what = operation == KmipMessages.ENCRYPT ? "to wrap" : "to unwrap";
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            name
-                + " refuses "
-                + what
-                + " the passphrase of "
-                + owner.volumeId()
-                + ServerErrors.shown(List.of(answer.message()), List.of(hidden)));
-      }
-      return answer.data().filter(found -> found.length > 0).orElseThrow(this::strange);
-    }
+    return LongStep.call(
+        () -> {
+          try (KmipConnection connection = KmipConnection.open(name, server, context, deadline)) {
+            KmipMessages.Answer versions =
+                ask(connection, KmipMessages.discoverVersions(), KmipMessages.DISCOVER_VERSIONS);
+            if (!versions.good() || !versions.hasVersion()) {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION, name + ": the server does not speak KMIP 1.4");
+            }
+            byte[] request = KmipMessages.crypt(operation, key, data, nonce);
+            KmipMessages.Answer answer = ask(connection, request, operation);
+            if (!answer.good()) {
+              String what = operation == KmipMessages.ENCRYPT ? "to wrap" : "to unwrap";
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  name
+                      + " refuses "
+                      + what
+                      + " the passphrase of "
+                      + owner.volumeId()
+                      + ServerErrors.shown(List.of(answer.message()), List.of(hidden)));
+            }
+            return answer.data().filter(found -> found.length > 0).orElseThrow(this::strange);
+          }
+        });
   }
 
   private KmipMessages.Answer ask(KmipConnection connection, byte[] request, int operation) {

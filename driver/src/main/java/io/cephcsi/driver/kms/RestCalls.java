@@ -3,6 +3,7 @@ package io.cephcsi.driver.kms;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.HttpCalls;
 import io.cephcsi.driver.volume.Json;
@@ -87,7 +88,7 @@ final class RestCalls {
    * @throws VolumeException UNAVAILABLE when there is no answer, or only that the server is busy
    */
   Reply call(HttpRequest request, List<String> secrets, Deadline deadline) {
-    HttpCalls.Answer answer = calls.send(request, deadline);
+    HttpCalls.Answer answer = LongStep.call(() -> calls.send(request, deadline));
     Map<?, ?> json = Map.of();
     try {
       if (answer.body().length > 0 && Json.tree(answer.body()) instanceof Map<?, ?> found) {

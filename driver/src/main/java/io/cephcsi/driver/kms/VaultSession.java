@@ -2,6 +2,7 @@ package io.cephcsi.driver.kms;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.HttpCalls;
 import io.cephcsi.driver.volume.Json;
@@ -191,7 +192,7 @@ final class VaultSession {
   }
 
   private Answer answer(HttpRequest request, List<String> secrets, Deadline deadline) {
-    HttpCalls.Answer got = calls.send(request, deadline);
+    HttpCalls.Answer got = LongStep.call(() -> calls.send(request, deadline));
     Map<?, ?> json = Map.of();
     try {
       if (got.body().length > 0 && Json.tree(got.body()) instanceof Map<?, ?> found) {

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.linux.FileStat;
 import io.cephcsi.bindings.linux.OpenFile;
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.volume.VolumeException;
@@ -95,7 +96,7 @@ public final class GroupOwnership implements AutoCloseable {
   static void give(Path top, String group) {
     try (GroupOwnership ownership = new GroupOwnership(top, parse(group))) {
       if (!ownership.isDone()) {
-        ownership.walk();
+        LongStep.run(ownership::walk);
       }
     } catch (CephException e) {
       throw switch (e.errno()) {

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node.machine;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.errorprone.annotations.CompileTimeConstant;
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.volume.PlainText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -181,7 +182,7 @@ public final class Command {
       throw new CommandException(this + " cannot be started: " + e.getMessage(), e);
     }
     try {
-      return attend(process);
+      return deadline.compareTo(USUAL) > 0 ? LongStep.call(() -> attend(process)) : attend(process);
     } finally {
       kill(process);
     }

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.node.rbd;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.LongStep;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -20,6 +21,10 @@ final class BlankProof {
    * @return why it is not certain that all is zero; empty when it is
    */
   static Optional<String> objection(RbdImage image, long from) {
+    return LongStep.call(() -> objectionToAny(image, from));
+  }
+
+  private static Optional<String> objectionToAny(RbdImage image, long from) {
     List<Extent> extents = new ArrayList<>();
     boolean all = addExtents(image, from, true, extents);
     long bytes = extents.stream().mapToLong(Extent::length).sum();
@@ -40,6 +45,10 @@ final class BlankProof {
    * @return why somebody else has written it; empty when it may be left of the format
    */
   static Optional<String> objectionToHalf(RbdImage image, long from) {
+    return LongStep.call(() -> objectionToMuch(image, from));
+  }
+
+  private static Optional<String> objectionToMuch(RbdImage image, long from) {
     List<Extent> extents = new ArrayList<>();
     boolean all = addExtents(image, from, false, extents);
     long bytes = 0;
