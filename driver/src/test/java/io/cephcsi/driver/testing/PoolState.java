@@ -72,7 +72,7 @@ public final class PoolState {
     objects.removeIf(
         name ->
             name.matches(
-                    "rbd_(directory|group_directory|info|trash|children|trash_.*|task|mirroring|purge.*)")
+                    "rbd_(directory|group_directory|info|trash|children|trash_.*|task|mirroring|purge.*|mirror_leader|mirror_instance.*)")
                 || name.matches("csi\\.(volumes|snaps|groups|java\\.nodes)\\..*")
                 || name.equals("ceph-csi-java.reclaims"));
     return objects;
