@@ -157,7 +157,7 @@ final class CephFsVolumeCreation {
       }
     }
     if (!reserved.isNew()) {
-      requireSameContent(reserved.entry(), content);
+      ContentCheck.require(files.admin(), reserved.entry(), content);
       if (present.isEmpty() && !isShown(reserved.entry())) {
         files.volumes().takeOver(reserved.entry()); // who reserved it may be about to undo that
       }
@@ -205,23 +205,6 @@ final class CephFsVolumeCreation {
         return Optional.empty(); // being copied
       }
       throw e;
-    }
-  }
-
-  private void requireSameContent(JournalEntry entry, VolumeContent content) {
-    Map<String, String> wanted = content.attributes();
-    boolean same =
-        entry
-                .backingSnapshot()
-                .equals(Optional.ofNullable(wanted.get(JournalEntry.BACKING_SNAPSHOT)))
-            && (entry.contentSource().isEmpty() // as those that ceph-csi made
-                || entry
-                    .contentSource()
-                    .equals(Optional.ofNullable(wanted.get(JournalEntry.CONTENT_SOURCE))));
-    if (!same) {
-      throw new VolumeException(
-          Reason.ALREADY_EXISTS,
-          "volume " + request.name() + " exists with another volume_content_source");
     }
   }
 

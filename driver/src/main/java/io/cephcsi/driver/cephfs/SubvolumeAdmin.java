@@ -260,6 +260,22 @@ final class SubvolumeAdmin {
     }
   }
 
+  /**
+   * Whether a subvolume was made as a clone, or is being made so ({@code fs clone status}).
+   *
+   * @return empty if there is no such subvolume
+   */
+  Optional<Boolean> isClone(String name) {
+    try {
+      return ask("fs clone status", inGroup(Map.of("clone_name", name))).map(answer -> true);
+    } catch (CephException e) {
+      if (e.errno() == Errno.EOPNOTSUPP) {
+        return Optional.of(false);
+      }
+      throw e;
+    }
+  }
+
   /** Ends a clone, unless it has ended ({@code fs clone cancel}). */
   void cancelClone(String name) {
     try {

@@ -63,6 +63,9 @@ public final class Workers implements AutoCloseable {
               run(values, work, failure);
             } catch (RuntimeException e) {
               failure.compareAndSet(null, e);
+            } catch (Error e) { // what was not looked at must not count as clean
+              failure.compareAndSet(null, new IllegalStateException(e));
+              throw e;
             } finally {
               ended.countDown();
             }

@@ -17,6 +17,7 @@ import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -253,6 +254,29 @@ class CephFsVolumesIT {
     assertThat(STATE.snapshots(subvolume)).containsExactly(onCluster);
     driver.deleteSnapshot(snapshot.getSnapshotId());
     driver.delete(volume.getVolumeId());
+  }
+
+  /** The journal does not say that a volume was made empty: ceph-csi's entries name no source. */
+  @Test
+  void anEmptyVolumeIsNoCopyOfWhatIsAskedForNext() {
+    Volume source = driver.create(newName(), 16 * MIB);
+    Snapshot snapshot = driver.snapshot(newName(), source.getVolumeId());
+    String name = newName();
+    Volume empty = driver.create(name, 16 * MIB);
+    assertStatus(
+        Code.ALREADY_EXISTS, () -> driver.restore(name, 16 * MIB, snapshot.getSnapshotId()));
+    assertStatus(Code.ALREADY_EXISTS, () -> driver.copy(name, 16 * MIB, source.getVolumeId()));
+    assertThat(driver.create(name, 16 * MIB)).isEqualTo(empty);
+    String copied = newName();
+    Volume copy = driver.restore(copied, 16 * MIB, snapshot.getSnapshotId());
+    STATE.removeOmap("csi.volume." + uuid(copy.getVolumeId()), "csi.java.contentsource");
+    assertThat(driver.restore(copied, 16 * MIB, snapshot.getSnapshotId()).getVolumeId())
+        .isEqualTo(copy.getVolumeId());
+    for (Volume each : List.of(copy, empty)) {
+      driver.delete(each.getVolumeId());
+    }
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(source.getVolumeId());
   }
 
   @Test

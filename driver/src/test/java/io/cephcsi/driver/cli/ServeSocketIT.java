@@ -75,6 +75,15 @@ class ServeSocketIT extends ServedCase {
     start("--type=rbd", "--endpoint=unix://" + deep).awaitServing(deep);
   }
 
+  /** As of a process that was killed, and of which a thread hangs in the kernel. */
+  @Test
+  void aSocketThatNobodyAnswersOnIsReplaced() throws IOException {
+    try (ServerSocketChannel dead = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      dead.bind(UnixDomainSocketAddress.of(socket));
+      createAndDelete(startRbd().awaitReady(socket));
+    }
+  }
+
   @Test
   void aSecondProcessOnTheSameSocketIsRefusedAndTheFirstGoesOn() throws IOException {
     ServedProcess first = startRbd();

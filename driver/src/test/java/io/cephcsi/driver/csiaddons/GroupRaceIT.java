@@ -83,6 +83,34 @@ class GroupRaceIT extends GroupRaceCase {
     assertThat(grouped).isPositive();
   }
 
+  /** What was answered as taken out of a group is not deleted with it. */
+  @Test
+  void aVolumeThatWasTakenOutOfAGroupOutlivesIt() throws Exception {
+    int taken = 0;
+    int deleted = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+      String a = newVolume();
+      String b = newVolume();
+      String id = groups.create(newName(), a, b).getVolumeGroupId();
+      TestGroups second = i % 2 == 0 ? theirs : groups;
+      Ends ends = race(i, () -> groups.delete(id), () -> second.modify(id, b));
+      assertThat(ends.ours()).isIn(Code.OK, Code.ABORTED, Code.FAILED_PRECONDITION);
+      assertThat(ends.theirs())
+          .isIn(Code.OK, Code.ABORTED, Code.NOT_FOUND, Code.FAILED_PRECONDITION);
+      if (ends.theirs() == Code.OK) {
+        taken++;
+        assertThat(POOL.images()).as("round %d: %s", i, ends).contains(image(a));
+      } else if (ends.ours() == Code.OK) {
+        deleted++;
+        assertThat(POOL.images()).doesNotContain(image(a), image(b));
+      }
+      groups.delete(id);
+      driver.delete(a);
+      driver.delete(b);
+    }
+    System.out.printf("%d taken out, %d deleted of %d%n", taken, deleted, ROUNDS);
+  }
+
   @Test
   void ofTwoCreationsOfANameThereIsOneGroup() throws Exception {
     String a = newVolume();

@@ -8,6 +8,7 @@ import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.driver.rbd.group.RbdGroups;
 import io.cephcsi.driver.testing.ForgedHeaders;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestGroups;
 import io.cephcsi.driver.volume.VolumeId;
@@ -228,6 +229,20 @@ class VolumeGroupMembershipIT extends VolumeGroupCase {
         "2026-01-01T00:00:00Z x");
     assertRefused(Code.FAILED_PRECONDITION, "being deleted", groups.modifyRequest(id, a, b, c));
     assertMembers(a, b);
+    deleteAll();
+  }
+
+  /** Its group may be deleted with all members at this moment, by another driver. */
+  @Test
+  void aVolumeThatIsBeingDeletedIsNotTakenOut() {
+    String entry = "csi.volume." + TestGroups.uuid(a);
+    Omaps omaps = new Omaps(CLUSTER, "rbd", "");
+    omaps.set(entry, "csi.java.deleting", "2026-01-01T00:00:00Z x");
+    assertRefused(Code.ABORTED, "being deleted", groups.modifyRequest(id, b));
+    assertMembers(a, b);
+    omaps.removeKey(entry, "csi.java.deleting");
+    assertThat(TestGroups.members(groups.modify(id, b))).containsExactly(b);
+    assertMembers(b);
     deleteAll();
   }
 }

@@ -174,6 +174,13 @@ public final class SubvolumeState {
     }
   }
 
+  /** Removes a key of an object that is there. */
+  public void removeOmap(String object, String key) {
+    try (WriteOperation write = new WriteOperation()) {
+      metadata.operate(object, write.assertExists().omapRemove(List.of(key)));
+    }
+  }
+
   /** Removes an object of the journal or a tracker. */
   public void removeObject(String object) {
     metadata.remove(object);

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.fsck.check;
 
+import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageHeader;
@@ -11,6 +12,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.fsck.Finding.Repair;
 import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -30,7 +32,8 @@ import java.util.function.Predicate;
  * two steps the first one leaves what a repeated run finds again.
  */
 final class EntryRepairs {
-  private static final List<String> PREFIXES = List.of("csi-vol-", "csi-snap-", "csi-vol-group-");
+  private static final String GROUP_PREFIX = "csi-vol-group-";
+  private static final List<String> PREFIXES = List.of("csi-vol-", "csi-snap-", GROUP_PREFIX);
 
   private final PoolCheckContext context;
   private final IoContext io;
@@ -46,6 +49,7 @@ final class EntryRepairs {
       StoredName.Target target = name.target().orElseThrow();
       if (target.poolId() != io.poolId()
           || StoredEntry.exists(io, name.kind(), target.uuid())
+          || GroupHeader.id(io, GROUP_PREFIX + target.uuid()).isPresent()
           || isAnyImageOf(target.uuid())) {
         return Optional.empty();
       }
@@ -80,7 +84,7 @@ final class EntryRepairs {
         || CloneSteps.leadsTo(new RbdPool(io), ImageNames.temporary(name)).isPresent();
   }
 
-  /** Sets the name of an entry whose image is there; removes an entry that has nothing. */
+  /** Sets the name of an entry whose image or group is there; removes an entry that has nothing. */
   Repair setName(StoredEntry stored, JournalEntry entry) {
     return () -> {
       Optional<StoredEntry> now = StoredEntry.read(io, stored.kind(), stored.uuid());
@@ -105,13 +109,20 @@ final class EntryRepairs {
   }
 
   private boolean isThere(JournalKind kind, JournalEntry entry) {
-    return kind != JournalKind.GROUP
-        && entry
+    return kind == JournalKind.GROUP
+        ? isGroup(entry)
+        : entry
             .imageId()
             .filter(id -> ImageCondition.exists(io, id))
             .filter(id -> !TrashMark.isInTrash(io, id))
             .filter(id -> ImageId.find(new RbdPool(io), entry.name()).equals(Optional.of(id)))
             .isPresent();
+  }
+
+  /** Whether a group, or a snapshot of one, has members or is there. */
+  private boolean isGroup(JournalEntry entry) {
+    return !new GroupEntry(entry).values().isEmpty()
+        || GroupHeader.id(io, entry.name()).isPresent();
   }
 
   /** Whether an entry may still lead to data. */

@@ -25,6 +25,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Images as devices of the kernel's nbd module, each served by a process rbd-nbd, over netlink. The
@@ -39,6 +40,7 @@ public final class NbdAttacher implements Attacher {
   private static final Pattern MONITORS = Pattern.compile("-m|--mon[-_]host(?:=(.*))?");
   private static final Pattern DEVICE = Pattern.compile("--device(?:=(.*))?");
   private static final Pattern COOKIE = Pattern.compile("--cookie(?:=(.*))?");
+  private static final Duration MAPPING = Duration.ofSeconds(20);
   private static final Duration GROWING = Duration.ofSeconds(15);
 
   private final Path sys;
@@ -81,7 +83,7 @@ public final class NbdAttacher implements Attacher {
 
   @Override
   public AttachedDevice attach(AttachRequest request) {
-    Optional<AttachedDevice> present = find(request.image());
+    Optional<AttachedDevice> present = settled(request.image());
     if (present.isPresent()) {
       AttachedDevice device = present.get();
       BlockDevice block = BlockDevice.require(device.device());
@@ -98,6 +100,39 @@ public final class NbdAttacher implements Attacher {
                 new CommandException(
                     PROGRAM + " mapped " + request.image() + ", but the kernel has no device of it",
                     CommandException.NO_EXIT_CODE));
+  }
+
+  /**
+   * The device of an image. What a driver that was killed had begun to map may be there a moment
+   * later, or when the cluster answers again: that is waited for.
+   *
+   * @throws VolumeException ABORTED when it takes too long
+   */
+  private Optional<AttachedDevice> settled(ImageSpec image) {
+    Optional<AttachedDevice> device = find(image);
+    if (device.isEmpty() && isBeingMapped(image)) {
+      if (!Polling.until(MAPPING, () -> !isBeingMapped(image) || find(image).isPresent())) {
+        throw new VolumeException(
+            Reason.ABORTED,
+            "an earlier " + PROGRAM + " is still mapping " + image + "; try again later");
+      }
+      return find(image);
+    }
+    return device;
+  }
+
+  private static boolean isBeingMapped(ImageSpec image) {
+    String name = image.argument().toString();
+    return Stream.of("rbd", PROGRAM)
+        .anyMatch(
+            program ->
+                Processes.find(
+                        program,
+                        words ->
+                            words.contains("map")
+                                && words.contains(name)
+                                && (program.equals(PROGRAM) || words.contains("nbd")))
+                    .isPresent());
   }
 
   /** A new process for a device whose process has died; here rbd wants to see the cookie, too. */
@@ -293,7 +328,7 @@ public final class NbdAttacher implements Attacher {
    */
   @Override
   public void detach(ImageSpec image, String unmapOptions) {
-    Optional<AttachedDevice> device = find(image);
+    Optional<AttachedDevice> device = settled(image);
     if (device.isEmpty()) {
       return;
     }

@@ -8,6 +8,7 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.KernelModule;
 import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.node.machine.Mounts;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,6 +96,9 @@ public final class KernelMounter implements CephFsMounter {
       options.addAll(List.of(near.split(",", -1)));
     }
     options.addAll(request.options());
+    if (!options.contains(Mounts.OVER_NETWORK)) {
+      options.add(Mounts.OVER_NETWORK);
+    }
     String source = String.join(",", monitors.addresses()) + ":" + request.root();
     Command mount =
         Command.of("mount", "-t", FS_TYPE, "-o")

@@ -21,6 +21,9 @@ import java.util.stream.Collectors;
 public final class MountTable {
   private static final Path MOUNTINFO = Path.of("/proc/self/mountinfo");
 
+  private static final int PIECE = 4096; // what the kernel gives at once
+  private static final int MOST_READINGS = 10;
+
   private final List<Mount> mounts;
 
   private MountTable(List<Mount> mounts) {
@@ -30,10 +33,26 @@ public final class MountTable {
   /** Reads /proc/self/mountinfo. */
   public static MountTable read() {
     try {
-      return parse(new String(Files.readAllBytes(MOUNTINFO), UTF_8));
+      return parse(new String(readAlike(), UTF_8));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /**
+   * Reads until two readings are alike: it is read in pieces, and before Linux 5.8 a mount that
+   * goes between two of them has another one left out that is there.
+   */
+  private static byte[] readAlike() throws IOException {
+    byte[] last = Files.readAllBytes(MOUNTINFO);
+    for (int reading = 1; reading < MOST_READINGS && last.length >= PIECE; reading++) {
+      byte[] again = Files.readAllBytes(MOUNTINFO);
+      if (Arrays.equals(again, last)) {
+        break;
+      }
+      last = again;
+    }
+    return last;
   }
 
   /** Reads the text of a mountinfo file (proc(5)). */

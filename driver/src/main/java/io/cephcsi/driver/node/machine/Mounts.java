@@ -12,6 +12,13 @@ import java.util.concurrent.locks.LockSupport;
  * hangs hangs them and not us. Safe for several threads.
  */
 public final class Mounts {
+  /**
+   * What systemd knows by, from what mount(8) notes below /run/mount, that it must unmount before
+   * it stops the network: otherwise what is not written yet hangs, and is lost, when a node is shut
+   * down.
+   */
+  public static final String OVER_NETWORK = "_netdev";
+
   private static final String UMOUNT = "umount";
   private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final Duration STILL_UNMOUNTING = Duration.ofSeconds(30);
@@ -24,19 +31,25 @@ public final class Mounts {
 
   private Mounts() {}
 
-  /** Mounts a file system. */
+  /** Mounts a file system of a device whose data come over the network. */
   public static void mount(String fsType, String source, Path target, List<String> options) {
-    Command command =
-        Command.of("mount", "-t").with(Argument.of("fs_type", fsType)).within(DEADLINE);
-    if (!options.isEmpty()) {
-      command = command.with("-o").with(Argument.options("mount_flags", options));
+    List<String> all = new ArrayList<>(options);
+    if (!all.contains(OVER_NETWORK)) {
+      all.add(OVER_NETWORK);
     }
-    command.with("--").with(Argument.of("the device", source), Argument.path(target)).run();
+    Command.of("mount", "-t")
+        .with(Argument.of("fs_type", fsType))
+        .within(DEADLINE)
+        .with("-o")
+        .with(Argument.options("mount_flags", all))
+        .with("--")
+        .with(Argument.of("the device", source), Argument.path(target))
+        .run();
   }
 
-  /** Shows a file, device or directory at another path, too. */
+  /** Shows a file, device or directory of a volume at another path, too. */
   public static void bind(Path source, Path target) {
-    Command.of("mount", "--bind", "--")
+    Command.of("mount", "--bind", "-o", OVER_NETWORK, "--")
         .with(Argument.path(source), Argument.path(target))
         .within(DEADLINE)
         .run();

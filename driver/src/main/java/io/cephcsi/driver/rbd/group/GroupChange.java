@@ -56,7 +56,28 @@ record GroupChange(OpenGroup group, GroupMembers members) {
       members.undoAttach(group.group(), attached);
       throw e;
     }
+    requireNotDeleting(wanted, before, attached);
     reconcile(groupId, candidates, before, attached);
+  }
+
+  /**
+   * What is not a member any more must not be deleted with the group: who does that marks the
+   * volumes, and then looks whether they are members.
+   */
+  private void requireNotDeleting(
+      Set<VolumeId> wanted, GroupEntry before, List<GroupedVolume> attached) {
+    List<VolumeId> removed =
+        before.members().stream().filter(member -> !wanted.contains(member)).toList();
+    Optional<VolumeId> deleting = members.beingDeleted(removed);
+    if (deleting.isPresent()) {
+      restore(wanted, before, attached, List.of());
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume "
+              + deleting.get()
+              + " is being deleted, perhaps with its group; repeat the deletion, or this call"
+              + " later");
+    }
   }
 
   /**

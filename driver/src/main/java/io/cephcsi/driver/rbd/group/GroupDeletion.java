@@ -13,9 +13,11 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -117,6 +119,7 @@ record GroupDeletion(OpenGroup group) {
           pending.removeLast().close();
         }
       }
+      requireStillMembers(pending); // as all are marked: who takes one out from now on sees that
       pending.forEach(deletion -> deletion.requirePossible(groupId));
       while (!pending.isEmpty()) {
         try (VolumeDeletion deletion = pending.removeFirst()) {
@@ -126,6 +129,17 @@ record GroupDeletion(OpenGroup group) {
     } finally {
       pending.forEach(VolumeDeletion::cancel);
       pending.forEach(VolumeDeletion::close);
+    }
+  }
+
+  /** Another driver may have taken volumes out of the group since their links were read. */
+  private void requireStillMembers(Collection<VolumeDeletion> marked) {
+    if (marked.isEmpty()) {
+      return;
+    }
+    Set<VolumeId> members = Set.copyOf(group.reread().members());
+    if (!marked.stream().allMatch(deletion -> members.contains(deletion.volume().id()))) {
+      throw GroupChange.changedMeanwhile(group.id().toString());
     }
   }
 

@@ -96,6 +96,17 @@ record GroupMembers(RbdSession session) {
             });
   }
 
+  /** One of some volumes whose deletion has begun; a round trip for each, many at once. */
+  Optional<VolumeId> beingDeleted(List<VolumeId> ids) {
+    return session
+        .reads()
+        .map(ids, id -> session.find(id).filter(v -> AttachmentJournal.isBeingDeleted(v.entry())))
+        .stream()
+        .flatMap(Optional::stream)
+        .map(OpenVolume::id)
+        .findFirst();
+  }
+
   private static void requireNotDeleting(OpenVolume volume) {
     if (AttachmentJournal.isBeingDeleted(volume.entry())) {
       throw new VolumeException(

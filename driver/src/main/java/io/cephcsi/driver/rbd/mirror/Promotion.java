@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -60,6 +61,8 @@ final class Promotion {
       return Optional.empty();
     } catch (CephException.Busy e) {
       return Optional.of(refused.refuse(volume.id(), MirroredImage.status(volume), e));
+    } catch (CephException e) {
+      throw e.errno() == Errno.EROFS ? notNow(e) : e; // the daemon has just changed the image
     }
   }
 
@@ -115,10 +118,14 @@ final class Promotion {
               + ": the daemon rbd-mirror of this site does not give the image away; restart it, or"
               + " try again",
           e);
-    } catch (CephException.Busy e) {
-      throw new VolumeException(
-          Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
+    } catch (CephException e) {
+      throw e.errno() == Errno.EBUSY || e.errno() == Errno.EROFS ? notNow(e) : e;
     }
+  }
+
+  private VolumeException notNow(CephException e) {
+    return new VolumeException(
+        Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
   }
 
   /** Whether librbd waits for a daemon of this site; if that is not known, it does. */

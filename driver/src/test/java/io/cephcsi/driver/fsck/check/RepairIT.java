@@ -9,6 +9,7 @@ import io.cephcsi.driver.fsck.check.CheckedCluster.PlainVolume;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.testing.ImageContent;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -49,6 +50,7 @@ class RepairIT {
           "in a group that does not have it",
           "mark of a reclaim");
 
+  private static final String GROUPS = "csi.groups.default";
   private static final Logger LOG = LoggerFactory.getLogger(RepairIT.class);
   private static final int TRIES = "full".equals(System.getenv("CEPH_CSI_TEST_CAMPAIGN")) ? 600 : 4;
 
@@ -249,6 +251,22 @@ class RepairIT {
 
   private static int checksum(String image) {
     return new ImageContent(cluster.ceph()).checksum("rbd/" + image);
+  }
+
+  /** Their entries have no image, and are not left of a call that broke off. */
+  @Test
+  void groupsThatLostTheirNamesGetThemBack() {
+    Omaps omaps = new Omaps(cluster.ceph(), "rbd", "");
+    Map<String, String> names = omaps.of(GROUPS);
+    assertThat(names).hasSizeGreaterThanOrEqualTo(2); // a group, and a snapshot of one
+    try (WriteOperation write = new WriteOperation()) {
+      write.omapRemove(names.keySet());
+      cluster.io().operate(GROUPS, write);
+    }
+    assertThat(CheckedCluster.shown(cluster.check())).hasSize(names.size());
+    assertThat(repair()).hasSize(names.size()).allMatch(done -> done.startsWith("set the name "));
+    assertThat(omaps.of(GROUPS)).isEqualTo(names);
+    assertThat(cluster.check()).isEmpty();
   }
 
   @Test

@@ -96,6 +96,11 @@ public class NodeRbdIT extends NodeRbdCase {
             MountTable.read().all().stream()
                 .filter(m -> m.target().equals(node.target(volume, "pod"))))
         .hasSize(1);
+    Path staged = node.staging(volume).resolve(volume.getVolumeId());
+    for (Path each : List.of(staged, target)) { // else systemd stops the network first
+      assertThat(Files.readAllLines(Path.of("/run/mount/utab")))
+          .anyMatch(line -> line.contains(" TARGET=" + each + " ") && line.contains("_netdev"));
+    }
     Files.writeString(target.resolve("file"), "kept");
     for (int i = 0; i < 2; i++) {
       node.unpublish(volume, "pod");
