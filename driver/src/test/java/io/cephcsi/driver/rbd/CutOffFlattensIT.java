@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd;
 
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -19,6 +20,7 @@ import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.CutOffHeader;
@@ -147,6 +149,33 @@ class CutOffFlattensIT extends RbdCloneCase {
     assertThat(CONTENT.checksum(rbd(restored))).isEqualTo(CONTENT.checksum(rbd(source)));
     driver.deleteSnapshot(taken.getSnapshotId());
     deleteWithSource(restored, volume);
+  }
+
+  @Test
+  void aNativeSnapshotIsDeletedAndNotOnlyItsEntry() {
+    Volume volume = driver.restore(name + "-1", 0, snapshot.getSnapshotId());
+    Snapshot taken = takeNative(name, volume);
+    cutOffUnder(taken, volume);
+
+    driver.deleteSnapshot(taken.getSnapshotId());
+    assertThat(POOL.snapshots(TestDriver.image(volume))).isEmpty();
+    assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(CONTENT.checksum(rbd(source)));
+    deleteWithSource(volume);
+  }
+
+  /** As a driver leaves it that died before it recorded the snapshot. */
+  @Test
+  void whatAnAttemptLeftOfANativeSnapshotIsTakenAway() {
+    Volume volume = driver.restore(name + "-1", 0, snapshot.getSnapshotId());
+    Snapshot taken = takeNative(name, volume);
+    cutOffUnder(taken, volume);
+    String uuid = VolumeId.parse(taken.getSnapshotId()).orElseThrow().uuid().toString();
+    CLUSTER.rados("-p", "rbd", "rmomapkey", "csi.snap." + uuid, "csi.java.nativesnapshot");
+
+    Snapshot again = untilNotAborted(Duration.ofMinutes(1), () -> takeNative(name, volume));
+    assertThat(POOL.snapshots(TestDriver.image(volume))).hasSize(1);
+    driver.deleteSnapshot(again.getSnapshotId());
+    deleteWithSource(volume);
   }
 
   @Test
