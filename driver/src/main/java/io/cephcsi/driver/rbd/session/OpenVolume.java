@@ -48,7 +48,9 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
 
   /** Its image. */
   public OpenImage image() {
-    return new OpenImage(id.toString(), lease(), pool, entry.name());
+    Optional<String> recorded =
+        entry.imageId().filter(image -> !AttachmentJournal.isBeingDeleted(entry));
+    return new OpenImage(id.toString(), lease(), pool, entry.name(), recorded);
   }
 
   /** The name of its image. */

@@ -2,7 +2,6 @@ package io.cephcsi.driver.rbd.snapshot;
 
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
-import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -110,7 +109,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   }
 
   private VolumeException sourceMissing(RuntimeException e) {
-    if (ImageId.find(source.pool(), source.imageName()).isPresent()) {
+    if (source.image().find().isPresent()) {
       return conflict(e);
     }
     return new VolumeException(

@@ -8,6 +8,7 @@ import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.rbd.image.FoundImage;
+import io.cephcsi.driver.rbd.image.RecordedImage;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSession;
@@ -76,6 +77,19 @@ record CloneSource(
               return ImageHeader.read(pool.io(), id)
                   .map(header -> new CloneSource(pool, entry, id, header, snapshot.size()));
             });
+  }
+
+  /**
+   * Makes a lost name lead to the image again, see {@link RecordedImage#restoreName}. Of the volume
+   * of a native snapshot, which may be being deleted, the entry of the volume would have to tell.
+   */
+  boolean restoreName() {
+    return !isNative() && RecordedImage.restoreName(pool, entry);
+  }
+
+  /** Whether the image is there, by whatever name; two round trips. */
+  boolean isOutOfTrash() {
+    return ImageHeader.read(pool.io(), imageId).isPresent() && pool.trashEntry(imageId).isEmpty();
   }
 
   /**

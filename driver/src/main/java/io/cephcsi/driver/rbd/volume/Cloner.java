@@ -108,7 +108,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
    * image back into the trash, or have removed this attempt's snapshot in one of its own.
    */
   private VolumeException sourceMissing(CloneSource source, CephException.NotFound e) {
-    return source.isNative() || source.isLive()
+    return source.isLive() || source.restoreName() || source.isNative() || source.isOutOfTrash()
         ? new VolumeException(
             Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
         : new VolumeException(
