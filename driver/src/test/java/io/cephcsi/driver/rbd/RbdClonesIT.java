@@ -1,18 +1,8 @@
 package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
-import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.bindings.cls.ImageHeader;
-import io.cephcsi.bindings.cls.ImageId;
-import io.cephcsi.bindings.rados.ClassCall;
-import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.bindings.rados.WriteOperation;
-import io.cephcsi.bindings.rbd.RbdPool;
-import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
@@ -22,7 +12,6 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.grpc.Status.Code;
-import java.time.Duration;
 import java.util.List;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -203,49 +192,5 @@ class RbdClonesIT extends RbdCloneCase {
         .extracting(capability -> capability.getRpc().getType())
         .contains(RPC.Type.CREATE_DELETE_SNAPSHOT, RPC.Type.CLONE_VOLUME);
     deleteWithSource();
-  }
-
-  /** librbd died between the last two steps; the parent, which nothing held any more, is gone. */
-  @Test
-  void aSnapshotWhoseFlatteningWasCutOffIsStillRestored() {
-    String image = TestDriver.image(snapshot);
-    int before = CONTENT.checksum(rbd(source));
-    try (RadosCluster connection = CLUSTER.connect();
-        IoContext io = connection.openPool("rbd")) {
-      String id = ImageId.find(new RbdPool(io), image).orElseThrow();
-      ImageHeader clone = ImageHeader.read(io, id).orElseThrow();
-      CLUSTER.rbd("flatten", "--no-progress", "rbd/" + image);
-      attachAgain(io, id, clone);
-      driver.delete(source.getVolumeId());
-      String parent = clone.parent().orElseThrow().imageId();
-      Awaitility.await()
-          .atMost(PoolState.MANAGER_TIME)
-          .until(() -> ImageHeader.read(io, parent).isEmpty());
-    }
-    assertThatThrownBy(() -> CLUSTER.rbd("info", "rbd/" + image)).hasMessageContaining("No such");
-
-    Volume volume =
-        untilNotAborted(
-            Duration.ofMinutes(1), () -> driver.restore(name, 0, snapshot.getSnapshotId()));
-    assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(before);
-    deleteWithSource(volume);
-  }
-
-  private static void attachAgain(IoContext io, String id, ImageHeader clone) {
-    ClassCall link =
-        ClassCall.content()
-            .u64(io.poolId())
-            .string("")
-            .string(clone.parent().orElseThrow().imageId())
-            .u64(clone.parentSnapshot());
-    try (WriteOperation write = new WriteOperation()) {
-      ClassCall.of("rbd", "parent_attach")
-          .structure(1, 1, link)
-          .u64(clone.size())
-          .u8(1)
-          .addTo(write);
-      ClassCall.of("rbd", "op_features_set").u64(2).u64(2).addTo(write);
-      io.operate(ImageHeader.object(id), write);
-    }
   }
 }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.rbd.image.ImageLabels;
@@ -338,6 +339,42 @@ class RbdSnapshotsIT {
     assertDeleted(TestDriver.image(snapshot));
     assertThat(POOL.objects()).doesNotContain(header);
     driver.delete(volume.getVolumeId());
+  }
+
+  /** As of a driver that was killed: what it has sent to the trash may be carried out later. */
+  @Test
+  void aSnapshotWhoseDeletionHasBegunIsGivenToNobody() {
+    Volume volume = driver.create(name, 64 * MIB);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    String user = "no-trash";
+    CLUSTER.ceph(
+        "auth",
+        "get-or-create",
+        "client." + user,
+        "mon",
+        "profile rbd",
+        "osd",
+        "allow rx pool=rbd, allow rwx pool=rbd object_prefix csi.");
+    assertThatThrownBy(
+        () ->
+            driver
+                .controller()
+                .deleteSnapshot(
+                    DeleteSnapshotRequest.newBuilder()
+                        .setSnapshotId(snapshot.getSnapshotId())
+                        .putSecrets("userID", user)
+                        .putSecrets(
+                            "userKey", CLUSTER.ceph("auth", "print-key", "client." + user).strip())
+                        .build()));
+    CLUSTER.ceph("auth", "rm", "client." + user);
+    assertThat(POOL.images()).contains(TestDriver.image(snapshot));
+
+    Snapshot another = driver.snapshot(name, volume.getVolumeId());
+    assertThat(another.getSnapshotId()).isNotEqualTo(snapshot.getSnapshotId());
+    assertThat(POOL.images()).doesNotContain(TestDriver.image(snapshot));
+    driver.deleteSnapshot(another.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+    assertDeleted(TestDriver.image(snapshot), TestDriver.image(another));
   }
 
   @Test

@@ -118,12 +118,39 @@ public record ImageCondition(
 
   /**
    * Makes a name lead to an image again, where the name's object or the directory's keys are lost
-   * and nothing else has them; two round trips. Whatever dies in between, a repeated call ends it.
+   * and nothing else has them; ten round trips. Whatever dies in between, a repeated call ends it.
    *
-   * @return false if another image has the name, or the image has another name
+   * <p>An image that is moved to the trash meanwhile keeps no name: the move writes the entry of
+   * the trash first and takes the name away last, so it either takes this one away, too, or its
+   * entry is seen here at the end.
+   *
+   * @return false if another image has the name, or the image has another name, is in the trash, or
+   *     gone
    */
   public static boolean restoreName(IoContext io, String name, String imageId) {
-    return restoreIdObject(io, name, imageId) && restoreDirectory(io, name, imageId);
+    if (!isOutOfTrash(io, imageId)
+        || !isFree(io, name, imageId)
+        || !restoreIdObject(io, name, imageId)
+        || !restoreDirectory(io, name, imageId)) {
+      return false;
+    }
+    if (!isOutOfTrash(io, imageId)) {
+      NameRemoval.remove(io, name, imageId);
+      return false;
+    }
+    return true;
+  }
+
+  private static boolean isOutOfTrash(IoContext io, String imageId) {
+    return exists(io, imageId) && !TrashMark.isInTrash(io, imageId);
+  }
+
+  /**
+   * Whether the directory knows neither another image of the name nor another name of the image.
+   */
+  private static boolean isFree(IoContext io, String name, String imageId) {
+    return ImageHeader.name(io, imageId).map(name::equals).orElse(true)
+        && ImageHeader.idInDirectory(io, name).map(imageId::equals).orElse(true);
   }
 
   private static boolean restoreIdObject(IoContext io, String name, String imageId) {

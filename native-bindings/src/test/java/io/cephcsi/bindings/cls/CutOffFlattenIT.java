@@ -4,14 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rados.ClassCall;
-import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdCase;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.testing.CutOffHeader;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -44,6 +44,7 @@ class CutOffFlattenIT extends RbdCase {
     parentId = header.parent().orElseThrow().imageId();
     snapshot = header.parentSnapshot();
     try (RbdImage image = pool.open(name + "-clone")) {
+      image.snapshots().create("older");
       image.snapshots().create("own");
     }
     return id;
@@ -51,16 +52,11 @@ class CutOffFlattenIT extends RbdCase {
 
   /** As librbd leaves it: all but the last step of a flattening. */
   private void flattenButForTheEnd(String id) {
-    ImageHeader before = ImageHeader.read(io, id).orElseThrow();
+    CutOffHeader before = CutOffHeader.read(io, id);
     try (RbdImage image = pool.open(name + "-clone")) {
       image.flatten(Progress.NONE);
     }
-    ClassCall link = ClassCall.content().u64(io.poolId()).string("").string(parentId).u64(snapshot);
-    try (WriteOperation write = new WriteOperation()) {
-      RbdClass.call("parent_attach").structure(1, 1, link).u64(before.size()).u8(1).addTo(write);
-      RbdClass.call("op_features_set").u64(2).u64(2).addTo(write);
-      io.operate("rbd_header." + id, write);
-    }
+    before.putBack(io);
   }
 
   private void removeParent() {
@@ -86,6 +82,31 @@ class CutOffFlattenIT extends RbdCase {
     }
     assertThat(ImageHeader.read(io, id).orElseThrow().parent()).isEmpty();
     assertThat(CutOffFlatten.end(io, id)).isFalse();
+    removeClone();
+  }
+
+  /** The snapshot itself says that it shows a part of the parent. */
+  @Test
+  void aSnapshotOfSuchACloneIsClonedOnlyWhenItIsEnded() {
+    String id = make();
+    flattenButForTheEnd(id);
+    removeParent();
+    for (String snapshotName : List.of("own", "older")) {
+      assertThatThrownBy(
+              () ->
+                  pool.cloneImage(
+                      name + "-clone", snapshotName, pool, name + "-" + snapshotName, CLONE))
+          .isInstanceOf(CephException.NotFound.class);
+      assertThat(ImageId.find(pool, name + "-" + snapshotName)).isEmpty();
+    }
+    assertThat(CutOffFlatten.end(io, id)).isTrue();
+    for (String snapshotName : List.of("own", "older")) {
+      pool.cloneImage(name + "-clone", snapshotName, pool, name + "-" + snapshotName, CLONE);
+      try (RbdImage image = pool.openReadOnly(name + "-" + snapshotName)) {
+        assertThat(image.read(0, OBJECT)).isEqualTo(filled(OBJECT, 7));
+      }
+      ceph.rbd("rm", "--no-progress", spec() + "-" + snapshotName);
+    }
     removeClone();
   }
 

@@ -43,10 +43,7 @@ final class ImageRepairs {
   Repair restoreName(String name, String id) {
     return () ->
         EntryRepairs.done(
-            ImageCondition.exists(io, id)
-                && !TrashMark.isInTrash(io, id)
-                && ImageCondition.restoreName(io, name, id),
-            "made the name lead to image id " + id);
+            ImageCondition.restoreName(io, name, id), "made the name lead to image id " + id);
   }
 
   /**

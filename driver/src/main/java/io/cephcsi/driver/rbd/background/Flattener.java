@@ -3,7 +3,6 @@ package io.cephcsi.driver.rbd.background;
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
-import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
@@ -14,6 +13,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.rbd.image.EndedFlatten;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.RejectedExecutionException;
@@ -40,28 +40,14 @@ public final class Flattener implements AutoCloseable {
     this.tasks = tasks;
   }
 
-  /** Has an image flattened, soon. */
-  public void flatten(Supplier<Lease> leases, IoContext io, String image) {
-    inBackground(
-        leases,
-        io,
-        pool -> {
-          ImageId.find(new RbdPool(pool), image).ifPresent(id -> AncestryCheck.require(pool, id));
-          flattenNow(pool, image);
-        });
-  }
-
-  /** As {@link #flatten(Supplier, IoContext, String)}, of an image in the trash too. */
+  /**
+   * Has an image flattened, soon, also in the trash.
+   *
+   * @param image its name
+   * @param imageId of an image that was completed
+   */
   public void flatten(Supplier<Lease> leases, IoContext io, String image, String imageId) {
-    inBackground(
-        leases,
-        io,
-        pool -> {
-          AncestryCheck.require(pool, imageId);
-          if (!tasks.flatten(pool, image)) {
-            flattenHere(image, () -> new RbdPool(pool).openById(imageId));
-          }
-        });
+    inBackground(leases, io, pool -> flattenNow(pool, image, imageId));
   }
 
   /** Has those clones flattened, soon, that hold some snapshots of an image. */
@@ -104,8 +90,8 @@ public final class Flattener implements AutoCloseable {
   private void flattenIfClone(IoContext io, String imageId, ImageLink parent) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.flatMap(ImageHeader::parent).filter(parent::equals).isPresent()) {
-      AncestryCheck.require(io, imageId, header.get());
-      ImageHeader.name(io, imageId).ifPresent(name -> flattenNow(io, name)); // in the trash: none
+      ImageHeader.name(io, imageId) // in the trash: none
+          .ifPresent(name -> flattenNow(io, name, imageId));
     } else if (header.isPresent()) {
       LOG.warn(
           "image {} of pool {} is not flattened: it is in the list of clones of {},"
@@ -116,23 +102,31 @@ public final class Flattener implements AutoCloseable {
     }
   }
 
-  private void flattenNow(IoContext io, String name) {
+  /** One whose flattening was cut off before its last step could not be opened. */
+  private void flattenNow(IoContext io, String name, String imageId) {
+    EndedFlatten.of(io, imageId, "image " + name);
+    Optional<ImageHeader> header = ImageHeader.read(io, imageId);
+    if (header.flatMap(ImageHeader::parent).isEmpty()) {
+      LOG.debug("image {} is flattened or gone", name);
+      return;
+    }
+    AncestryCheck.require(io, imageId, header.get());
     if (!tasks.flatten(io, name)) {
-      flattenHere(io, name);
+      flattenHere(io, name, imageId);
     }
   }
 
-  private static void flattenHere(IoContext io, String name) {
-    flattenHere(name, () -> new RbdPool(io).open(name));
-  }
-
-  private static void flattenHere(String name, Supplier<RbdImage> open) {
-    try (RbdImage image = open.get()) {
+  private static void flattenHere(IoContext io, String name, String imageId) {
+    try (RbdImage image = new RbdPool(io).openById(imageId)) {
       if (image.parent().isPresent()) {
         image.flatten(Progress.NONE);
       }
     } catch (CephException.NotFound e) {
-      LOG.debug("image {} was deleted before it was flattened", name);
+      if (ImageHeader.read(io, imageId).isPresent()) {
+        LOG.warn("image {} is not flattened, as it cannot be opened: {}", name, e.getMessage());
+      } else {
+        LOG.debug("image {} was deleted before it was flattened", name);
+      }
     }
   }
 

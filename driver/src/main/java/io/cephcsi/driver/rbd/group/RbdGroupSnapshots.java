@@ -1,6 +1,5 @@
 package io.cephcsi.driver.rbd.group;
 
-import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -184,8 +183,7 @@ public final class RbdGroupSnapshots {
     FlattenPolicy bounds = taking.session().bounds();
     IoContext io = taking.io();
     String image = source.volume().imageName();
-    int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
-    bounds.requireDepth(io, image, depth);
+    source.volume().requireDepth(source.imageId(), source.header());
     bounds.requireRoomForSnapshot(io, image, source.imageId(), source.header());
   }
 

@@ -34,7 +34,7 @@ final class ParentRule {
       return;
     }
     if (flatten) {
-      volume.session().bounds().flatten(volume.pool().io(), volume.imageName());
+      volume.session().bounds().flatten(volume.pool().io(), volume.imageName(), image.id());
       throw new VolumeException(
           Reason.ABORTED,
           "volume "

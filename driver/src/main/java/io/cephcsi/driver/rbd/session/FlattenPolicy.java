@@ -23,22 +23,14 @@ public record FlattenPolicy(CloneLimits limits, Flattener flattener, Supplier<Le
   /**
    * Refuses clones of an image whose chain is at the hard limit.
    *
-   * @param image the name of the image that is flattened then
+   * @param image the name of the image that is flattened then, also in the trash
+   * @param imageId its id
    * @param depth how deep the clone would be
    * @throws VolumeException ABORTED; the retry after the flattening succeeds
    */
-  public void requireDepth(IoContext io, String image, int depth) {
-    requireDepth(depth, image, () -> flatten(io, image));
-  }
-
-  /** As {@link #requireDepth(IoContext, String, int)}, of an image in the trash too. */
   public void requireDepth(IoContext io, String image, String imageId, int depth) {
-    requireDepth(depth, image, () -> flatten(io, image, imageId));
-  }
-
-  private void requireDepth(int depth, String image, Runnable flatten) {
-    if (depth > limits.hardDepth()) {
-      flatten.run();
+    if (isTooDeep(depth)) {
+      flatten(io, image, imageId);
       throw new VolumeException(
           Reason.ABORTED,
           "image "
@@ -47,6 +39,11 @@ public record FlattenPolicy(CloneLimits limits, Flattener flattener, Supplier<Le
               + limits.hardDepth()
               + " allows; it is being flattened: try again later");
     }
+  }
+
+  /** Whether a clone this deep is refused. */
+  public boolean isTooDeep(int depth) {
+    return depth > limits.hardDepth();
   }
 
   /** Whether a clone this deep needs an ancestor flattened in the background. */
@@ -98,12 +95,11 @@ public record FlattenPolicy(CloneLimits limits, Flattener flattener, Supplier<Le
     }
   }
 
-  /** Has an image flattened, soon. */
-  public void flatten(IoContext io, String image) {
-    flattener.flatten(leases, io, image);
-  }
-
-  /** As {@link #flatten(IoContext, String)}, of an image in the trash too. */
+  /**
+   * Has an image flattened, soon, also in the trash.
+   *
+   * @param imageId of an image that was completed
+   */
   public void flatten(IoContext io, String image, String imageId) {
     flattener.flatten(leases, io, image, imageId);
   }

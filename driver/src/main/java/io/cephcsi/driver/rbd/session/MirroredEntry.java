@@ -122,7 +122,8 @@ final class MirroredEntry {
 
   private boolean isMirrored(ImageName image) {
     try (RbdImage open =
-        new OpenImage(id.toString(), session.lease(), pool, image.name()).openReadOnly()) {
+        new OpenImage(id.toString(), session.lease(), pool, image.name(), Optional.empty())
+            .openReadOnly()) {
       return open.mirroring().isPresent();
     }
   }

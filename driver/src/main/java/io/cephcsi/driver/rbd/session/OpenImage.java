@@ -8,9 +8,11 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.rbd.image.RecordedImage;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
@@ -20,8 +22,11 @@ import java.util.function.Function;
  * @param lease the connection, which the caller closes
  * @param pool the image's pool
  * @param name the image's name
+ * @param recordedId its id by the journal: if the name is lost, it gets it back; empty for one that
+ *     is not recorded, or is being deleted
  */
-public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name) {
+public record OpenImage(
+    String volumeId, Lease lease, RbdPool pool, String name, Optional<String> recordedId) {
   /**
    * Opens the image for reading; this does not make it look in use. Two round trips more than
    * librbd needs, and one for each ancestor.
@@ -78,7 +83,13 @@ public record OpenImage(String volumeId, Lease lease, RbdPool pool, String name)
    * @throws VolumeException NOT_FOUND if there is no image
    */
   public String imageId() {
-    return ImageId.find(pool, name).orElseThrow(() -> VolumeException.notFound(missing()));
+    return find().orElseThrow(() -> VolumeException.notFound(missing()));
+  }
+
+  /** As {@link #imageId}; empty if there is no image. */
+  public Optional<String> find() {
+    return ImageId.find(pool, name)
+        .or(() -> recordedId.filter(id -> RecordedImage.restoreName(pool, name, id)));
   }
 
   /**

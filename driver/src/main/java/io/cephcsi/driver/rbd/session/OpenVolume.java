@@ -1,6 +1,8 @@
 package io.cephcsi.driver.rbd.session;
 
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.CutOffFlatten;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
@@ -12,6 +14,7 @@ import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.rbd.encryption.EncryptionType;
+import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -45,7 +48,9 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
 
   /** Its image. */
   public OpenImage image() {
-    return new OpenImage(id.toString(), lease(), pool, entry.name());
+    Optional<String> recorded =
+        entry.imageId().filter(image -> !AttachmentJournal.isBeingDeleted(entry));
+    return new OpenImage(id.toString(), lease(), pool, entry.name(), recorded);
   }
 
   /** The name of its image. */
@@ -98,6 +103,27 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
    */
   public boolean endCutOffFlatten() {
     return entry.isMade() && EndedFlatten.of(pool.io(), imageId(), "volume " + id);
+  }
+
+  /**
+   * Refuses clones of its image that would be beyond the hard limit, as {@link
+   * FlattenPolicy#requireDepth}. The parent that a flattening left, which was cut off before its
+   * last step, does not count. A round trip for each ancestor.
+   *
+   * @param imageId its image
+   * @param header of it
+   * @return how deep a clone will be
+   */
+  public int requireDepth(String imageId, ImageHeader header) {
+    IoContext io = pool.io();
+    FlattenPolicy bounds = session.bounds();
+    int depth = AncestryCheck.require(io, imageId, header) + 1;
+    if (bounds.isTooDeep(depth) && endCutOffFlatten()) {
+      ImageHeader ended = ImageHeader.read(io, imageId).orElse(header);
+      depth = AncestryCheck.require(io, imageId, ended) + 1;
+    }
+    bounds.requireDepth(io, imageName(), imageId, depth);
+    return depth;
   }
 
   /** The ids of the nodes that it is published to by the journal, sorted; does not block. */

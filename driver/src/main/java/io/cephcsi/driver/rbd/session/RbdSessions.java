@@ -173,7 +173,9 @@ public final class RbdSessions implements AutoCloseable {
         clusters.require(image.clusterId()),
         user,
         lease ->
-            work.apply(new OpenImage(image.volumeId(), lease, pool(image, lease), image.name())));
+            work.apply(
+                new OpenImage(
+                    image.volumeId(), lease, pool(image, lease), image.name(), Optional.empty())));
   }
 
   private static RbdPool pool(StaticImage image, Lease lease) {

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.rbd.snapshot;
 
-import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
@@ -17,6 +16,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.TrashRestoreState;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageUse;
+import io.cephcsi.driver.rbd.image.PresentImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -85,12 +85,17 @@ public final class NativeSnapshots {
     ImageId.find(pool, image(attempt.entry())).ifPresent(images::add);
     attempt.entry().nativeImage().ifPresent(images::add);
     for (String id : images) {
-      AncestryCheck.requireOpenable(pool.io(), id);
-      try (RbdImage image = pool.openById(id)) {
-        discard(image, attempt);
-      } catch (CephException.NotFound e) {
-        LOG.debug("snapshot {} does not exist on image {}", attempt.entry().name(), id);
-      }
+      String name = attempt.entry().name();
+      PresentImage.open(pool, id, "snapshot " + name)
+          .ifPresent(image -> discard(image, id, attempt));
+    }
+  }
+
+  private static void discard(RbdImage opened, String imageId, Attempt attempt) {
+    try (RbdImage image = opened) {
+      discard(image, attempt);
+    } catch (CephException.NotFound e) {
+      LOG.debug("snapshot {} does not exist on image {}", attempt.entry().name(), imageId);
     }
   }
 
@@ -121,14 +126,20 @@ public final class NativeSnapshots {
     }
   }
 
-  /** Removes the snapshot of an entry; clones of it live on. */
+  /**
+   * Removes the snapshot of an entry; clones of it live on.
+   *
+   * @throws VolumeException ABORTED if its image is there, but cannot be opened
+   */
   static void remove(RbdPool pool, JournalEntry entry) {
     String id = entry.nativeImage().orElseThrow();
-    AncestryCheck.requireOpenable(pool.io(), id);
-    try (RbdImage image = pool.openById(id)) {
-      CloneSteps.removeSnapshot(image, entry.name());
-    } catch (CephException.NotFound e) {
+    Optional<RbdImage> found = PresentImage.open(pool, id, "snapshot " + entry.name());
+    if (found.isEmpty()) {
       LOG.debug("the image of snapshot {} is gone", entry.name());
+      return;
+    }
+    try (RbdImage image = found.get()) {
+      CloneSteps.removeSnapshot(image, entry.name());
     }
   }
 

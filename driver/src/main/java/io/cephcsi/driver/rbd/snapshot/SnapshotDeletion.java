@@ -5,6 +5,8 @@ import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.DeletionMark;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
@@ -16,6 +18,7 @@ import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +43,7 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
       ofVolume.ifPresent(image -> session.purgeIfDeleted(io, image));
     } else {
       session.requireKnownKms(entry);
-      Optional<String> image = moveToTrash();
+      Optional<String> image = moveToTrash(() -> mark(journal, entry));
       session.removeKey(snapshot.id(), entry);
       journal.remove(entry);
       image.ifPresent(id -> session.purge(io, id));
@@ -81,6 +84,20 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
    *     it purged
    */
   public Optional<String> moveToTrash() {
+    return moveToTrash(Optional::empty);
+  }
+
+  /** Of what no call gives to anybody before the image is in the trash: none if it has a mark. */
+  private static Optional<DeletionMark> mark(Journal journal, JournalEntry entry) {
+    return AttachmentJournal.isBeingDeleted(entry)
+        ? Optional.empty()
+        : Optional.of(DeletionMark.set(journal, entry));
+  }
+
+  /**
+   * @param begin marks what is to be moved; the mark is taken back if it cannot be
+   */
+  private Optional<String> moveToTrash(Supplier<Optional<DeletionMark>> begin) {
     RbdPool pool = snapshot.pool();
     JournalEntry entry = snapshot.entry();
     Optional<String> imageId =
@@ -88,10 +105,13 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
     if (imageId.isEmpty()) {
       return entry.imageId().filter(image -> pool.trashEntry(image).isPresent());
     }
+    Optional<DeletionMark> mark = Optional.empty();
     try {
       ImageUse.requireUnused(pool, imageId.get(), "the image of snapshot " + snapshot.id());
+      mark = begin.get();
       TrashMove.move(pool, entry.name(), imageId.get());
     } catch (CephException.Busy e) {
+      mark.ifPresent(DeletionMark::takeBack);
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "snapshot " + snapshot.id() + ": its image is in use (" + e.getMessage() + ")",

@@ -26,11 +26,18 @@ public final class SnapshotImage {
         : RecordedImage.find(pool, journal, entry).flatMap(id -> on(io, id, entry.name()));
   }
 
-  /** That of an entry whose image was recorded: that is the last step. */
+  /**
+   * That of an entry whose image was recorded: that is the last step. An image that has only lost
+   * its name gets it back.
+   */
   public static Optional<HeaderSnapshot> finished(IoContext io, JournalEntry entry) {
+    RbdPool pool = new RbdPool(io);
     return entry
         .imageId()
-        .filter(id -> ImageId.find(new RbdPool(io), entry.name()).equals(Optional.of(id)))
+        .filter(
+            id ->
+                ImageId.find(pool, entry.name()).equals(Optional.of(id))
+                    || RecordedImage.restoreName(pool, entry))
         .flatMap(id -> on(io, id, entry.name()));
   }
 

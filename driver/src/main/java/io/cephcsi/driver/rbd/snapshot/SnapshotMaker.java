@@ -2,7 +2,6 @@ package io.cephcsi.driver.rbd.snapshot;
 
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
-import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -44,7 +43,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     }
     Made made = madeOrUndone(this::makeAndRecord);
     if (bounds().isDeep(made.depth())) {
-      bounds().flatten(pool().io(), entry().name());
+      bounds().flatten(pool().io(), entry().name(), made.imageId());
     }
     return made.snapshot();
   }
@@ -57,8 +56,8 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     return images.pool();
   }
 
-  /** A snapshot, and how deep its image is. */
-  private record Made(HeaderSnapshot snapshot, int depth) {}
+  /** A snapshot with its image, and how deep that is. */
+  private record Made(HeaderSnapshot snapshot, String imageId, int depth) {}
 
   private Made makeAndRecord() {
     int depth = requireRoom();
@@ -70,7 +69,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
                     new VolumeException(
                         Reason.ABORTED, "image " + entry().name() + " was deleted meanwhile"));
     images.attempt().completeImage(imageId);
-    return new Made(snapshot, depth);
+    return new Made(snapshot, imageId, depth);
   }
 
   /** Takes the snapshot on the volume's image, where it stays. */
@@ -92,6 +91,9 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     } catch (CephException.OutcomeUnknown e) {
       throw e; // it may have been made all the same: the retry finds out
     } catch (CephException | VolumeException e) {
+      if (e instanceof CephException.NotFound) {
+        source.endCutOffFlatten(); // then it is opened to undo the attempt, and by the next call
+      }
       undo();
       if (e instanceof CephException.NotFound) {
         throw sourceMissing(e);
@@ -107,8 +109,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   }
 
   private VolumeException sourceMissing(RuntimeException e) {
-    if (ImageId.find(source.pool(), source.imageName()).isPresent()) {
-      source.endCutOffFlatten(); // then the repeated call succeeds
+    if (source.image().find().isPresent()) {
       return conflict(e);
     }
     return new VolumeException(
@@ -133,8 +134,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   private int requireRoom() {
     IoContext io = source.pool().io();
     FoundImage image = image();
-    int depth = AncestryCheck.require(io, image.id(), image.header()) + 1;
-    bounds().requireDepth(io, source.imageName(), depth);
+    int depth = source.requireDepth(image.id(), image.header());
     bounds().requireRoomForSnapshot(io, source.imageName(), image.id(), image.header());
     return depth;
   }

@@ -57,7 +57,7 @@ record SnapshotOfDeletedVolume(
             .filter(this::isOfSource)
             .filter(e -> e.groupId().isEmpty())
             .orElseThrow(() -> missing);
-    if (entry.isMade()) {
+    if (entry.isMade() && !AttachmentJournal.isBeingDeleted(entry)) {
       return SnapshotImage.made(journal, io, entry)
           .map(snapshot -> OpenSnapshot.created(session.id(io, entry.uuid()), source, snapshot))
           .orElseThrow(() -> missing);

@@ -6,7 +6,9 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
+import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.rbd.image.FoundImage;
+import io.cephcsi.driver.rbd.image.RecordedImage;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSession;
@@ -75,6 +77,33 @@ record CloneSource(
               return ImageHeader.read(pool.io(), id)
                   .map(header -> new CloneSource(pool, entry, id, header, snapshot.size()));
             });
+  }
+
+  /**
+   * Makes a lost name lead to the image again, see {@link RecordedImage#restoreName}. Of the volume
+   * of a native snapshot, which may be being deleted, the entry of the volume would have to tell.
+   */
+  boolean restoreName() {
+    return !isNative() && RecordedImage.restoreName(pool, entry);
+  }
+
+  /** Whether the image is there, by whatever name; two round trips. */
+  boolean isOutOfTrash() {
+    return ImageHeader.read(pool.io(), imageId).isPresent() && pool.trashEntry(imageId).isEmpty();
+  }
+
+  /**
+   * The source without what a flattening left that was cut off before its last step: librbd opens a
+   * parent that is gone, or clones what cannot be read, and the parent would count as an ancestor.
+   * Three round trips for each ancestor.
+   *
+   * @param what it is, for the log
+   */
+  CloneSource readable(String what) {
+    return entry.isMade() && EndedFlatten.of(pool.io(), imageId, what)
+        ? new CloneSource(
+            pool, entry, imageId, ImageHeader.read(pool.io(), imageId).orElse(header), size)
+        : this;
   }
 
   /** What opens it, of a source that is encrypted. */

@@ -16,7 +16,6 @@ import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
-import io.cephcsi.driver.rbd.session.EndedFlatten;
 import io.cephcsi.driver.rbd.session.FlattenPolicy;
 import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -68,7 +67,8 @@ record Cloner(PendingVolume pending, ContentSource from) {
     }
   }
 
-  private CreatedImage make(CloneSource source, long expected) {
+  private CreatedImage make(CloneSource found, long expected) {
+    CloneSource source = found.readable("the source " + from.id());
     try {
       if (source.isNative()) {
         cloneNative(source);
@@ -108,7 +108,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
    * image back into the trash, or have removed this attempt's snapshot in one of its own.
    */
   private VolumeException sourceMissing(CloneSource source, CephException.NotFound e) {
-    return source.isNative() || source.isLive()
+    return source.isLive() || source.restoreName() || source.isNative() || source.isOutOfTrash()
         ? new VolumeException(
             Reason.ABORTED, "the source " + from.id() + " was changed: " + e.getMessage(), e)
         : new VolumeException(
@@ -165,13 +165,6 @@ record Cloner(PendingVolume pending, ContentSource from) {
     }
   }
 
-  /** librbd clones an image that cannot be read: the clone could not be either. */
-  private void endCutOffFlatten(CloneSource source) {
-    if (source.entry().isMade()) {
-      EndedFlatten.of(source.pool().io(), source.imageId(), "the source " + from.id());
-    }
-  }
-
   private void makeClone(CloneSource source, String snapshot) {
     pending.images().makeClone(source.pool(), source.image(), snapshot, pending.image(), options());
   }
@@ -184,11 +177,10 @@ record Cloner(PendingVolume pending, ContentSource from) {
     IoContext io = source.pool().io();
     FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 1;
-    bounds.requireDepth(io, source.image(), depth);
-    endCutOffFlatten(source);
+    bounds.requireDepth(io, source.image(), source.imageId(), depth);
     makeClone(source, source.image());
     if (bounds.isDeep(depth)) {
-      bounds.flatten(io, source.image());
+      bounds.flatten(io, source.image(), source.imageId());
     }
   }
 
@@ -196,11 +188,11 @@ record Cloner(PendingVolume pending, ContentSource from) {
     IoContext io = source.pool().io();
     FlattenPolicy bounds = pending.session().bounds();
     int depth = AncestryCheck.require(io, source.imageId(), source.header()) + 2;
-    bounds.requireDepth(io, source.image(), depth);
+    bounds.requireDepth(io, source.image(), source.imageId(), depth);
     bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
-    endCutOffFlatten(source);
     String temporary = pending.temporary();
     AttemptImages images = pending.images();
+    String temporaryId;
     try (RbdImage image = source.pool().open(source.image());
         InitialSnapshot second = InitialSnapshot.prepare(pending.pool())) { // as for a CSI snapshot
       CloneSteps.withSnapshot(
@@ -210,18 +202,18 @@ record Cloner(PendingVolume pending, ContentSource from) {
           () ->
               images.makeClone(
                   source.pool(), source.image(), temporary, temporary, CloneSteps.INTERMEDIATE));
-      cloneTemporary(second);
+      temporaryId = CloneSteps.requireId(pending.pool(), temporary);
+      cloneTemporary(temporaryId, second);
     }
     if (bounds.isDeep(depth)) {
-      bounds.flatten(pending.pool().io(), temporary);
+      bounds.flatten(pending.pool().io(), temporary, temporaryId);
     }
   }
 
-  private void cloneTemporary(InitialSnapshot snapshot) {
+  private void cloneTemporary(String id, InitialSnapshot snapshot) {
     RbdPool pool = pending.pool();
     String temporary = pending.temporary();
     String name = pending.image();
-    String id = CloneSteps.requireId(pool, temporary);
     HeaderAttribute note = IntermediateImage.note(name);
     if (!snapshot.take(id, name, note)) {
       note.write(pool.io(), id);

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd.session;
+package io.cephcsi.driver.rbd.image;
 
 import io.cephcsi.bindings.cls.CutOffFlatten;
 import io.cephcsi.bindings.rados.IoContext;
