@@ -110,6 +110,27 @@ class GroupSnapshotIT extends ConformanceCase {
     assertStatus(code, text, () -> groups().stub().createVolumeGroupSnapshot(request.build()));
   }
 
+  /** The CO asks again when the answer was lost, and does not know the id. */
+  @Test
+  void oneOfWhichAVolumeIsDeletedIsStillAnsweredByItsName() {
+    Volume gone = create();
+    Volume stays = create();
+    String name = newName();
+    VolumeGroupSnapshot taken = take(name, gone.getVolumeId(), stays.getVolumeId());
+    driver.delete(gone.getVolumeId());
+    assertThat(take(name, stays.getVolumeId(), gone.getVolumeId())).isEqualTo(taken);
+    Volume other = create();
+    refused(
+        Code.NOT_FOUND, gone.getVolumeId(), request(name, gone.getVolumeId(), other.getVolumeId()));
+    refused(
+        Code.NOT_FOUND,
+        gone.getVolumeId(),
+        request(newName(), gone.getVolumeId(), stays.getVolumeId()));
+    deleteGroup(taken);
+    driver.delete(stays.getVolumeId());
+    driver.delete(other.getVolumeId());
+  }
+
   @Test
   void itIsAdvertised() {
     assertThat(

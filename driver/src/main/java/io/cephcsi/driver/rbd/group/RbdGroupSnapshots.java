@@ -106,9 +106,17 @@ public final class RbdGroupSnapshots {
   private GroupSnapshot create(Taking taking) {
     RbdSession session = taking.session();
     IoContext io = taking.io();
-    List<GroupedVolume> sources = new GroupMembers(session).requireAll(taking.sources());
-    sources.forEach(source -> session.requireKnownKms(source.volume().entry()));
     GroupJournal journal = session.groupJournal(io);
+    List<GroupedVolume> sources;
+    try {
+      sources = new GroupMembers(session).requireAll(taking.sources());
+    } catch (VolumeException e) {
+      if (e.reason() != Reason.NOT_FOUND) {
+        throw e;
+      }
+      return takenBefore(taking, journal).orElseThrow(() -> e);
+    }
+    sources.forEach(source -> session.requireKnownKms(source.volume().entry()));
     Optional<GroupEntry> known = journal.byName(taking.requestName());
     if (known.isPresent()) {
       requireSame(taking, OpenGroup.of(session, io, io, known.get()), sources);
@@ -177,6 +185,31 @@ public final class RbdGroupSnapshots {
             .orElseThrow(() -> deletedMeanwhile(group));
     removal.work().require();
     return made;
+  }
+
+  /**
+   * One that was taken completely of the same volumes, of which one is deleted by now: the answer
+   * to the call that took it may have been lost.
+   */
+  private static Optional<GroupSnapshot> takenBefore(Taking taking, GroupJournal journal) {
+    RbdSession session = taking.session();
+    Optional<GroupEntry> entry =
+        journal.byName(taking.requestName()).filter(GroupEntry::isOfSnapshots);
+    if (entry.isEmpty()) {
+      return Optional.empty();
+    }
+    OpenGroup group = OpenGroup.of(session, taking.io(), taking.io(), entry.get());
+    try (OperationRegistry.Hold own = session.operations().hold(group.id().toString(), CREATE);
+        GroupSnapshotLock work = GroupSnapshotLock.begin(group, CREATE)) {
+      Optional<GroupSnapshot> taken =
+          work.current()
+              .flatMap(
+                  now ->
+                      describe(now, now.entry().snapshots().stream().map(VolumeId::uuid).toList()))
+              .filter(made -> made.isOf(taking.sources()));
+      work.require();
+      return taken;
+    }
   }
 
   private static void requireRoom(Taking taking, GroupedVolume source) {
