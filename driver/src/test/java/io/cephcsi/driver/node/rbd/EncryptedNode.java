@@ -244,7 +244,10 @@ public class EncryptedNode extends NodeRbdCase {
             .start();
     assertThat(token.waitFor()).isZero();
     write(volume, 0, Files.readAllBytes(header));
-    assertStatus(Code.FAILED_PRECONDITION, "a token", () -> node.stage(volume, writer("ext4")));
+    node.publish(volume, writer("ext4"), "pod");
+    grow(volume, 128 * MIB);
+    assertStatus(Code.FAILED_PRECONDITION, "a token", () -> node.expand(volume, "pod"));
+    node.unpublish(volume, "pod");
     node.unstage(volume);
     assertNothingIsLeft(volume);
     assertStatus(Code.FAILED_PRECONDITION, "a token", () -> node.stage(volume, writer("ext4")));
