@@ -66,7 +66,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim, KeyRotationServ
             new Publications(folder.resolve("mounts")),
             new LivenessProbes(MOUNT_TIMEOUT),
             gate,
-            operations);
+            operations,
+            keys);
     NodeCredentials access =
         new NodeCredentials(Storage.RBD, driver.credentials().map(CredentialsDirectory::new));
     return new RbdNodeParts(

@@ -15,6 +15,7 @@ import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -234,13 +235,20 @@ public final class CephFsVolumes implements AutoCloseable {
   }
 
   private static VolumeLocation own(OpenVolume volume, Optional<String> knownPath) {
-    String subvolume = volume.files().subvolumePath(volume.name()) + "/";
+    String subvolume = volume.files().subvolumePath(volume.name());
     String path =
         knownPath
-            .filter(known -> known.startsWith(subvolume) && known.length() > subvolume.length())
+            .filter(known -> isBelow(known, subvolume))
             .orElseGet(() -> volume.info().path().orElseThrow());
     return new VolumeLocation(
         volume.files().lease().config(), volume.files().info().name(), path, Optional.empty());
+  }
+
+  /** Whether a path leads into a folder, and by no detour. */
+  static boolean isBelow(String path, String folder) {
+    return path.startsWith(folder + "/")
+        && Arrays.stream(path.substring(folder.length() + 1).split("/", -1))
+            .noneMatch(part -> part.isEmpty() || part.equals(".") || part.equals(".."));
   }
 
   private VolumeLocation shown(OpenVolume volume, String snapshotId) {

@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,10 @@ import org.jspecify.annotations.Nullable;
  */
 public record Credentials(String userId, String key, Map<String, String> others) {
   private static final String CLIENT = "client.";
+
+  /** Without commas, quotes and spaces: mount.ceph(8) and the kernel get it among options. */
+  private static final Pattern ID = Pattern.compile("[A-Za-z0-9._:@][A-Za-z0-9._:@-]{0,254}");
+
   private static final Set<String> OF_CEPH =
       Set.of("userID", "userKey", "adminID", "adminKey", "adminId", "key");
 
@@ -58,7 +63,7 @@ public record Credentials(String userId, String key, Map<String, String> others)
    * The credentials in an RPC's secrets: {@code userID} and {@code userKey}; or as Kubernetes'
    * in-tree plugin had them: {@code key}, and {@code adminId} if that is not {@code admin}.
    *
-   * @throws VolumeException UNAUTHENTICATED when one of them is missing
+   * @throws VolumeException UNAUTHENTICATED when one of them is missing, or no user has such an id
    */
   public static Credentials fromSecrets(Map<String, String> secrets) {
     boolean inTree =
@@ -104,6 +109,11 @@ public record Credentials(String userId, String key, Map<String, String> others)
           Reason.UNAUTHENTICATED,
           "secrets: the id of a Ceph user and its key are required (userID, userKey;"
               + " for CephFS also adminID, adminKey)");
+    }
+    if (!ID.matcher(id).matches()) {
+      throw new VolumeException( // does not show it: it may be the key, in the wrong place
+          Reason.UNAUTHENTICATED,
+          "secrets: the id of a Ceph user has at most 255 letters, digits and ._:@-, and no - first");
     }
     return new Credentials(id, key.strip());
   }

@@ -9,6 +9,8 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class CredentialsTest {
   private static final String KEY = "AQDYxsBgAAAAABAAZm9vYmFyYmF6cXV4Zm9vYg==";
@@ -39,6 +41,24 @@ class CredentialsTest {
   void theNewlineOfABase64EncodedFileDoesNotMatter() {
     assertThat(Credentials.fromSecrets(Map.of("userID", "csi\n", "userKey", KEY + "\n")))
         .isEqualTo(new Credentials("csi", KEY));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"a,secret=x", "a b", "a\nb", "a\"b", "a'b", "a=b", "-a", "a/b", "a\\b", "ä", KEY})
+  void anIdThatWouldBeMoreThanOneOptionIsRefusedAndNotShown(String id) {
+    assertThatThrownBy(() -> Credentials.fromSecrets(Map.of("userID", id, "userKey", KEY)))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAUTHENTICATED))
+        .hasMessageNotContaining(id);
+  }
+
+  @Test
+  void idsAsPeopleChooseThemAreTaken() {
+    for (String id : List.of("csi-rbd-node.1", "openstack:cinder", "a_b@c", "x".repeat(255))) {
+      assertThat(Credentials.fromSecrets(Map.of("userID", id, "userKey", KEY)).userId())
+          .isEqualTo(id);
+    }
   }
 
   @Test

@@ -73,6 +73,7 @@ public class NodeInMachineIT {
               RECLAIM + "@" + fileSystem,
               RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted",
               ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
+              ENCRYPTED + "#aHeaderThatOpensByAnotherPassphraseIsRefused",
               ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse",
               NBD,
               RECLAIM + "@" + (1 - fileSystem),

@@ -17,9 +17,9 @@ import java.util.Set;
 import java.util.UUID;
 
 /**
- * A secret in a file that only this user can read, for programs that take it from nowhere else; in
- * memory where the system has /dev/shm, and gone when this is closed. What a process leaves that is
- * killed, the next secret of the same name replaces, and {@link #clear} removes.
+ * A secret in a file that only this user can read or change, for programs that take it from nowhere
+ * else; in memory where the system has /dev/shm, and gone when this is closed. What a process
+ * leaves that is killed, the next secret of the same name replaces, and {@link #clear} removes.
  */
 public final class SecretFile implements AutoCloseable {
   private static final Path MEMORY = Path.of("/dev/shm");
@@ -33,6 +33,13 @@ public final class SecretFile implements AutoCloseable {
     this.path = path;
   }
 
+  /** Writes what a file is to have. */
+  @FunctionalInterface
+  public interface Content {
+    /** Writes it to a file that is new and empty. */
+    void writeTo(SeekableByteChannel file) throws IOException;
+  }
+
   /**
    * Writes a secret.
    *
@@ -40,6 +47,19 @@ public final class SecretFile implements AutoCloseable {
    * @param name of what the secret is for
    */
   public static SecretFile of(Path folder, String name, String secret) {
+    return of(
+        folder,
+        name,
+        file -> {
+          ByteBuffer bytes = ByteBuffer.wrap(secret.getBytes(UTF_8));
+          while (bytes.hasRemaining()) {
+            file.write(bytes);
+          }
+        });
+  }
+
+  /** As {@link #of(Path, String, String)}, of more than a text. */
+  public static SecretFile of(Path folder, String name, Content content) {
     SecretFile result =
         new SecretFile(folder.resolve(UUID.nameUUIDFromBytes(name.getBytes(UTF_8)).toString()));
     try {
@@ -50,10 +70,7 @@ public final class SecretFile implements AutoCloseable {
               result.path,
               Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
               mine("rw-------"))) {
-        ByteBuffer bytes = ByteBuffer.wrap(secret.getBytes(UTF_8));
-        while (bytes.hasRemaining()) {
-          channel.write(bytes);
-        }
+        content.writeTo(channel);
       } catch (IOException e) {
         result.close();
         throw e;

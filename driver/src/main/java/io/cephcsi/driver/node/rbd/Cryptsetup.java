@@ -1,32 +1,33 @@
 package io.cephcsi.driver.node.rbd;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Optional;
-import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * cryptsetup(8) on the device of one volume, as ceph-csi calls it. Passphrases go to its standard
- * input, whole; exit codes say what happened, as texts change.
+ * input, whole; exit codes say what happened, as texts change. What opens the volume or proves a
+ * passphrase gets a {@link HeaderCopy}, and never believes the header on the device.
  *
  * @param volumeId for the name of the decrypted device, and for messages
  * @param device of the image
+ * @param secrets where files are that only this user can read or change, see {@link SecretFile}
  */
-record Cryptsetup(String volumeId, Path device) {
+record Cryptsetup(String volumeId, Path device, Path secrets) {
   /** Argon2id with 32 MiB takes some seconds on a busy node. */
   private static final Duration TIME = Duration.ofMinutes(2);
 
+  private static final Logger LOG = LoggerFactory.getLogger(Cryptsetup.class);
   private static final int NO_HEADER = 1; // or one that cannot be used
   private static final int NO_SUCH_PASSPHRASE = 2;
 
@@ -61,26 +62,25 @@ record Cryptsetup(String volumeId, Path device) {
     run(command.with(Argument.path(device)), passphrase).run();
   }
 
-  /** Whether a passphrase opens the device; nothing is changed. */
+  /**
+   * The header of the device, which the caller closes.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when it is not what drivers make, or not whole
+   */
+  HeaderCopy header() {
+    return HeaderCopy.of(volumeId, device, secrets);
+  }
+
+  /**
+   * Whether a passphrase opens the device, which may have a part of a header only; nothing is
+   * changed.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when its header is not what drivers make
+   */
   boolean isOpenedBy(Passphrase passphrase) {
-    Command command =
-        Command.of("cryptsetup", "open", "--test-passphrase", "--key-file=-")
-            .with(Argument.path(device));
-    return run(command, passphrase).exitsWith(0, 1, NO_SUCH_PASSPHRASE).exitCode() == 0;
-  }
-
-  /** Whether a passphrase is that of a slot; nothing is changed. */
-  boolean isOpenedBy(Passphrase passphrase, int slot) {
-    Command command =
-        Command.of("cryptsetup", "open", "--test-passphrase", "--key-file=-", "--key-slot")
-            .with(slot(slot))
-            .with(Argument.path(device));
-    return run(command, passphrase).exitsWith(0, 1, NO_SUCH_PASSPHRASE).exitCode() == 0;
-  }
-
-  /** Which of the slots that drivers use a passphrase has; empty for none. */
-  Optional<Integer> slotOf(Passphrase passphrase) {
-    return Stream.of(0, 1).filter(slot -> isOpenedBy(passphrase, slot)).findFirst();
+    try (HeaderCopy header = HeaderCopy.find(volumeId, device, secrets).orElse(null)) {
+      return header != null && header.isOpenedBy(passphrase);
+    }
   }
 
   /**
@@ -89,7 +89,11 @@ record Cryptsetup(String volumeId, Path device) {
    * @param other the passphrase of another slot, which was proven to be that
    */
   void removeSlot(int slot, Passphrase other) {
-    if (isThere(slot)) {
+    boolean there;
+    try (HeaderCopy header = header()) {
+      there = header.hasSlot(slot);
+    }
+    if (there) {
       Command command =
           Command.of("cryptsetup", "--batch-mode", "luksKillSlot", "--key-file=-")
               .with(Argument.path(device))
@@ -98,29 +102,14 @@ record Cryptsetup(String volumeId, Path device) {
     }
   }
 
-  private boolean isThere(int slot) {
-    String json =
-        Command.of("cryptsetup", "luksDump", "--dump-json-metadata")
-            .with(Argument.path(device))
-            .within(TIME)
-            .run();
-    try {
-      return Json.mapper().readTree(json).path("keyslots").has(Integer.toString(slot));
-    } catch (JsonProcessingException e) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume " + volumeId + ": cryptsetup does not tell its slots",
-          e);
-    }
-  }
-
   /**
-   * Adds a passphrase in a slot that is free.
+   * Adds a passphrase in a slot that is free; shown to cryptsetup by a file, as it takes only one
+   * by its input. It goes by the header on the device: what comes of that, the caller has to look
+   * at.
    *
    * @param present one that opens the device
-   * @param secrets where the new one is shown to cryptsetup, which takes only one by its input
    */
-  void addTo(int slot, Passphrase present, Passphrase next, Path secrets) {
+  void addTo(int slot, Passphrase present, Passphrase next) {
     try (SecretFile file = SecretFile.of(secrets, "new passphrase of " + volumeId, next.text())) {
       Command command =
           Command.of("cryptsetup", "--batch-mode", "luksAddKey", "--pbkdf-memory", "32768")
@@ -131,7 +120,7 @@ record Cryptsetup(String volumeId, Path device) {
     }
   }
 
-  private static Argument slot(int slot) {
+  static Argument slot(int slot) {
     return Argument.of("the slot", Integer.toString(slot));
   }
 
@@ -140,16 +129,21 @@ record Cryptsetup(String volumeId, Path device) {
    *
    * @param readOnly so that nothing can be written through it
    * @param discards so that discards pass
-   * @throws VolumeException FAILED_PRECONDITION when the passphrase is another
+   * @throws VolumeException FAILED_PRECONDITION when the passphrase is another, or the header is
+   *     not what drivers make
    */
   void open(Passphrase passphrase, boolean readOnly, boolean discards) {
     Command command =
-        Command.of("cryptsetup", "open", "--type", "luks", "--disable-keyring", "--key-file=-");
+        Command.of("cryptsetup", "open", "--type", "luks2", "--disable-keyring", "--key-file=-");
     command = readOnly ? command.with("--readonly") : command;
     command = discards ? command.with("--allow-discards") : command;
-    Command.Result result =
-        run(command.with(Argument.path(device)).with(name()), passphrase)
-            .exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE);
+    boolean same;
+    Command.Result result;
+    try (HeaderCopy header = header()) {
+      same = header.isSame();
+      command = command.with("--header").with(header.path(), Argument.path(device)).with(name());
+      result = run(command, passphrase).exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE);
+    }
     if (result.exitCode() == NO_HEADER) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -162,18 +156,37 @@ record Cryptsetup(String volumeId, Path device) {
               + volumeId
               + ": its passphrase in the KMS does not open it; nothing was changed");
     }
+    if (!same && !readOnly) {
+      mend();
+    }
+  }
+
+  /**
+   * Lets cryptsetup write the copy of the header that was lost in a crash, as it does whenever it
+   * reads a device.
+   */
+  void mend() {
+    Command.Result result =
+        Command.of("cryptsetup", "luksDump").with(Argument.path(device)).within(TIME).tryRun();
+    LOG.info(
+        "volume {}: its two headers differed, and cryptsetup was to mend that: exit code {}",
+        volumeId,
+        result.exitCode());
   }
 
   /** Grows the decrypted device to the size of the device below. */
   void resize() {
-    Command.of("cryptsetup", "resize").with(name()).within(TIME).run();
+    try (HeaderCopy header = header()) {
+      Command.of("cryptsetup", "resize", "--header").with(header.path(), name()).within(TIME).run();
+    }
   }
 
   private Argument name() {
     return Argument.of("the decrypted device", LuksDevices.nameOf(volumeId));
   }
 
-  private static Command run(Command command, Passphrase passphrase) {
+  /** With a passphrase as its input, and the time that Argon2 takes. */
+  static Command run(Command command, Passphrase passphrase) {
     byte[] bytes = passphrase.bytes();
     try {
       return command.within(TIME).input(bytes);

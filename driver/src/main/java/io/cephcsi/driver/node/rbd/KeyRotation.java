@@ -95,23 +95,22 @@ public final class KeyRotation {
             .flatMap(LuksDevices::below)
             .filter(below -> isOf(volume, below))
             .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
-    Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device);
+    Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device, secrets);
     try (RenewedLock lock = lock(volume);
         Passphrase present = key.fetch();
-        Passphrase next = Passphrase.random()) {
+        Passphrase next = Passphrase.random();
+        HeaderCopy header = cryptsetup.header()) {
       operation.phase("look at the slots");
       int slot =
-          cryptsetup
+          header
               .slotOf(present)
               .orElseThrow(
                   () -> refused(volume, "is not opened in slot 0 or 1 by what the KMS has"));
       int free = 1 - slot;
       cryptsetup.removeSlot(free, present); // of a rotation that was cut off
       operation.phase("add the new passphrase");
-      cryptsetup.addTo(free, present, next, secrets);
-      if (!cryptsetup.isOpenedBy(next, free)) {
-        throw refused(volume, "is not opened by its new passphrase; the old one stays");
-      }
+      cryptsetup.addTo(free, present, next);
+      requireAdded(volume, cryptsetup, header, next, free);
       requireLock(lock, volume);
       operation.phase("store the new passphrase");
       key.replace(present, next);
@@ -124,6 +123,20 @@ public final class KeyRotation {
       operation.phase("remove the old passphrase");
       cryptsetup.removeSlot(slot, next);
       LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
+    }
+  }
+
+  /** Somebody may have changed the header after it was read, and before cryptsetup wrote it. */
+  private static void requireAdded(
+      OpenVolume volume, Cryptsetup cryptsetup, HeaderCopy before, Passphrase next, int slot) {
+    try (HeaderCopy header = cryptsetup.header()) {
+      if (!header.hasKeyOf(before)) {
+        throw refused(
+            volume, "has another volume key since its passphrase is changed; the old one stays");
+      }
+      if (!header.isOpenedBy(next, slot)) {
+        throw refused(volume, "is not opened by its new passphrase; the old one stays");
+      }
     }
   }
 

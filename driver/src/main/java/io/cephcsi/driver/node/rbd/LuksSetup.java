@@ -35,23 +35,30 @@ final class LuksSetup implements AutoCloseable {
   private final StageRequest request;
   private final OpenImage volume;
   private final Optional<Encrypted> encrypted;
+  private final Path secrets;
 
   private record Encrypted(EncryptionRequest wanted, ImageKey key, Passphrase passphrase) {}
 
-  private LuksSetup(StageRequest request, OpenImage volume, Optional<Encrypted> encrypted) {
+  private LuksSetup(
+      StageRequest request, OpenImage volume, Optional<Encrypted> encrypted, Path secrets) {
     this.request = request;
     this.volume = volume;
     this.encrypted = encrypted;
+    this.secrets = secrets;
   }
 
   /**
    * Of a volume; the KMS is asked for its passphrase.
    *
    * @param key finds the passphrase of one that is encrypted
+   * @param secrets see {@link Cryptsetup}
    * @throws VolumeException as of the KMS; FAILED_PRECONDITION where the image is not encrypted
    */
   static LuksSetup of(
-      StageRequest request, OpenImage volume, Function<EncryptionRequest, VolumeKey> key) {
+      StageRequest request,
+      OpenImage volume,
+      Function<EncryptionRequest, VolumeKey> key,
+      Path secrets) {
     return new LuksSetup(
         request,
         volume,
@@ -62,7 +69,8 @@ final class LuksSetup implements AutoCloseable {
                   Cryptsetup.requireInstalled();
                   ImageKey found = (ImageKey) key.apply(wanted);
                   return new Encrypted(wanted, found, found.fetch());
-                }));
+                }),
+        secrets);
   }
 
   /**
@@ -100,7 +108,7 @@ final class LuksSetup implements AutoCloseable {
       return new Shown(device, 0);
     }
     Encrypted of = encrypted.get();
-    Cryptsetup cryptsetup = new Cryptsetup(request.volumeId(), device);
+    Cryptsetup cryptsetup = new Cryptsetup(request.volumeId(), device, secrets);
     Optional<Path> opened = LuksDevices.find(request.volumeId());
     if (opened.isPresent()) {
       requireOn(device, opened.get());

@@ -55,6 +55,7 @@ public final class RbdNode implements NodeVolumes {
   private final Publications publications;
   private final LivenessProbes probes;
   private final TrimLocks trims;
+  private final Path secrets;
   private final RbdStaging staging;
 
   /**
@@ -65,6 +66,8 @@ public final class RbdNode implements NodeVolumes {
    * @param probes ask their file systems
    * @param trims stops a trim before the volume is unmounted
    * @param operations locks images on this node
+   * @param secrets where files with secrets are, see {@link
+   *     io.cephcsi.driver.node.machine.SecretFile}
    */
   public RbdNode(
       RbdSessions sessions,
@@ -73,14 +76,16 @@ public final class RbdNode implements NodeVolumes {
       Publications publications,
       LivenessProbes probes,
       TrimLocks trims,
-      OperationRegistry operations) {
+      OperationRegistry operations,
+      Path secrets) {
     this.sessions = sessions;
     this.attachers = attachers;
     this.mounts = new RbdMounts(attachers);
     this.publications = publications;
     this.probes = probes;
     this.trims = trims;
-    this.staging = new RbdStaging(attachers, logs, probes, operations);
+    this.secrets = secrets;
+    this.staging = new RbdStaging(attachers, logs, probes, operations, secrets);
   }
 
   @Override
@@ -243,7 +248,7 @@ public final class RbdNode implements NodeVolumes {
     attachers.require(device.kind()).grow(device, size);
     Optional<Path> decrypted = LuksDevices.find(id);
     if (decrypted.isPresent()) {
-      new Cryptsetup(id, device.device()).resize();
+      new Cryptsetup(id, device.device(), secrets).resize();
     }
     Path shown = decrypted.orElse(device.device());
     if (!mount.isDevice() && !mount.superOptions().contains("ro")) {

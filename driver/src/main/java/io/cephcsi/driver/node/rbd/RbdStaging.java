@@ -45,20 +45,27 @@ final class RbdStaging {
   private final LivenessProbes probes;
   private final OperationRegistry operations;
   private final NbdLogs logs;
+  private final Path secrets;
 
   /**
    * @param attachers make images devices
    * @param logs of rbd-nbd
    * @param probes ask their file systems
    * @param operations locks images on this node
+   * @param secrets see {@link Cryptsetup}
    */
   RbdStaging(
-      Attachers attachers, NbdLogs logs, LivenessProbes probes, OperationRegistry operations) {
+      Attachers attachers,
+      NbdLogs logs,
+      LivenessProbes probes,
+      OperationRegistry operations,
+      Path secrets) {
     this.attachers = attachers;
     this.mounts = new RbdMounts(attachers);
     this.probes = probes;
     this.operations = operations;
     this.logs = logs;
+    this.secrets = secrets;
   }
 
   /**
@@ -116,7 +123,7 @@ final class RbdStaging {
     StagedImage staged =
         new StagedImage(image, attacher.kind(), unmapOptions, "", clusterId).with(log);
     boolean recorded = false;
-    try (LuksSetup luks = LuksSetup.of(request, volume, key)) {
+    try (LuksSetup luks = LuksSetup.of(request, volume, key, secrets)) {
       staged = staged.encrypted(luks.isEncrypted(), files.isEncrypted());
       staged.write(request.stagingPath());
       recorded = true;

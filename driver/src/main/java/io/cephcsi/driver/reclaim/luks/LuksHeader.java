@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim.luks;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
@@ -11,19 +12,22 @@ import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
+import java.util.Optional;
 
 /**
- * Reads the header of LUKS2 (its on-disk format, version 1.1): a binary part and JSON, twice. It is
- * believed only if both copies have right checksums and say the same. After a crash between the two
- * writes they do not; cryptsetup mends that when it opens the device next.
+ * Reads the header of LUKS2 (its on-disk format, version 1.1): a binary part and JSON, twice. After
+ * a crash between the two writes they differ; cryptsetup mends that when it opens the device next.
  *
  * @param json what the header says
- * @param bytes of one copy
+ * @param first the copy for the start of a device
+ * @param same whether both copies are on the device, and say the same
  */
-record LuksHeader(JsonNode json, int bytes) {
+@SuppressWarnings("ArrayRecordComponent") // not compared
+record LuksHeader(JsonNode json, byte[] first, boolean same) {
   private static final int BINARY = 4096;
   private static final int SMALLEST = 16 << 10;
   private static final int LARGEST = 128 << 10; // with slots that no driver fills
+  private static final int OLDER_VERSION = 1;
   private static final int VERSION = 2;
   private static final int VERSION_AT = 6;
   private static final int SIZE_AT = 8;
@@ -37,30 +41,106 @@ record LuksHeader(JsonNode json, int bytes) {
   private static final String FIRST = "LUKS\u00ba\u00be";
   private static final String SECOND = "SKUL\u00ba\u00be";
 
-  /** Reads both copies. */
+  /** How long one copy is, in bytes. */
+  int bytes() {
+    return first.length;
+  }
+
+  /** Reads both copies, which must have right checksums and say the same. */
   static LuksHeader read(BlockReader device) throws IOException, LuksRefusal {
-    byte[] start = bytes(device, 0, BINARY);
-    if (!text(start, 0, FIRST.length()).equals(FIRST)) {
-      throw LuksRefusal.unsupported("LUKS is not at the start of the device");
+    byte[] first = copy(device, 0, size(device, 0, FIRST), FIRST);
+    byte[] second = copy(device, first.length, first.length, SECOND);
+    LuksRefusal.require(
+        isSame(first, second), "the two headers of LUKS differ: open the volume once");
+    return new LuksHeader(json(first), first, true);
+  }
+
+  /**
+   * Reads the copy that cryptsetup goes by: of those that are whole the one that was written last.
+   *
+   * @throws LuksRefusal UNSUPPORTED_FEATURE for a header of another kind; another reason when no
+   *     copy is whole
+   */
+  static LuksHeader newest(BlockReader device) throws IOException, LuksRefusal {
+    Optional<byte[]> first = ifWhole(device, 0, FIRST);
+    Optional<byte[]> second = Optional.empty();
+    int least = first.map(copy -> copy.length).orElse(SMALLEST);
+    int most = first.map(copy -> copy.length).orElse(LARGEST);
+    for (int at = least; at <= most && second.isEmpty(); at *= 2) {
+      second = ifWhole(device, at, SECOND).filter(copy -> offset(copy) == copy.length);
     }
+    if (first.isPresent()
+        && (second.isEmpty() || sequence(second.get()) <= sequence(first.get()))) {
+      boolean same = second.isPresent() && isSame(first.get(), second.get());
+      return new LuksHeader(json(first.get()), first.get(), same);
+    }
+    if (second.isEmpty()) {
+      throw LuksRefusal.inconsistent("there is no header of LUKS2 that is whole");
+    }
+    return new LuksHeader(json(second.get()), moved(second.get(), FIRST, 0), false);
+  }
+
+  /** The copy that belongs behind the first. */
+  byte[] second() {
+    return moved(first, SECOND, first.length);
+  }
+
+  private static byte[] moved(byte[] copy, String magic, long offset) {
+    byte[] moved = copy.clone();
+    System.arraycopy(magic.getBytes(ISO_8859_1), 0, moved, 0, magic.length());
+    ByteBuffer.wrap(moved).putLong(OFFSET_AT, offset);
+    try {
+      byte[] checksum = checksum(moved);
+      System.arraycopy(checksum, 0, moved, CHECKSUM_AT, checksum.length);
+    } catch (LuksRefusal e) {
+      throw new IllegalStateException("a header that was read has no known checksum", e);
+    }
+    return moved;
+  }
+
+  private static boolean isSame(byte[] first, byte[] second) {
+    return Arrays.equals(first, SEQUENCE_AT, LABEL_AT, second, SEQUENCE_AT, LABEL_AT)
+        && Arrays.equals(first, BINARY, first.length, second, BINARY, second.length);
+  }
+
+  private static long sequence(byte[] copy) {
+    return ByteBuffer.wrap(copy).getLong(SEQUENCE_AT);
+  }
+
+  private static long offset(byte[] copy) {
+    return ByteBuffer.wrap(copy).getLong(OFFSET_AT);
+  }
+
+  private static Optional<byte[]> ifWhole(BlockReader device, long offset, String magic)
+      throws IOException, LuksRefusal {
+    try {
+      return Optional.of(copy(device, offset, size(device, offset, magic), magic));
+    } catch (LuksRefusal e) {
+      if (e.reason() == RefusalReason.UNSUPPORTED_FEATURE) {
+        throw e;
+      }
+      return Optional.empty();
+    }
+  }
+
+  /** How long a copy says that it is, in bytes. */
+  private static int size(BlockReader device, long offset, String magic)
+      throws IOException, LuksRefusal {
+    byte[] start = bytes(device, offset, BINARY);
+    LuksRefusal.require(
+        text(start, 0, magic.length()).equals(magic), "LUKS is not at the start of the device");
     short version = ByteBuffer.wrap(start).getShort(VERSION_AT);
-    if (version != VERSION) {
-      throw LuksRefusal.unsupported("LUKS has the version " + version + ", not 2");
+    if (version == OLDER_VERSION) {
+      throw LuksRefusal.unsupported("LUKS has the version 1, not 2");
     }
     long size = ByteBuffer.wrap(start).getLong(SIZE_AT);
     LuksRefusal.require(
-        size >= SMALLEST && Long.bitCount(size) == 1,
-        "the header of LUKS has a size that none has");
+        version == VERSION && size >= SMALLEST && Long.bitCount(size) == 1,
+        "the header of LUKS has a version or size that none has");
     if (size > LARGEST) {
       throw LuksRefusal.unsupported("the header of LUKS is larger than " + LARGEST + " bytes");
     }
-    byte[] first = copy(device, 0, (int) size, FIRST);
-    byte[] second = copy(device, size, (int) size, SECOND);
-    LuksRefusal.require(
-        Arrays.equals(first, SEQUENCE_AT, LABEL_AT, second, SEQUENCE_AT, LABEL_AT)
-            && Arrays.equals(first, BINARY, (int) size, second, BINARY, (int) size),
-        "the two headers of LUKS differ: open the volume once");
-    return new LuksHeader(json(first), (int) size);
+    return (int) size;
   }
 
   private static byte[] copy(BlockReader device, long offset, int size, String magic)
@@ -73,14 +153,18 @@ record LuksHeader(JsonNode json, int bytes) {
             && fields.getLong(SIZE_AT) == size
             && fields.getLong(OFFSET_AT) == offset,
         "a header of LUKS is not whole: open the volume once");
-    byte[] blanked = copy.clone();
-    Arrays.fill(blanked, CHECKSUM_AT, CHECKSUM_AT + CHECKSUM_BYTES, (byte) 0);
-    byte[] is = digest(text(copy, ALGORITHM_AT, ALGORITHM_BYTES)).digest(blanked);
+    byte[] is = checksum(copy);
     if (!Arrays.equals(is, 0, is.length, copy, CHECKSUM_AT, CHECKSUM_AT + is.length)) {
       throw new LuksRefusal(
           RefusalReason.BAD_CHECKSUM, "the checksum of a header of LUKS is wrong");
     }
     return copy;
+  }
+
+  private static byte[] checksum(byte[] copy) throws LuksRefusal {
+    byte[] blanked = copy.clone();
+    Arrays.fill(blanked, CHECKSUM_AT, CHECKSUM_AT + CHECKSUM_BYTES, (byte) 0);
+    return digest(text(copy, ALGORITHM_AT, ALGORITHM_BYTES)).digest(blanked);
   }
 
   private static MessageDigest digest(String algorithm) throws LuksRefusal {
@@ -99,8 +183,19 @@ record LuksHeader(JsonNode json, int bytes) {
     while (end < copy.length && copy[end] != 0) {
       end++;
     }
+    for (int at = BINARY; at < end; at++) {
+      boolean escapes = copy[at] == '\\' && (at + 1 == end || copy[at + 1] != '/');
+      // cryptsetup ends names at a zero byte: what is escaped could be another name for it
+      LuksRefusal.require(
+          copy[at] > 0 && !escapes, "the header of LUKS has characters that none has");
+    }
     try {
-      JsonNode json = Json.mapper().readTree(copy, BINARY, end - BINARY);
+      JsonNode json =
+          Json.mapper()
+              .reader()
+              .with(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
+              .with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+              .readTree(copy, BINARY, end - BINARY);
       LuksRefusal.require(json != null && json.isObject(), "the header of LUKS has no object");
       return json;
     } catch (IOException | StackOverflowError e) {

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim.luks;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -27,27 +28,19 @@ record LuksLayout(
     int keyBytes,
     List<LuksLayout.Slot> slots,
     LuksLayout.Digest digest) {
-  private static final String CIPHER = "aes-xts-plain64";
   private static final int STRIPES = 4000;
-
-  /** Those that ceph-csi and this driver use; another may be for emergencies. */
-  private static final List<String> SLOTS = List.of("0", "1");
-
-  // A header is a tenant's: what it asks for must not stop the driver. This is what drivers make.
-  private static final int MOST_MEMORY_KIB = 32 << 10;
-  private static final long MOST_WORK_KIB = 16L << 20;
   private static final int MOST_LANES = 64;
-  private static final int MOST_ITERATIONS = 20_000_000;
   private static final int LONGEST_SALT = 128;
 
   /**
    * A slot.
    *
+   * @param number such as {@code 0}
    * @param offset of its area on the device, in bytes
    * @param afHash by which the key is spread over the area
    * @param areaKeyBytes of the key that encrypts the area
    */
-  record Slot(long offset, String afHash, int areaKeyBytes, Derivation derivation) {
+  record Slot(String number, long offset, String afHash, int areaKeyBytes, Derivation derivation) {
     /** The length of the spread key, in bytes. */
     int spreadBytes(int keyBytes) {
       return keyBytes * STRIPES;
@@ -83,9 +76,10 @@ record LuksLayout(
    *
    * @param deviceBytes the size of the device
    */
-  static LuksLayout of(LuksHeader header, long deviceBytes) throws LuksRefusal {
+  static LuksLayout of(LuksHeader header, long deviceBytes, LuksLimits limits) throws LuksRefusal {
     JsonNode json = header.json();
-    if (!json.path("config").path("requirements").path("mandatory").isEmpty()) {
+    JsonNode requirements = json.path("config").path("requirements");
+    if (!isNone(requirements) && !isNone(requirements.path("mandatory"))) {
       throw LuksRefusal.unsupported(
           "the header of LUKS has requirements, as while it is encrypted anew");
     }
@@ -95,10 +89,11 @@ record LuksLayout(
     }
     JsonNode segment = segments.path("0");
     if (!segment.path("type").asText().equals("crypt")
-        || !segment.path("encryption").asText().equals(CIPHER)
+        || !limits.ciphers().contains(segment.path("encryption").asText())
         || segment.has("integrity")
-        || !segment.path("flags").isEmpty()) {
-      throw LuksRefusal.unsupported("the data of LUKS are not those of " + CIPHER + " alone");
+        || !isNone(segment.path("flags"))) {
+      throw LuksRefusal.unsupported(
+          "the data of LUKS are not those of " + String.join(" or ", limits.ciphers()) + " alone");
     }
     int sector = (int) whole(segment, "sector_size", 512, 4096);
     long offset = whole(segment, "offset", 2L * header.bytes(), deviceBytes);
@@ -107,28 +102,42 @@ record LuksLayout(
     LuksRefusal.require(
         Integer.bitCount(sector) == 1 && offset % 4096 == 0 && (dynamic || length % sector == 0),
         "the data of LUKS begin or end within a sector");
-    Digest digest = digest(json);
+    if (offset > limits.mostOffset()) {
+      throw LuksRefusal.unsupported(
+          "the data of LUKS begin behind the first " + limits.mostOffset() + " bytes");
+    }
+    JsonNode digest = digest(json);
     return new LuksLayout(
         offset,
         dynamic ? OptionalLong.empty() : OptionalLong.of(length),
         whole(segment, "iv_tweak", 0, Long.MAX_VALUE / 2),
         sector,
-        keyBytes(json),
-        slots(json, header, offset),
-        digest);
+        keyBytes(json, limits),
+        slots(json, digest.path("keyslots"), header, offset, limits),
+        digestOf(digest, limits));
   }
 
-  private static Digest digest(JsonNode json) throws LuksRefusal {
+  /** Whether nothing is there, or an object or list of nothing. */
+  static boolean isNone(JsonNode node) {
+    return node.isMissingNode() || (node.isContainerNode() && node.isEmpty());
+  }
+
+  /** cryptsetup gives it another number when the data are encrypted anew. */
+  private static JsonNode digest(JsonNode json) throws LuksRefusal {
     JsonNode digests = json.path("digests");
-    JsonNode digest = digests.path("0");
-    if (digests.size() != 1 || !digest.path("type").asText().equals("pbkdf2")) {
+    JsonNode digest = digests.size() == 1 ? digests.elements().next() : MissingNode.getInstance();
+    if (!digest.path("type").asText().equals("pbkdf2")) {
       throw LuksRefusal.unsupported("LUKS has not just one digest, of PBKDF2");
     }
     LuksRefusal.require(
         names(digest.path("segments"), "0"), "the digest of LUKS is not that of its segment");
+    return digest;
+  }
+
+  private static Digest digestOf(JsonNode digest, LuksLimits limits) throws LuksRefusal {
     byte[] value = bytes(digest, "digest");
     LuksRefusal.require(value.length >= 16, "the digest of LUKS is too short");
-    return new Digest(pbkdf2(digest), value);
+    return new Digest(pbkdf2(digest, limits), value);
   }
 
   private static boolean names(JsonNode list, String wanted) {
@@ -140,18 +149,15 @@ record LuksLayout(
     return false;
   }
 
-  private static int keyBytes(JsonNode json) throws LuksRefusal {
+  private static int keyBytes(JsonNode json, LuksLimits limits) throws LuksRefusal {
     int found = 0;
-    for (String name : SLOTS) {
-      JsonNode slot = json.path("keyslots").path(name);
-      if (!slot.isMissingNode()) {
-        int bytes = key(slot);
-        LuksRefusal.require(found == 0 || found == bytes, "the slots of LUKS have other keys");
-        found = bytes;
-      }
+    for (String name : limits.slots(json.path("keyslots"))) {
+      int bytes = key(json.path("keyslots").path(name));
+      LuksRefusal.require(found == 0 || found == bytes, "the slots of LUKS have other keys");
+      found = bytes;
     }
     if (found == 0) {
-      throw LuksRefusal.unsupported("LUKS has neither slot 0 nor slot 1");
+      throw LuksRefusal.unsupported("LUKS has none of the slots that are looked at");
     }
     return found;
   }
@@ -162,12 +168,16 @@ record LuksLayout(
     return bytes;
   }
 
-  private static List<Slot> slots(JsonNode json, LuksHeader header, long dataOffset)
+  private static List<Slot> slots(
+      JsonNode json, JsonNode ofDigest, LuksHeader header, long dataOffset, LuksLimits limits)
       throws LuksRefusal {
     List<Slot> slots = new ArrayList<>();
-    for (String name : SLOTS) {
+    for (String name : limits.slots(json.path("keyslots"))) {
       JsonNode slot = json.path("keyslots").path(name);
-      if (slot.isMissingNode() || !names(json.at("/digests/0/keyslots"), name)) {
+      if (!names(ofDigest, name)) {
+        if (limits.onlyKnown()) {
+          throw LuksRefusal.unsupported("a slot of LUKS is not for its data");
+        }
         continue;
       }
       JsonNode af = slot.path("af");
@@ -176,40 +186,44 @@ record LuksLayout(
           || !af.path("type").asText().equals("luks1")
           || af.path("stripes").asInt() != STRIPES
           || !area.path("type").asText().equals("raw")
-          || !area.path("encryption").asText().equals(CIPHER)) {
-        throw LuksRefusal.unsupported("slot " + name + " of LUKS is of a kind not known here");
+          || !limits.ciphers().contains(area.path("encryption").asText())) {
+        throw LuksRefusal.unsupported("a slot of LUKS is of a kind not known here");
       }
       long size = whole(area, "size", (long) key(slot) * STRIPES, dataOffset);
       long offset = whole(area, "offset", 2L * header.bytes(), dataOffset - size);
-      slots.add(new Slot(offset, hash(af), key(area), derivation(slot.path("kdf"))));
+      slots.add(new Slot(name, offset, hash(af), key(area), derivation(slot.path("kdf"), limits)));
     }
     return slots;
   }
 
-  private static Derivation derivation(JsonNode kdf) throws LuksRefusal {
+  private static Derivation derivation(JsonNode kdf, LuksLimits limits) throws LuksRefusal {
     String type = kdf.path("type").asText();
     if (type.equals("pbkdf2")) {
-      return pbkdf2(kdf);
+      return pbkdf2(kdf, limits);
     }
     if (!type.equals("argon2id") && !type.equals("argon2i")) {
       throw LuksRefusal.unsupported("a slot of LUKS derives its key in a way not known here");
     }
     long memory = kdf.path("memory").asLong();
     long time = kdf.path("time").asLong();
-    if (memory > MOST_MEMORY_KIB || (memory > 0 && time > MOST_WORK_KIB / memory)) {
+    if (memory > limits.memoryKib() || (memory > 0 && time > limits.workKib() / memory)) {
       throw LuksRefusal.unsupported(
           "to derive the key of LUKS takes " + memory + " KiB " + time + " times: too much here");
     }
     return new Argon2(
         type.equals("argon2id"),
-        (int) whole(kdf, "time", 1, MOST_WORK_KIB),
-        (int) whole(kdf, "memory", 8, MOST_MEMORY_KIB),
+        (int) whole(kdf, "time", 1, Integer.MAX_VALUE),
+        (int) whole(kdf, "memory", 8, limits.memoryKib()),
         (int) whole(kdf, "cpus", 1, MOST_LANES),
         salt(kdf));
   }
 
-  private static Pbkdf2 pbkdf2(JsonNode of) throws LuksRefusal {
-    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, MOST_ITERATIONS), salt(of));
+  private static Pbkdf2 pbkdf2(JsonNode of, LuksLimits limits) throws LuksRefusal {
+    if (of.path("iterations").asLong() > limits.iterations()) {
+      throw LuksRefusal.unsupported(
+          "LUKS derives a key in more than " + limits.iterations() + " iterations: too much here");
+    }
+    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, limits.iterations()), salt(of));
   }
 
   private static String hash(JsonNode of) throws LuksRefusal {

@@ -40,7 +40,7 @@ public final class LuksVolume implements BlockReader {
    */
   public static Optional<LuksVolume> open(BlockReader device, byte[] passphrase)
       throws IOException, LuksRefusal {
-    LuksLayout layout = LuksLayout.of(LuksHeader.read(device), device.size());
+    LuksLayout layout = LuksLayout.of(LuksHeader.read(device), device.size(), LuksLimits.OFFLINE);
     Optional<byte[]> key = LuksKey.find(device, layout, passphrase);
     try {
       return key.map(k -> new LuksVolume(device, layout, new AesXts(k, layout.sectorBytes())));

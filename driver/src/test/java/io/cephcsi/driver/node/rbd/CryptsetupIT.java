@@ -9,15 +9,23 @@ import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.DeviceContent;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.reclaim.luks.TestLuks;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -51,7 +59,7 @@ class CryptsetupIT {
     try (RandomAccessFile file = new RandomAccessFile(device.toFile(), "rw")) {
       file.setLength(BYTES);
     }
-    cryptsetup = new Cryptsetup("a-volume", device);
+    cryptsetup = new Cryptsetup("a-volume", device, folder.resolve("secrets"));
   }
 
   private String dump() throws IOException, InterruptedException {
@@ -96,18 +104,24 @@ class CryptsetupIT {
   void aPassphraseIsReplacedSlotBySlot() throws Exception {
     cryptsetup.format(request(), ONE);
     for (Passphrase[] pair : new Passphrase[][] {{ONE, TWO}, {TWO, ONE}}) {
-      int slot = cryptsetup.slotOf(pair[0]).orElseThrow();
-      cryptsetup.removeSlot(1 - slot, pair[0]); // there is none
-      cryptsetup.addTo(1 - slot, pair[0], pair[1], folder.resolve("secrets"));
-      assertThat(cryptsetup.isOpenedBy(pair[0], slot)).isTrue();
-      assertThat(cryptsetup.isOpenedBy(pair[1], 1 - slot)).isTrue();
-      assertThat(cryptsetup.isOpenedBy(pair[1], slot)).isFalse();
-      assertThatThrownBy(
-              () -> cryptsetup.addTo(1 - slot, pair[0], pair[1], folder.resolve("secrets")))
-          .isInstanceOf(CommandException.class);
-      cryptsetup.removeSlot(slot, pair[1]);
-      assertThat(cryptsetup.slotOf(pair[0])).isEmpty();
-      assertThat(cryptsetup.slotOf(pair[1])).hasValue(1 - slot);
+      try (HeaderCopy before = cryptsetup.header()) {
+        int slot = before.slotOf(pair[0]).orElseThrow();
+        cryptsetup.removeSlot(1 - slot, pair[0]); // there is none
+        cryptsetup.addTo(1 - slot, pair[0], pair[1]);
+        try (HeaderCopy both = cryptsetup.header()) {
+          assertThat(both.hasKeyOf(before)).isTrue();
+          assertThat(both.isOpenedBy(pair[0], slot)).isTrue();
+          assertThat(both.isOpenedBy(pair[1], 1 - slot)).isTrue();
+          assertThat(both.isOpenedBy(pair[1], slot)).isFalse();
+        }
+        assertThatThrownBy(() -> cryptsetup.addTo(1 - slot, pair[0], pair[1]))
+            .isInstanceOf(CommandException.class);
+        cryptsetup.removeSlot(slot, pair[1]);
+        try (HeaderCopy after = cryptsetup.header()) {
+          assertThat(after.slotOf(pair[0])).isEmpty();
+          assertThat(after.slotOf(pair[1])).hasValue(1 - slot);
+        }
+      }
     }
     assertThat(folder.resolve("secrets")).isEmptyDirectory();
   }
@@ -154,7 +168,9 @@ class CryptsetupIT {
       assertThat(!ended || kind.equals("crypto_LUKS")).isTrue();
       if (kind.equals("crypto_LUKS") && cryptsetup.isOpenedBy(ONE)) {
         opened++;
-        assertThat(cryptsetup.isOpenedBy(ONE, 0)).isTrue();
+        try (HeaderCopy header = cryptsetup.header()) {
+          assertThat(header.slotOf(ONE)).hasValue(0);
+        }
       } else {
         cut++;
       }
@@ -163,10 +179,148 @@ class CryptsetupIT {
     assertThat(cut).as("formats that were cut off").isPositive();
   }
 
+  /** A format that takes a tenth of the time. */
+  private void header(Passphrase passphrase) throws IOException {
+    Files.write(
+        device, Files.readAllBytes(TestLuks.format(folder, BYTES, passphrase.text()).file()));
+  }
+
+  private byte[] content() throws IOException {
+    return Files.readAllBytes(device);
+  }
+
+  /** cryptsetup would ask the kernel's keyring for a passphrase before it reads its input. */
+  @Test
+  void aHeaderThatOpensByAnotherPassphraseIsRefusedBeforeCryptsetupSeesIt() throws Exception {
+    header(ONE);
+    shell("cryptsetup token add --key-description of-another " + device);
+    assertThat(dump()).contains("luks2-keyring");
+    byte[] before = content();
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(
+            () -> cryptsetup.isOpenedBy(ONE),
+            () -> cryptsetup.open(ONE, false, false),
+            () -> cryptsetup.resize(),
+            () -> cryptsetup.removeSlot(1, ONE),
+            () -> cryptsetup.header())) {
+      assertRefused(use, "a token");
+    }
+    assertThat(content()).isEqualTo(before);
+    assertThat(folder.resolve("secrets")).doesNotExist();
+  }
+
+  @Test
+  void aSlotWithACipherThatDoesNothingIsRefused() throws Exception {
+    header(ONE);
+    TestLuks.rewrite(
+        device,
+        json ->
+            json.replace(
+                "\"size\":\"258048\",\"encryption\":\"aes-xts-plain64\"",
+                "\"size\":\"258048\",\"encryption\":\"cipher_null-ecb\""));
+    assertThat(dump()).contains("cipher_null");
+    assertRefused(() -> cryptsetup.open(TWO, false, false), "slot of LUKS");
+    assertRefused(() -> cryptsetup.isOpenedBy(TWO), "slot of LUKS");
+  }
+
+  private static void assertRefused(ThrowingCallable use, String says) {
+    assertThatThrownBy(use)
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+        .hasMessageContaining(says)
+        .hasMessageContaining("nothing was changed");
+  }
+
+  @Test
+  void aDeviceWithoutLuksIsNotOpenedAndNoReasonToFail() {
+    assertThat(cryptsetup.isOpenedBy(ONE)).isFalse();
+    assertRefused(() -> cryptsetup.open(ONE, false, false), "cannot be decrypted");
+  }
+
+  /** What is checked is what is used, and it is gone afterwards. */
+  @Test
+  void aHeaderThatIsChangedAfterItWasCheckedHasNoEffect() throws Exception {
+    header(ONE);
+    try (HeaderCopy checked = cryptsetup.header()) {
+      header(TWO);
+      assertThat(checked.isOpenedBy(ONE)).isTrue();
+      assertThat(checked.isOpenedBy(TWO)).isFalse();
+      assertThat(cryptsetup.isOpenedBy(TWO)).isTrue();
+      try (HeaderCopy other = cryptsetup.header()) {
+        assertThat(other.hasKeyOf(checked)).isFalse();
+      }
+      assertThat(folder.resolve("secrets")).isNotEmptyDirectory();
+    }
+    assertThat(folder.resolve("secrets")).isEmptyDirectory();
+  }
+
+  /** A rotation looks whether what cryptsetup wrote is still of its volume. */
+  @Test
+  void aPassphraseThatWasAddedToAnotherHeaderIsNotTaken() throws Exception {
+    header(ONE);
+    try (HeaderCopy before = cryptsetup.header()) {
+      header(ONE); // by somebody who knows the new volume key
+      cryptsetup.addTo(1, ONE, TWO);
+      try (HeaderCopy after = cryptsetup.header()) {
+        assertThat(after.isOpenedBy(TWO, 1)).isTrue();
+        assertThat(after.hasKeyOf(before)).isFalse();
+      }
+    }
+  }
+
+  @Test
+  void aCopyOfTheHeaderThatWasLostIsWrittenAgain() throws Exception {
+    header(ONE);
+    byte[] whole = content();
+    for (int at : new int[] {5000, (16 << 10) + 5000}) {
+      try (RandomAccessFile file = new RandomAccessFile(device.toFile(), "rw")) {
+        file.seek(at);
+        file.write(1);
+      }
+      assertThat(cryptsetup.isOpenedBy(ONE)).isTrue();
+      try (HeaderCopy header = cryptsetup.header()) {
+        assertThat(header.isSame()).isFalse();
+      }
+      cryptsetup.mend();
+      try (HeaderCopy header = cryptsetup.header()) {
+        assertThat(header.isSame()).isTrue();
+      }
+      assertThat(cryptsetup.isOpenedBy(ONE)).isTrue();
+    }
+    assertThat(content()).hasSize(whole.length);
+  }
+
+  /** The page cache of this node does not know of it. */
+  @Test
+  void whatAnotherNodeWroteIsRead() throws Exception {
+    header(ONE);
+    String loop = shell("losetup --show -f " + device).strip();
+    try (FileChannel held = FileChannel.open(Path.of(loop), StandardOpenOption.READ)) {
+      Cryptsetup onLoop = new Cryptsetup("a-volume", Path.of(loop), folder.resolve("secrets"));
+      assertThat(held.read(ByteBuffer.allocate(1 << 20), 0)).isPositive();
+      assertThat(onLoop.isOpenedBy(ONE)).isTrue();
+      header(TWO);
+      assertThat(onLoop.isOpenedBy(ONE)).isFalse();
+      assertThat(onLoop.isOpenedBy(TWO)).isTrue();
+    } finally {
+      shell("losetup -d " + loop);
+    }
+  }
+
+  private static String shell(String command) throws IOException, InterruptedException {
+    Process process = new ProcessBuilder(command.split(" ")).redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), UTF_8);
+    assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    assertThat(process.exitValue()).as(said).isZero();
+    return said;
+  }
+
   @Test
   void aPassphraseReachesNoCommandLine() {
     assertThat(new String(ONE.bytes(), ISO_8859_1)).isEqualTo("one passphrase");
-    assertThatThrownBy(() -> new Cryptsetup("v", folder.resolve("gone")).format(request(), ONE))
+    assertThatThrownBy(
+            () -> new Cryptsetup("v", folder.resolve("gone"), folder).format(request(), ONE))
         .isInstanceOf(CommandException.class)
         .hasMessageContaining("luksFormat")
         .hasMessageNotContaining("one passphrase");

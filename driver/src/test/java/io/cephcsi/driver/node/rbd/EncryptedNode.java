@@ -229,6 +229,36 @@ public class EncryptedNode extends NodeRbdCase {
     assertNothingIsLeft(volume);
   }
 
+  /** Whoever may write to the pool can exchange the header, also while the volume is in use. */
+  @Test
+  void aHeaderThatOpensByAnotherPassphraseIsRefused() throws Exception {
+    Volume volume = create(64 * MIB);
+    node.stage(volume, writer("ext4"));
+    Path header = Files.createTempFile("header", ".img");
+    byte[] before = start(volume, (int) (16 * MIB));
+    Files.write(header, before);
+    Process token =
+        new ProcessBuilder(
+                "cryptsetup", "token", "add", "--key-description", "x", header.toString())
+            .inheritIO()
+            .start();
+    assertThat(token.waitFor()).isZero();
+    write(volume, 0, Files.readAllBytes(header));
+    node.publish(volume, writer("ext4"), "pod");
+    grow(volume, 128 * MIB);
+    assertStatus(Code.FAILED_PRECONDITION, "a token", () -> node.expand(volume, "pod"));
+    node.unpublish(volume, "pod");
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+    assertStatus(Code.FAILED_PRECONDITION, "a token", () -> node.stage(volume, writer("ext4")));
+    assertNothingIsLeft(volume);
+    assertThat(start(volume, (int) (16 * MIB))).isEqualTo(Files.readAllBytes(header));
+    write(volume, 0, before);
+    node.stage(volume, writer("ext4"));
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
   private static String image(Volume volume) {
     return CLUSTER.pool() + "/" + TestDriver.image(volume);
   }

@@ -14,11 +14,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.crypto.Cipher;
@@ -33,6 +35,9 @@ public final class TestLuks {
   public static final int OFFSET = 16 << 20;
 
   private static final int CHUNK = 1 << 20;
+  private static final int COPY = 16 << 10;
+  private static final int BINARY = 4096;
+  private static final int CHECKSUM = 448;
   private static final Pattern KEY = Pattern.compile("MK dump:\\s*([0-9a-f\\s]+)");
 
   private final Path file;
@@ -84,6 +89,34 @@ public final class TestLuks {
       throw new UncheckedIOException(e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+      throw new AssertionError(e);
+    }
+  }
+
+  /**
+   * Changes what both copies of a header say, with right checksums.
+   *
+   * @param file with the header of a format as above
+   */
+  public static void rewrite(Path file, UnaryOperator<String> change) {
+    try (RandomAccessFile device = new RandomAccessFile(file.toFile(), "rw")) {
+      for (int at : new int[] {0, COPY}) {
+        byte[] copy = new byte[COPY];
+        device.seek(at);
+        device.readFully(copy);
+        String json = new String(copy, BINARY, COPY - BINARY, UTF_8);
+        byte[] changed = change.apply(json.substring(0, json.indexOf(0))).getBytes(UTF_8);
+        Arrays.fill(copy, BINARY, COPY, (byte) 0);
+        System.arraycopy(changed, 0, copy, BINARY, changed.length);
+        Arrays.fill(copy, CHECKSUM, CHECKSUM + 64, (byte) 0);
+        byte[] checksum = MessageDigest.getInstance("SHA-256").digest(copy);
+        System.arraycopy(checksum, 0, copy, CHECKSUM, checksum.length);
+        device.seek(at);
+        device.write(copy);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (GeneralSecurityException e) {
       throw new AssertionError(e);
     }
   }
