@@ -11,8 +11,11 @@ import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestGroupSnapshots;
+import io.cephcsi.driver.testing.TestGroups;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.cephcsi.testing.Tries;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -256,17 +259,29 @@ class RepairIT {
   /** Their entries have no image, and are not left of a call that broke off. */
   @Test
   void groupsThatLostTheirNamesGetThemBack() {
+    TestDriver driver = cluster.driver();
+    List<String> volumes = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      volumes.add(driver.create("grouped-" + i, 32 * CheckedCluster.MIB).getVolumeId());
+    }
+    TestGroups groups = new TestGroups(cluster.ceph(), driver);
+    String group = groups.create("group", volumes.get(0), volumes.get(1)).getVolumeGroupId();
+    TestGroupSnapshots taking = new TestGroupSnapshots(driver);
+    VolumeGroupSnapshot taken = taking.take("group-snapshot", volumes.get(2));
     Omaps omaps = new Omaps(cluster.ceph(), "rbd", "");
     Map<String, String> names = omaps.of(GROUPS);
-    assertThat(names).hasSizeGreaterThanOrEqualTo(2); // a group, and a snapshot of one
+    assertThat(names).hasSize(2);
     try (WriteOperation write = new WriteOperation()) {
       write.omapRemove(names.keySet());
       cluster.io().operate(GROUPS, write);
     }
-    assertThat(CheckedCluster.shown(cluster.check())).hasSize(names.size());
-    assertThat(repair()).hasSize(names.size()).allMatch(done -> done.startsWith("set the name "));
+    assertThat(CheckedCluster.shown(cluster.check())).hasSize(2);
+    assertThat(repair()).hasSize(2).allMatch(done -> done.startsWith("set the name "));
     assertThat(omaps.of(GROUPS)).isEqualTo(names);
     assertThat(cluster.check()).isEmpty();
+    groups.delete(group); // with its volumes
+    taking.delete(taken);
+    driver.delete(volumes.get(2));
   }
 
   @Test
