@@ -15,7 +15,7 @@ public final class TrimEstimate {
    *     is mounted, encrypted, or not known
    */
   public static TrimReport of(RbdImage image) {
-    return OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty()).report();
+    return of(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY);
   }
 
   /**
@@ -33,6 +33,13 @@ public final class TrimEstimate {
     if (!plan.enableLock() && !image.features().contains(ImageFeature.EXCLUSIVE_LOCK)) {
       return ReclaimWork.withoutLock();
     }
-    return OfflineTrim.plan(image, plan.trimGranularity(), Optional.empty()).report();
+    return of(image, plan.trimGranularity());
+  }
+
+  private static TrimReport of(RbdImage image, long granularity) {
+    try (OfflineTrim.Planned planned =
+        OfflineTrim.plan(image, granularity, Optional.empty(), () -> false)) {
+      return planned.report();
+    }
   }
 }

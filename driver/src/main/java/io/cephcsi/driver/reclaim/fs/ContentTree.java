@@ -19,10 +19,11 @@ final class ContentTree {
   private static final int SECTOR = 512;
 
   private final Device device;
-  private final RangePlans plans = new RangePlans();
+  private final RangePlans plans;
 
   ContentTree(Device device) {
     this.device = device;
+    this.plans = new RangePlans(device.memory().forRanges());
   }
 
   Survey survey() throws IOException {
@@ -84,6 +85,7 @@ final class ContentTree {
   }
 
   private ContentNode group(String name, Device part) throws IOException {
+    long before = part.memory().taken();
     try {
       LvmGroup group = LvmLabel.read(part).group(part);
       List<ContentNode> volumes = new ArrayList<>();
@@ -93,13 +95,15 @@ final class ContentTree {
       return ContentNode.of(name, FileSystemKind.LVM2, part.start(), part.size(), volumes);
     } catch (Refusal refusal) {
       return leaf(name, part, refusal.of(FileSystemKind.LVM2));
+    } finally {
+      part.memory().giveAllBut(before);
     }
   }
 
   private ContentNode logicalVolume(String name, Device part, LvmGroup.Volume volume)
       throws IOException {
     LvmDevice mapped = new LvmDevice(part, volume.segments());
-    Inspection inspection = Content.of(new Device(mapped)).inspect();
+    Inspection inspection = Content.of(new Device(mapped, part.memory())).inspect();
     if (inspection instanceof Inspection.Clean clean) {
       mapped.mapBack(clean, plans);
     }

@@ -85,7 +85,7 @@ final class SwapReader {
           RefusalReason.TRUNCATED,
           "a swap area of " + length + " bytes on a device of " + device.size());
     }
-    RangePlan plan = new RangePlan(device.start(), page);
+    RangePlan plan = new RangePlan(device, 0, page);
     plan.add(1, last);
     return new Inspection.Clean(FileSystemKind.SWAP, page, length, plan.finish());
   }

@@ -38,6 +38,8 @@ record LuksLayout(
   private static final long MOST_WORK_KIB = 16L << 20;
   private static final int MOST_LANES = 64;
   private static final int MOST_ITERATIONS = 20_000_000;
+  private static final int MOST_OF_DIGEST = 5_000_000; // cryptsetup takes an eighth of a second
+  private static final int LONGEST_DIGEST = 64;
   private static final int LONGEST_SALT = 128;
 
   /**
@@ -127,8 +129,10 @@ record LuksLayout(
     LuksRefusal.require(
         names(digest.path("segments"), "0"), "the digest of LUKS is not that of its segment");
     byte[] value = bytes(digest, "digest");
-    LuksRefusal.require(value.length >= 16, "the digest of LUKS is too short");
-    return new Digest(pbkdf2(digest), value);
+    LuksRefusal.require(
+        value.length >= 16 && value.length <= LONGEST_DIGEST,
+        "the digest of LUKS has a length that none has");
+    return new Digest(pbkdf2(digest, MOST_OF_DIGEST), value);
   }
 
   private static boolean names(JsonNode list, String wanted) {
@@ -189,7 +193,7 @@ record LuksLayout(
   private static Derivation derivation(JsonNode kdf) throws LuksRefusal {
     String type = kdf.path("type").asText();
     if (type.equals("pbkdf2")) {
-      return pbkdf2(kdf);
+      return pbkdf2(kdf, MOST_ITERATIONS);
     }
     if (!type.equals("argon2id") && !type.equals("argon2i")) {
       throw LuksRefusal.unsupported("a slot of LUKS derives its key in a way not known here");
@@ -208,8 +212,8 @@ record LuksLayout(
         salt(kdf));
   }
 
-  private static Pbkdf2 pbkdf2(JsonNode of) throws LuksRefusal {
-    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, MOST_ITERATIONS), salt(of));
+  private static Pbkdf2 pbkdf2(JsonNode of, int most) throws LuksRefusal {
+    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, most), salt(of));
   }
 
   private static String hash(JsonNode of) throws LuksRefusal {
