@@ -123,6 +123,9 @@ final class OfflineTrim {
     try {
       LuksVolume decrypted = open(reader, passphrase.get());
       Survey inside = FileSystems.survey(decrypted, memory);
+      if (inside.isSwapAlone()) {
+        return plan(image, granularity, inside, true, clean -> clean::freeRanges, memory);
+      }
       return plan(
           image,
           granularity,
@@ -166,6 +169,16 @@ final class OfflineTrim {
     if (inspection instanceof Inspection.Refused refused) {
       return Planned.nothing(
           TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label())
+              .of(survey.content()),
+          encrypted,
+          memory);
+    }
+    if (survey.isSwapAlone()) {
+      return Planned.nothing(
+          TrimReport.skipped(
+                  "swap_alone",
+                  "a swap area alone: a system that is suspended may have its memory there" + where,
+                  inspection.kind().label())
               .of(survey.content()),
           encrypted,
           memory);
