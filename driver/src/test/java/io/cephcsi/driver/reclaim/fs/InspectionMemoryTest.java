@@ -81,7 +81,7 @@ class InspectionMemoryTest {
       memory.begin();
       RangePlans plans = ranges(count);
       memory.end(plans);
-      assertThat(plans.bytes() + plans.omittedBytes()).isEqualTo(count / 2 * 3 * 512L);
+      assertThat(plans.bytes() + plans.omittedBytes()).isEqualTo(count / 2 * 3L * 512);
       kept.add(plans.encodedBytes());
       all.add(memory);
     }
@@ -162,6 +162,7 @@ class InspectionMemoryTest {
     }
     Device device = new Device(new MemoryImage(new byte[2 << 20]), memory(true));
     for (ByteBuffer block : device.readBlocks(offsets, 512, ByteOrder.LITTLE_ENDIAN)) {
+      assertThat(block.arrayOffset()).isZero();
       assertThat(block.array()).hasSize(512);
     }
   }
