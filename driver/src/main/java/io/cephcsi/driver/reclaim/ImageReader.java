@@ -3,23 +3,34 @@ package io.cephcsi.driver.reclaim;
 import io.cephcsi.bindings.rbd.RbdCompletion;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
+import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
-/** An open image as the readers of file systems want it. Several reads are in flight at once. */
+/**
+ * An open image as the readers of file systems want it. Several reads are in flight at once. It is
+ * asked before each of them whether to stop: some file systems take minutes to read.
+ */
 final class ImageReader implements BlockReader {
   private static final int PIECE_BYTES = 4 << 20;
   private static final int IN_FLIGHT = 16;
 
   private final RbdImage image;
   private final long size;
+  private final BooleanSupplier stop;
 
-  /** Reads an image, which stays its caller's. */
-  ImageReader(RbdImage image) {
+  /**
+   * Reads an image, which stays its caller's.
+   *
+   * @param stop whether to end with {@link InspectionStopped}; must not block
+   */
+  ImageReader(RbdImage image, BooleanSupplier stop) {
     this.image = image;
+    this.stop = stop;
     this.size = image.size();
   }
 
@@ -43,6 +54,9 @@ final class ImageReader implements BlockReader {
           int length = Math.min(left, PIECE_BYTES);
           if (running.size() == IN_FLIGHT) {
             finish(running.removeFirst());
+          }
+          if (stop.getAsBoolean()) {
+            throw new InspectionStopped();
           }
           running.addLast(new Running(image.readAsync(at, length), read.into(), length));
           at += length;

@@ -13,6 +13,8 @@ import io.cephcsi.driver.reclaim.fs.ContentNode;
 import io.cephcsi.driver.reclaim.fs.FileSystemKind;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;
+import io.cephcsi.driver.reclaim.fs.InspectionMemory;
+import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import io.cephcsi.driver.reclaim.fs.Survey;
 import io.cephcsi.driver.reclaim.luks.LuksRefusal;
 import io.cephcsi.driver.reclaim.luks.LuksVolume;
@@ -40,12 +42,27 @@ final class OfflineTrim {
    * What may be discarded, or why nothing may be.
    *
    * @param encrypted whether the image holds ciphertext
+   * @param memory what the plan takes
    */
-  record Planned(TrimReport report, Optional<TrimPlan> plan, boolean encrypted) {
+  record Planned(
+      TrimReport report, Optional<TrimPlan> plan, boolean encrypted, InspectionMemory memory)
+      implements AutoCloseable {
     /** Of an image that was not looked at. */
     static Planned notAsked() {
-      return new Planned(
-          TrimReport.skipped("method", "only sparsify was asked for", ""), Optional.empty(), false);
+      return nothing(
+          TrimReport.skipped("method", "only sparsify was asked for", ""),
+          false,
+          InspectionMemory.of(() -> false));
+    }
+
+    private static Planned nothing(TrimReport report, boolean encrypted, InspectionMemory memory) {
+      return new Planned(report, Optional.empty(), encrypted, memory);
+    }
+
+    /** Gives back the memory of the plan, which is not used any more. */
+    @Override
+    public void close() {
+      memory.close();
     }
 
     /**
@@ -66,19 +83,46 @@ final class OfflineTrim {
    *
    * @param granularity the shortest range that is discarded inside an object
    * @param passphrase by which an encrypted image is read; empty to leave it alone
+   * @param stop whether to end early, with a plan of nothing; asked before each read, must not
+   *     block
+   * @return for the caller to close
    * @throws VolumeException FAILED_PRECONDITION when the passphrase does not open it
    */
-  static Planned plan(RbdImage image, long granularity, Optional<Passphrase> passphrase) {
+  static Planned plan(
+      RbdImage image, long granularity, Optional<Passphrase> passphrase, BooleanSupplier stop) {
+    InspectionMemory memory = InspectionMemory.of(stop);
     try {
-      BlockReader reader = new ImageReader(image);
-      Survey survey = FileSystems.survey(reader);
-      boolean luks = survey.content().kind() == FileSystemKind.LUKS;
-      if (!luks || passphrase.isEmpty()) {
-        boolean encrypted = survey.inspection().kind() == FileSystemKind.LUKS;
-        return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges);
-      }
+      Planned planned = plan(image, granularity, passphrase, new ImageReader(image, stop), memory);
+      memory = InspectionMemory.of(() -> false); // the other one belongs to the plan now
+      return planned;
+    } catch (InspectionStopped e) {
+      return Planned.nothing(
+          TrimReport.skipped("gave_way", "the reclaim was stopped before it knew what is free", ""),
+          false,
+          InspectionMemory.of(() -> false));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      memory.close();
+    }
+  }
+
+  private static Planned plan(
+      RbdImage image,
+      long granularity,
+      Optional<Passphrase> passphrase,
+      BlockReader reader,
+      InspectionMemory memory)
+      throws IOException {
+    Survey survey = FileSystems.survey(reader, memory);
+    boolean luks = survey.content().kind() == FileSystemKind.LUKS;
+    if (!luks || passphrase.isEmpty()) {
+      boolean encrypted = survey.inspection().kind() == FileSystemKind.LUKS;
+      return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges, memory);
+    }
+    try {
       LuksVolume decrypted = open(reader, passphrase.get());
-      Survey inside = FileSystems.survey(decrypted);
+      Survey inside = FileSystems.survey(decrypted, memory);
       return plan(
           image,
           granularity,
@@ -86,14 +130,11 @@ final class OfflineTrim {
               inside.inspection(),
               ContentNode.encrypted(image.size(), inside.content(), decrypted.dataOffset())),
           true,
-          clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)));
+          clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)),
+          memory);
     } catch (LuksRefusal e) {
-      return new Planned(
-          TrimReport.skipped(e.reason(), e.detail(), FileSystemKind.LUKS.label()),
-          Optional.empty(),
-          true);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      return Planned.nothing(
+          TrimReport.skipped(e.reason(), e.detail(), FileSystemKind.LUKS.label()), true, memory);
     }
   }
 
@@ -118,15 +159,16 @@ final class OfflineTrim {
       long granularity,
       Survey survey,
       boolean encrypted,
-      Function<Inspection.Clean, TrimPlan.FreeSpace> free) {
+      Function<Inspection.Clean, TrimPlan.FreeSpace> free,
+      InspectionMemory memory) {
     Inspection inspection = survey.inspection();
     String where = encrypted && inspection.kind() != FileSystemKind.LUKS ? " in LUKS" : "";
     if (inspection instanceof Inspection.Refused refused) {
-      return new Planned(
+      return Planned.nothing(
           TrimReport.skipped(refused.reason(), refused.detail() + where, refused.kind().label())
               .of(survey.content()),
-          Optional.empty(),
-          encrypted);
+          encrypted,
+          memory);
     }
     Inspection.Clean clean = (Inspection.Clean) inspection;
     ImageLayout layout = image.layout();
@@ -144,7 +186,7 @@ final class OfflineTrim {
             granularity);
     TrimReport report =
         TrimReport.done(survey.content().understood() + where, plan.sum()).of(survey.content());
-    return new Planned(report, Optional.of(plan), encrypted);
+    return new Planned(report, Optional.of(plan), encrypted, memory);
   }
 
   /** A map for an image that has none: librbd asks every object. */

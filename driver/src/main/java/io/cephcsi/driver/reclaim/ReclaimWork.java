@@ -115,6 +115,7 @@ final class ReclaimWork {
       }
       throw e;
     } finally {
+      planned.close();
       if (locked) {
         lock.release();
       }
@@ -179,7 +180,7 @@ final class ReclaimWork {
       trim = withoutLock();
       return;
     }
-    planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase);
+    planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase, stop);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
       trim = trim.discarded(Discarded.NOTHING);

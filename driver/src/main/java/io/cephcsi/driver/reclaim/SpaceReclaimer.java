@@ -170,21 +170,22 @@ public final class SpaceReclaimer {
 
   private static ReclaimResult dryRun(
       RbdImage image, Optional<Passphrase> passphrase, ReclaimPlan plan, Operation operation) {
-    OfflineTrim.Planned trim =
+    try (OfflineTrim.Planned trim =
         plan.method().trims()
-            ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase)
-            : OfflineTrim.Planned.notAsked();
-    Usage before = usage(image, plan);
-    OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
-    return new ReclaimResult(
-        Outcome.DRY_RUN,
-        "",
-        before.bytes(),
-        after,
-        before.objects().isPresent() && after.isPresent()
-            ? wholeObjects(before.bytes().getAsLong() - after.getAsLong(), image)
-            : trim.report().discarded().objects(),
-        trim.report());
+            ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase, operation::isCancelled)
+            : OfflineTrim.Planned.notAsked()) {
+      Usage before = usage(image, plan);
+      OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
+      return new ReclaimResult(
+          Outcome.DRY_RUN,
+          "",
+          before.bytes(),
+          after,
+          before.objects().isPresent() && after.isPresent()
+              ? wholeObjects(before.bytes().getAsLong() - after.getAsLong(), image)
+              : trim.report().discarded().objects(),
+          trim.report());
+    }
   }
 
   /** How many objects make up a difference of usages; only the last object can be shorter. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.reclaim.fs.ContentNode;
 import java.util.Optional;
 
 /** What a trim of an image would free, for rankings. Changes nothing, and takes no lock. */
@@ -15,7 +16,7 @@ public final class TrimEstimate {
    *     is mounted, encrypted, or not known
    */
   public static TrimReport of(RbdImage image) {
-    return OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty()).report();
+    return of(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY);
   }
 
   /**
@@ -23,7 +24,8 @@ public final class TrimEstimate {
    * may be.
    *
    * @return also for what reason the image would be skipped: it is in use, migrating, a mirror's
-   *     secondary, thick on purpose, or has no exclusive lock
+   *     secondary, thick on purpose, or has no exclusive lock; or it is a swap area and nothing
+   *     else, of which nobody has said that its machine is not suspended
    */
   static TrimReport of(RbdImage image, ReclaimPlan plan) {
     Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
@@ -33,6 +35,24 @@ public final class TrimEstimate {
     if (!plan.enableLock() && !image.features().contains(ImageFeature.EXCLUSIVE_LOCK)) {
       return ReclaimWork.withoutLock();
     }
-    return OfflineTrim.plan(image, plan.trimGranularity(), Optional.empty()).report();
+    TrimReport report = of(image, plan.trimGranularity());
+    return report
+        .content()
+        .filter(ContentNode::isSwapAlone)
+        .map(
+            swap ->
+                TrimReport.skipped(
+                        "swap_alone",
+                        "a swap area alone: a machine that is suspended may have its memory there",
+                        report.fileSystem())
+                    .of(swap))
+        .orElse(report);
+  }
+
+  private static TrimReport of(RbdImage image, long granularity) {
+    try (OfflineTrim.Planned planned =
+        OfflineTrim.plan(image, granularity, Optional.empty(), () -> false)) {
+      return planned.report();
+    }
   }
 }

@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.data.Offset;
 import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
@@ -151,7 +152,7 @@ class OfflineTrimIT extends ReclaimCase {
     Random random = new Random(11);
     long[] bytes = {0};
     try (RbdImage image = open()) {
-      OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty())
+      OfflineTrim.plan(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, Optional.empty(), () -> false)
           .plan()
           .orElseThrow()
           .forEach(
@@ -332,6 +333,44 @@ class OfflineTrimIT extends ReclaimCase {
     assertThat(exactlyUsed()).isEqualTo(before);
     // Sparsify goes on all the same.
     assertThat(reclaimed(reclaim(Map.of())).trim().reason()).isIn((Object[]) reasons);
+  }
+
+  /** A machine that is suspended may have its memory there, and leaves no mark in it. */
+  @Test
+  void aSwapAreaThatIsTheWholeImageIsTrimmedWhenItIsAskedForAndNotWithItsPool() {
+    DiskImage disk =
+        DiskImage.make(
+            folder,
+            64L * MIB,
+            "mkswap $DISK >/dev/null;"
+                + " head -c 32M /dev/urandom | dd of=$DISK bs=1M seek=8 conv=notrunc 2>/dev/null");
+    pool.create(name, 64L * MIB, options().objectSizeBytes(MIB).build());
+    try (RbdImage image = open()) {
+      FileCopy.toImage(disk.file(), image);
+    }
+    try (RbdImage image = open()) {
+      assertThat(TrimEstimate.of(image, ReclaimPlan.DEFAULT).reason()).isEqualTo("swap_alone");
+    }
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().fileSystem()).isEqualTo("swap space");
+    assertThat(result.after()).hasValue(MIB); // its header
+  }
+
+  @Test
+  void aPlanThatIsToldToStopReadsNoFurther() {
+    pool.create(name, 64L * MIB, options().build());
+    AtomicInteger asked = new AtomicInteger();
+    try (RbdImage image = open();
+        OfflineTrim.Planned planned =
+            OfflineTrim.plan(
+                image,
+                ReclaimPlan.DEFAULT_TRIM_GRANULARITY,
+                Optional.empty(),
+                () -> asked.incrementAndGet() > 1)) {
+      assertThat(planned.report().reason()).isEqualTo("gave_way");
+      assertThat(planned.plan()).isEmpty();
+    }
+    assertThat(asked).hasValue(2);
   }
 
   /** Puts a disk into an image, reclaims, and takes it back. */

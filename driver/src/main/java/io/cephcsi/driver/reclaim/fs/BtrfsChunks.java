@@ -8,6 +8,9 @@ import java.util.List;
 final class BtrfsChunks {
   private static final int MOST = 1 << 17;
 
+  /** What a chunk, its block group and its device extents take in memory, in bytes. */
+  private static final int OF_CHUNK = 320;
+
   private final List<BtrfsChunk> chunks = new ArrayList<>();
 
   private BtrfsChunks() {}
@@ -50,6 +53,7 @@ final class BtrfsChunks {
                     && superblock.isDevice(item),
                 "the superblock and the chunk tree describe different devices");
           } else {
+            volume.device.memory().take(OF_CHUNK);
             chunks.add(BtrfsChunk.of(key, item, superblock));
           }
         });

@@ -19,7 +19,7 @@ final class BtrfsExtentTree {
 
   private BtrfsExtentTree(BtrfsVolume volume) {
     this.superblock = volume.superblock;
-    this.groups = new BtrfsGroups(volume.chunks(), superblock.sectorSize);
+    this.groups = new BtrfsGroups(volume.chunks(), superblock.sectorSize, volume.device.memory());
     Refusal.require(groups.count() > 0, "there are no chunks");
     this.end = groups.get(0).chunk.start();
   }

@@ -14,7 +14,7 @@ final class BtrfsFreeSpace {
     this.superblock = volume.superblock;
     this.extents = extents;
     this.groups = groups;
-    this.plan = new RangePlan(volume.device.start(), superblock.sectorSize);
+    this.plan = new RangePlan(volume.device, 0, superblock.sectorSize);
   }
 
   RangePlan plan() {

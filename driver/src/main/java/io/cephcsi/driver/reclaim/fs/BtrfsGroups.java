@@ -10,10 +10,10 @@ import java.util.List;
  * <p>When there are too many ranges, the shortest are dropped; the tallies know all of them.
  */
 final class BtrfsGroups {
-  /** Three million ranges are 24 MiB. */
-  private static final int MOST_RANGES = 3 << 20;
+  private static final int RANGE = 2 * Integer.BYTES;
 
   private final BtrfsChunks chunks;
+  private final InspectionMemory memory;
   private final int sectorSize;
   private final int mostRanges;
   private final List<BtrfsGroup> groups = new ArrayList<>();
@@ -24,14 +24,12 @@ final class BtrfsGroups {
   private int[] pairs = new int[64];
   private int used;
 
-  BtrfsGroups(BtrfsChunks chunks, int sectorSize) {
-    this(chunks, sectorSize, MOST_RANGES);
-  }
-
-  BtrfsGroups(BtrfsChunks chunks, int sectorSize, int mostRanges) {
+  BtrfsGroups(BtrfsChunks chunks, int sectorSize, InspectionMemory memory) {
     this.chunks = chunks;
     this.sectorSize = sectorSize;
-    this.mostRanges = mostRanges;
+    this.memory = memory;
+    // Twice what the list of ranges takes that is made of them.
+    this.mostRanges = (int) (2 * memory.forRanges() / RANGE);
     for (int i = 0; i < chunks.count(); i++) {
       groups.add(new BtrfsGroup(chunks.get(i)));
     }
@@ -67,7 +65,9 @@ final class BtrfsGroups {
       return;
     }
     if (used == pairs.length) {
+      memory.take(2L * used * Integer.BYTES);
       pairs = Arrays.copyOf(pairs, 2 * used);
+      memory.give((long) used * Integer.BYTES);
     }
     pairs[used++] = (int) ((start - group.chunk.start()) / sectorSize);
     pairs[used++] = sectors;
@@ -75,6 +75,7 @@ final class BtrfsGroups {
 
   /** To be called after the last range of a group. */
   void finish(BtrfsGroup group) {
+    memory.take((long) used * Integer.BYTES);
     group.keep(Arrays.copyOf(pairs, used));
     kept += used / 2;
     used = 0;
@@ -89,6 +90,7 @@ final class BtrfsGroups {
       int left = dropFrom(ranges, ranges.length, group);
       if (left < ranges.length) {
         group.keep(Arrays.copyOf(ranges, left));
+        memory.give((long) (ranges.length - left) * Integer.BYTES);
       }
       kept += left / 2;
     }

@@ -30,7 +30,7 @@ final class BtrfsTree {
   record Root(long id, long address, int level, long generation) {}
 
   /** Bytes of leaves, and of nodes of a level, held at a time. */
-  private static final int LEAVES = 2 << 20;
+  private static final int LEAVES = 1 << 20;
 
   private static final int NODES = 256 << 10;
 

@@ -41,7 +41,9 @@ final class BtrfsVolume {
       if (count >= MOST_BLOCKS) {
         throw Refusal.unsupported("more than " + MOST_BLOCKS + " tree blocks");
       }
+      device.memory().take(2L * count * Long.BYTES);
       blocks = Arrays.copyOf(blocks, 2 * count);
+      device.memory().give((long) count * Long.BYTES);
     }
     blocks[count++] = address;
     return offset;
@@ -49,6 +51,7 @@ final class BtrfsVolume {
 
   /** Logical addresses of the tree blocks noted, ascending. */
   long[] blocks() {
+    device.memory().take((long) count * Long.BYTES);
     long[] sorted = Arrays.copyOf(blocks, count);
     Arrays.sort(sorted);
     return sorted;

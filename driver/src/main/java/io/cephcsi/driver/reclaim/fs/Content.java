@@ -24,8 +24,17 @@ record Content(Device device, ByteBuffer start, Set<FileSystemKind> kinds) {
     return kinds.equals(Set.of(kind));
   }
 
-  /** Reads it as a file system. */
+  /** Reads it as a file system; gives back what its tables took in memory. */
   Inspection inspect() throws IOException {
+    long before = device.memory().taken();
+    try {
+      return inspectWhole();
+    } finally {
+      device.memory().giveAllBut(before);
+    }
+  }
+
+  private Inspection inspectWhole() throws IOException {
     if (kinds.size() > 1) {
       String labels = kinds.stream().map(FileSystemKind::label).collect(Collectors.joining(", "));
       return new Inspection.Refused(

@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim.fs;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
@@ -65,23 +66,35 @@ public record ContentNode(
     return of("", FileSystemKind.LUKS, 0, size, List.of(decrypted.moved("decrypted", dataOffset)));
   }
 
+  /**
+   * Whether it is a swap area that is not in use, and nothing else. Nothing on the device then
+   * tells whether the system that has swapped to it is gone, or suspended with its memory
+   * elsewhere.
+   */
+  public boolean isSwapAlone() {
+    return parts.isEmpty() && kind == FileSystemKind.SWAP && reason.isEmpty();
+  }
+
   private ContentNode moved(String newName, long by) {
     List<ContentNode> moved = parts.stream().map(part -> part.moved(part.name, by)).toList();
     return new ContentNode(newName, kind, offset + by, size, freeBytes, reason, detail, moved);
   }
 
-  /** The same, with nothing free in it for a reason. */
-  ContentNode refused(RefusalReason why, String because) {
-    boolean gives = parts.isEmpty() && reason.isEmpty();
+  /** The same, with nothing free in parts of some kinds for a reason. */
+  ContentNode refused(RefusalReason why, String because, Predicate<FileSystemKind> which) {
+    List<ContentNode> refused =
+        parts.stream().map(part -> part.refused(why, because, which)).toList();
+    boolean gives = parts.isEmpty() && reason.isEmpty() && which.test(kind);
+    long free = parts.isEmpty() ? freeBytes : refused.stream().mapToLong(p -> p.freeBytes).sum();
     return new ContentNode(
         name,
         kind,
         offset,
         size,
-        0,
+        gives ? 0 : free,
         gives ? Optional.of(why) : reason,
         gives ? because : detail,
-        parts.stream().map(part -> part.refused(why, because)).toList());
+        refused);
   }
 
   /** Those without parts of their own: this one, or those inside of it. */

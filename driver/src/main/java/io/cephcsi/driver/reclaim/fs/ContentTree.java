@@ -13,16 +13,23 @@ import java.util.Optional;
  *
  * <p>A part that a system keeps open makes all of them refuse: a hibernated system has what it did
  * not write yet in the other file systems, too, and most of them do not show it. So do hashes of
- * dm-verity, which hold for the free blocks of another part as well.
+ * dm-verity, which hold for the free blocks of another part as well. A part that was not unmounted
+ * makes those refuse that do not show whether they were: the system may be suspended, not dead.
  */
 final class ContentTree {
   private static final int SECTOR = 512;
 
   private final Device device;
-  private final RangePlans plans = new RangePlans();
+
+  /** Of file systems that tell when they are mounted, and of the others. */
+  private final RangePlans plans;
+
+  private final RangePlans unmarked;
 
   ContentTree(Device device) {
     this.device = device;
+    this.plans = new RangePlans(device.memory().forRanges());
+    this.unmarked = new RangePlans(device.memory().forRanges());
   }
 
   Survey survey() throws IOException {
@@ -55,13 +62,11 @@ final class ContentTree {
         physicalVolumes.add(parts.size());
       }
       Inspection inspection =
-          partition.readOnly()
-              ? Refusal.unsupported("the partition is read-only").of(kind(content))
-              : content.inspect();
+          partition.usual() ? content.inspect() : partition.refusal().of(kind(content));
       parts.add(leaf(partition.name(), content.device(), inspection));
     }
     for (int at : physicalVolumes) {
-      if (parts.get(at).kind() == FileSystemKind.LVM2 && !table.get(at).readOnly()) {
+      if (parts.get(at).kind() == FileSystemKind.LVM2 && table.get(at).usual()) {
         parts.set(at, physicalVolume(table.get(at), physicalVolumes.size() == 1));
       }
     }
@@ -84,6 +89,7 @@ final class ContentTree {
   }
 
   private ContentNode group(String name, Device part) throws IOException {
+    long before = part.memory().taken();
     try {
       LvmGroup group = LvmLabel.read(part).group(part);
       List<ContentNode> volumes = new ArrayList<>();
@@ -93,34 +99,53 @@ final class ContentTree {
       return ContentNode.of(name, FileSystemKind.LVM2, part.start(), part.size(), volumes);
     } catch (Refusal refusal) {
       return leaf(name, part, refusal.of(FileSystemKind.LVM2));
+    } finally {
+      part.memory().giveAllBut(before);
     }
   }
 
   private ContentNode logicalVolume(String name, Device part, LvmGroup.Volume volume)
       throws IOException {
     LvmDevice mapped = new LvmDevice(part, volume.segments());
-    Inspection inspection = Content.of(new Device(mapped)).inspect();
+    Inspection inspection = Content.of(new Device(mapped, part.memory())).inspect();
     if (inspection instanceof Inspection.Clean clean) {
-      mapped.mapBack(clean, plans);
+      mapped.mapBack(clean, plansFor(clean.kind()));
     }
     return ContentNode.leaf(name, mapped.start(), mapped.size(), inspection);
   }
 
   private ContentNode leaf(String name, Device part, Inspection inspection) {
     if (inspection instanceof Inspection.Clean clean) {
-      plans.addAll(clean.plans());
+      plansFor(clean.kind()).addAll(clean.plans());
     }
     return ContentNode.leaf(name, part.start(), part.size(), inspection);
   }
 
-  private Survey answer(ContentNode root) {
+  private RangePlans plansFor(FileSystemKind kind) {
+    return kind.hasMountMark() ? plans : unmarked;
+  }
+
+  private Survey answer(ContentNode found) {
+    ContentNode root = found;
     List<ContentNode> leaves = root.leaves();
     Optional<ContentNode> open = leaves.stream().filter(ContentTree::isOpen).findFirst();
     if (open.isPresent() && leaves.size() > 1) {
       RefusalReason reason = open.get().reason().orElseThrow();
       String detail = open.get().name() + ": " + open.get().detail();
       return new Survey(
-          new Inspection.Refused(open.get().kind(), reason, detail), root.refused(reason, detail));
+          new Inspection.Refused(open.get().kind(), reason, detail),
+          root.refused(reason, detail, kind -> true));
+    }
+    Optional<ContentNode> mounted = leaves.stream().filter(ContentTree::isMounted).findFirst();
+    if (mounted.isPresent()) {
+      root =
+          root.refused(
+              mounted.get().reason().orElseThrow(),
+              "may be in use, as " + mounted.get().name() + " is: " + mounted.get().detail(),
+              kind -> !kind.hasMountMark());
+      leaves = root.leaves();
+    } else {
+      plans.addAll(unmarked);
     }
     Optional<ContentNode> clean = largest(leaves, true);
     if (clean.isPresent()) {
@@ -139,6 +164,18 @@ final class ContentTree {
     return leaves.stream()
         .filter(leaf -> leaf.reason().isEmpty() == clean)
         .max(Comparator.comparingLong(ContentNode::size));
+  }
+
+  /**
+   * Mounted when its system ended or was suspended. A suspended one has its memory elsewhere, keeps
+   * no watch, and goes on with all that it had open.
+   */
+  private static boolean isMounted(ContentNode leaf) {
+    return leaf.reason()
+        .map(
+            reason ->
+                reason == RefusalReason.NOT_CLEAN || reason == RefusalReason.JOURNAL_NOT_EMPTY)
+        .orElse(false);
   }
 
   /** In use or hibernated, or of a Windows that was not shut down, which hides that it is. */

@@ -14,19 +14,21 @@ final class Device {
   /** A gap that is read through rather than paid for with another round trip, in bytes. */
   private static final int BRIDGE = 32 << 10;
 
-  /** Longest single read, in bytes. */
-  private static final int LONGEST_READ = 4 << 20;
+  /** Longest single read, and about what is read at once, in bytes. */
+  private static final int LONGEST_READ = 1 << 20;
 
   private final BlockReader reader;
+  private final InspectionMemory memory;
   private final long start;
   private final long size;
 
-  Device(BlockReader reader) {
-    this(reader, 0, reader.size());
+  Device(BlockReader reader, InspectionMemory memory) {
+    this(reader, memory, 0, reader.size());
   }
 
-  private Device(BlockReader reader, long start, long size) {
+  private Device(BlockReader reader, InspectionMemory memory, long start, long size) {
     this.reader = reader;
+    this.memory = memory;
     this.start = start;
     this.size = size;
   }
@@ -34,7 +36,12 @@ final class Device {
   /** Part of this device; offsets of the part start at 0. */
   Device part(long offset, long length) {
     checkRange(offset, length);
-    return new Device(reader, start + offset, length);
+    return new Device(reader, memory, start + offset, length);
+  }
+
+  /** What the inspection may allocate. */
+  InspectionMemory memory() {
+    return memory;
   }
 
   /** Size in bytes. */
@@ -72,27 +79,51 @@ final class Device {
    * Reads ranges of one length at ascending offsets, few requests for many ranges.
    *
    * @param offsets byte offsets, ascending
-   * @param length bytes of each
+   * @param length bytes of each, which the caller has memory for
    * @return a buffer for each offset; neighbours may share memory
    */
   ByteBuffer[] readBlocks(long[] offsets, int length, ByteOrder order) throws IOException {
-    List<BlockReader.Request> requests = new ArrayList<>();
     ByteBuffer[] blocks = new ByteBuffer[offsets.length];
+    List<Run> runs = new ArrayList<>();
+    long bytes = 0;
     int first = 0;
     while (first < offsets.length) {
       int last = endOfRun(offsets, first, length);
-      long from = offsets[first];
-      int runLength = Math.toIntExact(offsets[last] + length - from);
-      checkRange(from, runLength);
-      ByteBuffer run = ByteBuffer.allocate(runLength);
-      requests.add(new BlockReader.Request(start + from, run));
-      for (int i = first; i <= last; i++) {
-        blocks[i] = run.slice((int) (offsets[i] - from), length).order(order);
+      int runLength = Math.toIntExact(offsets[last] + length - offsets[first]);
+      checkRange(offsets[first], runLength);
+      if (bytes > 0 && bytes + runLength > LONGEST_READ) {
+        read(runs, offsets, length, blocks);
+        runs.clear();
+        bytes = 0;
       }
+      bytes += runLength;
+      runs.add(new Run(first, last, ByteBuffer.allocate(runLength)));
       first = last + 1;
     }
-    submit(requests);
+    read(runs, offsets, length, blocks);
+    for (ByteBuffer block : blocks) {
+      block.order(order);
+    }
     return blocks;
+  }
+
+  /** Neighbours, by their indexes, that are read in one piece. */
+  private record Run(int first, int last, ByteBuffer bytes) {}
+
+  private void read(List<Run> runs, long[] offsets, int length, ByteBuffer[] blocks)
+      throws IOException {
+    submit(
+        runs.stream()
+            .map(run -> new BlockReader.Request(start + offsets[run.first], run.bytes))
+            .toList());
+    for (Run run : runs) {
+      boolean gaps = run.bytes.capacity() > (long) length * (run.last - run.first + 1);
+      for (int i = run.first; i <= run.last; i++) {
+        ByteBuffer block = run.bytes.slice((int) (offsets[i] - offsets[run.first]), length);
+        // What lies in the gaps was read, and is not kept: it can be many times as much.
+        blocks[i] = gaps ? ByteBuffer.allocate(length).put(block).flip() : block;
+      }
+    }
   }
 
   private void submit(List<BlockReader.Request> requests) throws IOException {

@@ -34,10 +34,15 @@ final class ExfatClusters {
   ExfatClusters(Device device, ExfatBootRegion boot) throws IOException {
     this.device = device;
     this.boot = boot;
+    device.memory().take(boot.clusters / 8);
     this.pages = new ByteBuffer[((boot.clusters + 2) >> PAGE_SHIFT) + 1];
     this.claimed = new BitSet(boot.clusters + 2);
     Refusal.require(
         entry(0) == 0xFFFFFFF8 && entry(1) == -1, "the file allocation table has a bad beginning");
+  }
+
+  InspectionMemory memory() {
+    return device.memory();
   }
 
   /** Claims the clusters of a file whose length is known. */
@@ -81,6 +86,7 @@ final class ExfatClusters {
       }
       long at = (long) page << PAGE_SHIFT;
       int length = (int) Math.min(1 << PAGE_SHIFT, boot.clusters + 2 - at) * 4;
+      device.memory().take(length);
       pages[page] = device.read(boot.table + 4 * at, length, ByteOrder.LITTLE_ENDIAN);
     }
     return pages[page].getInt(4 * (cluster & ((1 << PAGE_SHIFT) - 1)));

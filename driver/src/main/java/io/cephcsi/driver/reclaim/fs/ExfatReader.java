@@ -21,7 +21,7 @@ final class ExfatReader {
     ExfatBootRegion boot = new ExfatBootRegion(device, start);
     ExfatClusters clusters = new ExfatClusters(device, boot);
     ExfatClusters.Allocation bitmap = new ExfatTree(boot, clusters).walk();
-    RangePlan plan = new RangePlan(device.start() + boot.heap, 1 << boot.clusterShift);
+    RangePlan plan = new RangePlan(device, boot.heap, 1 << boot.clusterShift);
     clusters.collect(bitmap, plan);
     return new Inspection.Clean(
         FileSystemKind.EXFAT, 1 << boot.clusterShift, boot.totalBytes, plan.finish());

@@ -13,6 +13,10 @@ final class ExfatTree {
   private static final long MOST_BYTES = 1L << 30;
 
   private static final int MOST_WAITING = 1 << 18;
+
+  /** What one that waits takes in memory. */
+  private static final int OF_WAITING = 40;
+
   private static final long LONGEST = 256L << 20;
   private static final long LONGEST_UPCASE = 128 << 10;
 
@@ -39,6 +43,7 @@ final class ExfatTree {
     Refusal.require(
         bitmaps.size() == 1 && upcases == 1, "not one allocation bitmap and one up-case table");
     while (!waiting.isEmpty()) {
+      clusters.memory().give(OF_WAITING);
       scan(waiting.removeLast(), false);
     }
     return bitmaps.get(0);
@@ -62,6 +67,7 @@ final class ExfatTree {
       case DIRECTORY -> {
         Refusal.require(
             stream.length() % (1L << boot.clusterShift) == 0, "a directory has a partial cluster");
+        clusters.memory().take(OF_WAITING);
         waiting.addLast(clusters.claim(stream.first(), stream.length(), stream.contiguous()));
         if (waiting.size() > MOST_WAITING) {
           throw Refusal.unsupported("more directories than " + MOST_WAITING);

@@ -9,7 +9,7 @@ import java.util.zip.CRC32C;
 /** Reads the block bitmaps, checks them against all counters, and collects the free blocks. */
 final class ExtFreeSpace {
   /** Bytes of bitmaps held at a time. */
-  private static final int WINDOW = 4 << 20;
+  private static final int WINDOW = 1 << 20;
 
   private final Device device;
   private final ExtSuperblock superblock;
@@ -29,8 +29,8 @@ final class ExtFreeSpace {
     this.table = table;
     ExtFeatures features = superblock.features();
     boolean flexible = features.incompat(ExtFeatures.INCOMPAT_FLEX_BG);
-    this.metadata = new ExtMetadataMap(geometry, table, flexible);
-    this.plan = new RangePlan(device.start(), geometry.blockSize);
+    this.metadata = new ExtMetadataMap(geometry, table, flexible, device.memory());
+    this.plan = new RangePlan(device, 0, geometry.blockSize);
     this.checksums = features.metadataChecksums();
     this.seed = checksums ? superblock.checksumSeed() : 0;
     this.expected = new byte[geometry.blockSize];

@@ -8,6 +8,9 @@ final class ExtGeometry {
   /** Block numbers must leave 24 bits of a long for lengths, see {@link ExtMetadataMap}. */
   private static final long LARGEST_BLOCK_COUNT = 1L << 39;
 
+  /** mke2fs makes no smaller groups. */
+  private static final int SMALLEST_GROUP = 256;
+
   private static final int LARGEST_LOG_BLOCK_SIZE = 6;
   private static final int LARGEST_LOG_CLUSTER_SIZE = 20;
 
@@ -85,7 +88,8 @@ final class ExtGeometry {
         clusters > 0
             && clusters <= 8 * blockSize
             && clusters % 8 == 0
-            && (long) clusters * ratio == blocksPerGroup,
+            && (long) clusters * ratio == blocksPerGroup
+            && blocksPerGroup >= SMALLEST_GROUP,
         "bad size of block groups");
   }
 

@@ -12,6 +12,9 @@ final class ExtGroupTable {
   private static final int KNOWN_FLAGS = 0x7;
   private static final int CHECKSUM_AT = 0x1E;
 
+  /** What a block takes beside its bytes: a buffer and its place. */
+  private static final int BUFFER = 96;
+
   private final ByteBuffer[] blocks;
   private final int perBlock;
   private final int size;
@@ -26,6 +29,7 @@ final class ExtGroupTable {
 
   static ExtGroupTable read(Device device, ExtSuperblock superblock, ExtGeometry geometry)
       throws IOException {
+    device.memory().take((long) geometry.descriptorBlocks() * (geometry.blockSize + BUFFER));
     long[] offsets = new long[geometry.descriptorBlocks()];
     for (int i = 0; i < offsets.length; i++) {
       offsets[i] = geometry.descriptorBlock(i) * geometry.blockSize;

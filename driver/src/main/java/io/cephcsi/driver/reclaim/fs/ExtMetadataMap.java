@@ -13,31 +13,40 @@ final class ExtMetadataMap {
   private static final int LENGTH_BITS = 24;
   private static final long LENGTH_MASK = (1L << LENGTH_BITS) - 1;
 
-  /** Start and length of each extent in one long, ascending. */
+  private static final int MOST_OF_GROUP = 4;
+
+  /** Start and length of each extent in one long, ascending; {@code count} of them. */
   private final long[] extents;
 
+  private final int count;
   private int next;
 
-  ExtMetadataMap(ExtGeometry geometry, ExtGroupTable table, boolean flexible) {
-    long[] found = new long[geometry.groups * 4];
-    int count = 0;
-    for (int group = 0; group < geometry.groups; group++) {
-      int reserved = geometry.reservedAtStart(group);
-      if (reserved > 0) {
-        found[count++] = extent(geometry.firstBlock(group), reserved, group, geometry, false);
-      }
-      found[count++] = extent(table.blockBitmap(group), 1, group, geometry, flexible);
-      found[count++] = extent(table.inodeBitmap(group), 1, group, geometry, flexible);
-      found[count++] =
-          extent(table.inodeTable(group), geometry.inodeTableBlocks, group, geometry, flexible);
-    }
-    extents = Arrays.copyOf(found, count);
-    Arrays.sort(extents);
+  ExtMetadataMap(
+      ExtGeometry geometry, ExtGroupTable table, boolean flexible, InspectionMemory memory) {
+    memory.take((long) geometry.groups * MOST_OF_GROUP * Long.BYTES);
+    extents = new long[geometry.groups * MOST_OF_GROUP];
+    count = fill(geometry, table, flexible);
+    Arrays.sort(extents, 0, count);
     for (int i = 1; i < count; i++) {
       Refusal.require(
           end(extents[i - 1]) <= start(extents[i]),
           "two pieces of metadata claim block " + start(extents[i]));
     }
+  }
+
+  private int fill(ExtGeometry geometry, ExtGroupTable table, boolean flexible) {
+    int at = 0;
+    for (int group = 0; group < geometry.groups; group++) {
+      int reserved = geometry.reservedAtStart(group);
+      if (reserved > 0) {
+        extents[at++] = extent(geometry.firstBlock(group), reserved, group, geometry, false);
+      }
+      extents[at++] = extent(table.blockBitmap(group), 1, group, geometry, flexible);
+      extents[at++] = extent(table.inodeBitmap(group), 1, group, geometry, flexible);
+      extents[at++] =
+          extent(table.inodeTable(group), geometry.inodeTableBlocks, group, geometry, flexible);
+    }
+    return at;
   }
 
   private static long extent(
@@ -59,7 +68,7 @@ final class ExtMetadataMap {
     long first = geometry.firstBlock(group);
     long end = geometry.endBlock(group);
     int index = next;
-    while (index < extents.length && start(extents[index]) < end) {
+    while (index < count && start(extents[index]) < end) {
       long from = Math.max(start(extents[index]), first);
       long to = Math.min(end(extents[index]), end);
       if (to > from) {

@@ -49,7 +49,7 @@ final class FatReader {
       throw Refusal.unsupported(
           "FAT" + boot.bits + " with fewer than two directories to prove where its clusters lie");
     }
-    RangePlan plan = new RangePlan(device.start() + boot.offsetOf(2), boot.clusterSize);
+    RangePlan plan = new RangePlan(device, boot.offsetOf(2), boot.clusterSize);
     table.collect(plan);
     return new Inspection.Clean(
         FileSystemKind.FAT, boot.clusterSize, boot.totalBytes(), plan.finish());

@@ -15,7 +15,7 @@ final class FatTable {
   private static final int FREE = 0;
   private static final int END = -1;
   private static final int BAD = -2;
-  private static final int CHUNK = 4 << 20;
+  private static final int CHUNK = 1 << 20;
 
   private final FatBootSector boot;
   private final int[] next;
@@ -23,8 +23,9 @@ final class FatTable {
   private final BitSet claimed;
   private int freeClusters;
 
-  private FatTable(FatBootSector boot) {
+  private FatTable(FatBootSector boot, InspectionMemory memory) {
     this.boot = boot;
+    memory.take((boot.clusters + 2L) * Integer.BYTES + (boot.clusters + 2L) / 4);
     this.next = new int[boot.clusters + 2];
     this.named = new BitSet(next.length);
     this.claimed = new BitSet(next.length);
@@ -36,7 +37,7 @@ final class FatTable {
    * @throws Refusal if they differ, the file system was not unmounted, or the table makes no sense
    */
   static FatTable read(Device device, FatBootSector boot) throws IOException {
-    FatTable table = new FatTable(boot);
+    FatTable table = new FatTable(boot, device.memory());
     long length = ((long) table.next.length * boot.bits + 7) / 8;
     for (long at = 0; at < length; at += CHUNK) {
       int part = (int) Math.min(CHUNK, length - at);

@@ -12,6 +12,9 @@ final class FatTree {
 
   private static final int MOST_WAITING = 1 << 18;
 
+  /** What one that waits takes in memory. */
+  private static final int OF_WAITING = 40;
+
   /** A directory has at most 65536 entries. */
   private static final int LONGEST = 2 << 20;
 
@@ -57,6 +60,7 @@ final class FatTree {
     }
     while (!waiting.isEmpty()) {
       Directory directory = waiting.removeLast();
+      device.memory().give(OF_WAITING);
       directories++;
       readChain(directory.cluster, new Scan(directory));
     }
@@ -159,6 +163,7 @@ final class FatTree {
       } else if ((attributes & DIRECTORY) != 0) {
         Refusal.require(size == 0, "a directory has a length");
         claimDirectory(cluster);
+        device.memory().take(OF_WAITING);
         waiting.addLast(new Directory(cluster, directory.cluster));
         if (waiting.size() > MOST_WAITING) {
           throw Refusal.unsupported("more directories than " + MOST_WAITING);

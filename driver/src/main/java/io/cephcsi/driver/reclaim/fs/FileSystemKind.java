@@ -21,6 +21,7 @@ public enum FileSystemKind {
   BCACHEFS("bcache or bcachefs"),
   VERITY("hashes of dm-verity"),
   BLUESTORE("a BlueStore device"),
+  OTHER("another file system or disk label"),
   MBR("an MBR partition table"),
   GPT("a GPT partition table"),
   BLANK("nothing"),
@@ -30,6 +31,14 @@ public enum FileSystemKind {
 
   FileSystemKind(String label) {
     this.label = label;
+  }
+
+  /**
+   * Whether a system that has it mounted, and has written to it, leaves a mark in it: then it is
+   * not clean, and refused by itself.
+   */
+  boolean hasMountMark() {
+    return this == EXT2 || this == EXT3 || this == EXT4 || this == XFS;
   }
 
   /** Its name for people, fit for "the device holds ...". */

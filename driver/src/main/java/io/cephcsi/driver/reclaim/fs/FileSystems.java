@@ -10,8 +10,9 @@ import java.io.IOException;
  * FAT12, FAT16, FAT32, exFAT and Linux swap areas: directly on the device, in partitions of a GPT
  * or an MBR, and in logical volumes of LVM2 that lie on the device as a whole. All metadata that
  * the answer depends on is read once, checked against its checksums and against every counter that
- * says the same in another way, and the ranges are kept in memory (32 MiB at most): a caller never
- * sees a range of a file system that fails a later check.
+ * says the same in another way, and the ranges are kept in memory: a caller never sees a range of a
+ * file system that fails a later check. All inspections of a process share a bound of memory
+ * ({@link InspectionMemory}), so that one may have to wait for another.
  *
  * <p>The content must not change meanwhile: the caller holds the image's lock, and took it before
  * the inspection. Btrfs that is mounted, and XFS that is mounted but was not written to, look
@@ -37,6 +38,26 @@ public final class FileSystems {
    * @throws IOException if the device cannot be read; nothing is known then
    */
   public static Survey survey(BlockReader reader) throws IOException {
-    return new ContentTree(new Device(reader)).survey();
+    try (InspectionMemory memory = InspectionMemory.of(() -> false)) {
+      return survey(reader, memory);
+    }
+  }
+
+  /**
+   * Inspects a device as {@link #survey(BlockReader)}.
+   *
+   * @param memory out of which the free ranges take theirs until it is closed
+   * @throws InspectionStopped if it was told to stop while it waited for memory
+   * @throws IOException if the device cannot be read; nothing is known then
+   */
+  public static Survey survey(BlockReader reader, InspectionMemory memory) throws IOException {
+    memory.begin();
+    Survey survey = new ContentTree(new Device(reader, memory)).survey();
+    if (survey.inspection() instanceof Inspection.Clean clean) {
+      memory.end(clean.plans());
+    } else {
+      memory.end();
+    }
+    return survey;
   }
 }

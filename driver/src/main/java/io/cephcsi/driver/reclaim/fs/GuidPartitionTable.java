@@ -77,7 +77,9 @@ final class GuidPartitionTable {
           first >= header.getLong(40) && last >= first && last <= header.getLong(48),
           "a partition outside of the usable area");
       boolean readOnly = (entries.getLong(at + 48) & READ_ONLY) != 0;
-      partitions.add(new Partition(at / size + 1, first, last - first + 1, readOnly));
+      PartitionType type = PartitionType.ofGpt(entries.getLong(at), entries.getLong(at + 8));
+      require(type != PartitionType.DYNAMIC, "a dynamic disk of Windows");
+      partitions.add(new Partition(at / size + 1, first, last - first + 1, readOnly, type));
     }
     require(!partitions.isEmpty(), "no partition");
     Partition.checkApart(partitions, "GPT");

@@ -20,7 +20,7 @@ public sealed interface Inspection {
     private final RangePlans plans;
 
     Clean(FileSystemKind kind, int blockSize, long totalBytes, RangePlan plan) {
-      this(kind, blockSize, totalBytes, new RangePlans().add(plan));
+      this(kind, blockSize, totalBytes, new RangePlans(plan.bound()).add(plan));
     }
 
     Clean(FileSystemKind kind, int blockSize, long totalBytes, RangePlans plans) {

@@ -98,7 +98,7 @@ final class LvmDevice implements BlockReader {
     private List<RangePlan> begin() {
       List<RangePlan> begun = new ArrayList<>();
       for (long area : segments.get(current).areas()) {
-        RangePlan plan = new RangePlan(physical.start() + area, SECTOR);
+        RangePlan plan = new RangePlan(physical, area, SECTOR);
         all.add(plan);
         begun.add(plan);
       }

@@ -17,6 +17,9 @@ import java.util.Optional;
  * @param areas one or two with metadata
  */
 record LvmLabel(String id, long size, long dataStart, List<LvmLabel.Area> areas) {
+  /** What a byte of the text may take in memory when it is parsed. */
+  private static final int PARSED = 24;
+
   private static final int SECTOR = 512;
   private static final int SECTORS = 4;
   private static final int CHECKED_FROM = 20;
@@ -126,7 +129,9 @@ record LvmLabel(String id, long size, long dataStart, List<LvmLabel.Area> areas)
               && area.offset <= size - area.length
               && (i == 0 || !area.meets(areas.get(0).offset, areas.get(0).end())),
           "the physical volume has metadata at a wrong place");
-      LvmGroup read = LvmGroup.of(LvmText.parse(LvmMetadata.read(device, area)), this);
+      ByteBuffer text = LvmMetadata.read(device, area);
+      device.memory().take((long) text.limit() * PARSED);
+      LvmGroup read = LvmGroup.of(LvmText.parse(text), this);
       Refusal.require(
           group.isEmpty() || group.get().equals(read), "the copies of the metadata differ");
       group = Optional.of(read);

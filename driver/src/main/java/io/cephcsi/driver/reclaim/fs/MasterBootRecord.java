@@ -63,8 +63,10 @@ final class MasterBootRecord {
         continue;
       }
       require(entry.type != GPT, "a record of a GPT");
+      require(
+          PartitionType.ofMbr(entry.type) != PartitionType.DYNAMIC, "a dynamic disk of Windows");
       require(!entry.extended() || extended < 0, "two extended partitions");
-      Partition partition = within(i + 1, entry.first, entry.sectors, 1, end);
+      Partition partition = within(i + 1, entry.first, entry, 1, end);
       primary.add(partition);
       if (entry.extended()) {
         extended = primary.size() - 1;
@@ -84,7 +86,7 @@ final class MasterBootRecord {
   private void readLogical(Partition extended) throws IOException {
     long at = extended.first();
     for (int number = FIRST_LOGICAL; ; ) {
-      taken.add(within(0, at, 1, extended.first(), extended.end()));
+      taken.add(within(0, at, new Entry(0, at, 1), extended.first(), extended.end()));
       List<Entry> entries = entries(device.read(at * SECTOR, SECTOR, ByteOrder.LITTLE_ENDIAN));
       Entry data = entries.get(0);
       Entry next = entries.get(1);
@@ -96,7 +98,7 @@ final class MasterBootRecord {
         require(number < FIRST_LOGICAL + MOST_LOGICAL, "more than 64 logical partitions");
         require(!data.extended() && data.type != GPT, "a logical partition of an odd type");
         Partition logical =
-            within(number++, at + data.first, data.sectors, extended.first(), extended.end());
+            within(number++, at + data.first, data, extended.first(), extended.end());
         partitions.add(logical);
         taken.add(logical);
       }
@@ -127,9 +129,13 @@ final class MasterBootRecord {
     return entries;
   }
 
-  private static Partition within(int number, long first, long sectors, long from, long to) {
-    require(sectors > 0 && first >= from && first <= to - sectors, "a partition out of bounds");
-    return new Partition(number, first, sectors);
+  private static Partition within(int number, long first, Entry entry, long from, long to) {
+    PartitionType type = PartitionType.ofMbr(entry.type);
+    Partition partition = new Partition(number, first, entry.sectors, false, type);
+    require(
+        partition.sectors() > 0 && first >= from && first <= to - partition.sectors(),
+        "a partition out of bounds");
+    return partition;
   }
 
   private static void require(boolean holds, String otherwise) {

@@ -10,6 +10,7 @@ final class NtfsBits {
   private static final long[] ALL = new long[0];
 
   private final String what;
+  private final InspectionMemory memory;
   private final long[][] chunks;
   private final int[] counts;
   private int held;
@@ -17,10 +18,13 @@ final class NtfsBits {
   /**
    * @param size numbers are below it; at most 2^32
    * @param what a number stands for, such as "cluster"
+   * @param memory for what is in the set
    */
-  NtfsBits(long size, String what) {
+  NtfsBits(long size, String what, InspectionMemory memory) {
     this.what = what;
+    this.memory = memory;
     int count = Math.toIntExact((size + CHUNK - 1) / CHUNK);
+    memory.take((long) count * (Long.BYTES + Integer.BYTES));
     chunks = new long[count][];
     counts = new int[count];
   }
@@ -48,6 +52,7 @@ final class NtfsBits {
       if (held++ == MOST_CHUNKS) {
         throw Refusal.unsupported("used " + what + "s are too scattered to be held in memory");
       }
+      memory.take(CHUNK / 8);
       chunk = new long[CHUNK / 64];
       chunks[index] = chunk;
     }
@@ -65,6 +70,7 @@ final class NtfsBits {
     if (counts[index] == CHUNK) {
       chunks[index] = ALL;
       held--;
+      memory.give(CHUNK / 8);
     }
   }
 

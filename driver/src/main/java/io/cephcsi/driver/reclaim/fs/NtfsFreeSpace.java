@@ -14,11 +14,11 @@ final class NtfsFreeSpace {
   private final RangePlan plan;
   private long freeFrom = -1;
 
-  NtfsFreeSpace(NtfsStream bitmap, NtfsBits used, NtfsBoot boot, long start) {
+  NtfsFreeSpace(NtfsStream bitmap, NtfsBits used, NtfsBoot boot, Device device) {
     this.bitmap = bitmap;
     this.used = used;
     this.clusters = boot.clusters;
-    this.plan = new RangePlan(start, boot.clusterSize);
+    this.plan = new RangePlan(device, 0, boot.clusterSize);
   }
 
   RangePlan collect() throws IOException {

@@ -25,7 +25,7 @@ final class NtfsReader {
     ByteBuffer first = device.read(table, boot.recordSize, ByteOrder.LITTLE_ENDIAN);
     NtfsBits used = new NtfsTable(device, boot, files).walk(first);
     files.check();
-    RangePlan plan = new NtfsFreeSpace(files.bitmap, used, boot, device.start()).collect();
+    RangePlan plan = new NtfsFreeSpace(files.bitmap, used, boot, device).collect();
     return new Inspection.Clean(
         FileSystemKind.NTFS, boot.clusterSize, boot.clusters * boot.clusterSize, plan);
   }

@@ -41,21 +41,29 @@ final class NtfsStream {
     Refusal.require(
         waiting.put(part.firstCluster(), runs) == null, name + " has a part that is there twice");
     waitingRuns += runs.count() + 1;
+    device.memory().take(bytesOf(runs));
     if (waitingRuns + count > MOST_RUNS) {
       throw Refusal.unsupported(name + " has too many fragments");
     }
     NtfsRuns next = waiting.remove(mapped());
     while (next != null) {
       append(next);
+      device.memory().give(bytesOf(next));
       waitingRuns -= next.count() + 1;
       next = next.length() == 0 ? null : waiting.remove(mapped());
     }
+  }
+
+  /** What a part that waits takes in memory: its runs, and what they are kept in. */
+  private static long bytesOf(NtfsRuns runs) {
+    return 32L * runs.count() + 256;
   }
 
   private void append(NtfsRuns runs) {
     for (int i = 0; i < runs.count(); i++) {
       Refusal.require(runs.cluster(i) != NtfsRuns.HOLE, name + " has a hole");
       if (count == ends.length) {
+        device.memory().take(3L * count * Long.BYTES);
         ends = Arrays.copyOf(ends, 2 * count);
         starts = Arrays.copyOf(starts, 2 * count);
       }

@@ -17,6 +17,7 @@ final class NtfsTable {
   private static final long MOST_BYTES = 16L << 30;
 
   private final NtfsBoot boot;
+  private final InspectionMemory memory;
   private final NtfsFiles files;
   private final NtfsWindows windows;
   private final NtfsTally tally = new NtfsTally();
@@ -24,9 +25,10 @@ final class NtfsTable {
 
   NtfsTable(Device device, NtfsBoot boot, NtfsFiles files) {
     this.boot = boot;
+    this.memory = device.memory();
     this.files = files;
     this.windows = new NtfsWindows(device, boot);
-    this.clusters = new NtfsBits(boot.clusters, "cluster");
+    this.clusters = new NtfsBits(boot.clusters, "cluster", memory);
   }
 
   /** Returns the clusters that files use. */
@@ -46,7 +48,7 @@ final class NtfsTable {
       throw Refusal.unsupported("a file table of " + table.initialized() + " bytes");
     }
     Refusal.require(records >= FIRST_RECORDS, "$MFT is too short");
-    NtfsBits inUse = new NtfsBits(records, "record");
+    NtfsBits inUse = new NtfsBits(records, "record", memory);
     read(0, FIRST_RECORDS, inUse);
     files.checkClean();
     int piece = PIECE / boot.recordSize;

@@ -10,13 +10,25 @@ import java.util.List;
  * @param first its first sector
  * @param sectors of {@link #SECTOR} bytes, more than 0
  * @param readOnly whether the table says that nobody may write it
+ * @param type what the table says of its use
  */
-record Partition(int number, long first, long sectors, boolean readOnly) {
+record Partition(int number, long first, long sectors, boolean readOnly, PartitionType type) {
   /** Bytes of a sector: an RBD image has no others. */
   static final int SECTOR = 512;
 
   Partition(int number, long first, long sectors) {
-    this(number, first, sectors, false);
+    this(number, first, sectors, false, PartitionType.PLAIN);
+  }
+
+  /** Whether its content is to be looked at as a file system that may be trimmed. */
+  boolean usual() {
+    return !readOnly && type == PartitionType.PLAIN;
+  }
+
+  /** Refuses what is in a partition that is not {@link #usual}. */
+  Refusal refusal() {
+    return Refusal.unsupported(
+        readOnly ? "the partition is read-only" : "by its type the partition is " + type.use());
   }
 
   String name() {

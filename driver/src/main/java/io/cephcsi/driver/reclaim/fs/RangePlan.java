@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim.fs;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The free ranges of a file system in ascending order, merged, in 2 to 20 bytes each.
@@ -11,16 +12,15 @@ import java.util.List;
  * the list outgrows its bound, the shortest ranges are dropped: to list too little is always safe.
  */
 final class RangePlan {
-  /** Bound of the encoded list, in bytes; 32 MiB are 8 to 16 million ranges of usual shape. */
-  static final long DEFAULT_BOUND = 32L << 20;
-
   private static final int CHUNK = 64 << 10;
   private static final int FIRST_CHUNK = 256;
   private static final int LONGEST_ENTRY = 20;
+  private static final byte[] NOTHING = {};
 
   private final long start;
   private final int unit;
   private final long bound;
+  private final @Nullable InspectionMemory memory;
 
   private List<byte[]> chunks = new ArrayList<>();
   private byte[] tail = new byte[FIRST_CHUNK];
@@ -35,17 +35,24 @@ final class RangePlan {
   private long omitted;
 
   /**
-   * @param start where unit 0 lies on the device, in bytes
+   * @param device whose free ranges they are, and whose memory they take: four MiB are one to two
+   *     million ranges of usual shape
+   * @param first where unit 0 lies on it, in bytes
    * @param unit bytes in a unit
    */
-  RangePlan(long start, int unit) {
-    this(start, unit, DEFAULT_BOUND);
+  RangePlan(Device device, long first, int unit) {
+    this(device.start() + first, unit, device.memory().forRanges(), device.memory());
   }
 
   RangePlan(long start, int unit, long bound) {
+    this(start, unit, bound, null);
+  }
+
+  private RangePlan(long start, int unit, long bound, @Nullable InspectionMemory memory) {
     this.start = start;
     this.unit = unit;
     this.bound = bound;
+    this.memory = memory;
   }
 
   /** Adds a range in units, which must not start before the end of the one added last. */
@@ -78,6 +85,11 @@ final class RangePlan {
     return start;
   }
 
+  /** Bound of the encoded list, in bytes. */
+  long bound() {
+    return bound;
+  }
+
   long count() {
     return count;
   }
@@ -96,7 +108,7 @@ final class RangePlan {
   }
 
   void forEach(RangeVisitor visitor) {
-    walk((from, length) -> visitor.visit(new FreeRange(start + from * unit, length * unit)));
+    walk((from, length) -> visitor.visit(new FreeRange(start + from * unit, length * unit)), false);
   }
 
   private void flush() {
@@ -116,6 +128,9 @@ final class RangePlan {
 
   private void encode(long from, long length) {
     if (used + LONGEST_ENTRY > CHUNK) {
+      if (memory != null) {
+        memory.takeForRanges(CHUNK);
+      }
       chunks.add(tail);
       tail = new byte[CHUNK];
       used = 0;
@@ -150,7 +165,8 @@ final class RangePlan {
           } else {
             dropped[0] += length;
           }
-        });
+        },
+        true);
     omitted += dropped[0];
     chunks = kept.chunks;
     tail = kept.tail;
@@ -164,9 +180,14 @@ final class RangePlan {
     void visit(long from, long length);
   }
 
-  private void walk(UnitVisitor visitor) {
+  /**
+   * Visits all ranges.
+   *
+   * @param last whether they are not needed any more: then their memory is freed on the way
+   */
+  private void walk(UnitVisitor visitor, boolean last) {
     long end = 0;
-    Cursor cursor = new Cursor();
+    Cursor cursor = new Cursor(last);
     for (long i = 0; i < count; i++) {
       long from = end + cursor.next();
       long length = cursor.next();
@@ -178,8 +199,13 @@ final class RangePlan {
 
   /** Walks over the chunks; an entry never crosses from one to the next. */
   private final class Cursor {
+    private final boolean last;
     private int index;
     private int position;
+
+    Cursor(boolean last) {
+      this.last = last;
+    }
 
     long next() {
       byte[] chunk = index < chunks.size() ? chunks.get(index) : tail;
@@ -196,6 +222,9 @@ final class RangePlan {
     void endOfEntry() {
       // Same rule as in encode: whatever no longer fits was started in the next chunk.
       if (position + LONGEST_ENTRY > CHUNK) {
+        if (last && index < chunks.size()) {
+          chunks.set(index, NOTHING);
+        }
         index++;
         position = 0;
       }

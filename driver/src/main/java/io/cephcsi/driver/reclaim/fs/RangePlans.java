@@ -10,11 +10,7 @@ import java.util.List;
  */
 final class RangePlans {
   private final List<RangePlan> plans = new ArrayList<>();
-  private final long bound;
-
-  RangePlans() {
-    this(RangePlan.DEFAULT_BOUND);
-  }
+  private long bound;
 
   RangePlans(long bound) {
     this.bound = bound;
@@ -32,9 +28,20 @@ final class RangePlans {
     others.plans.forEach(this::add);
   }
 
+  /** Keeps to another bound, in bytes, from now on. */
+  void fit(long newBound) {
+    bound = newBound;
+    fit();
+  }
+
+  /** What the lists take in memory, in bytes. */
+  long encodedBytes() {
+    return plans.stream().mapToLong(RangePlan::encodedBytes).sum();
+  }
+
   /** Keeps to the bound; called now and then while plans in the list grow. */
   void fit() {
-    while (plans.stream().mapToLong(RangePlan::encodedBytes).sum() > bound) {
+    while (encodedBytes() > bound) {
       plans.stream()
           .max(Comparator.comparingLong(RangePlan::encodedBytes))
           .ifPresent(RangePlan::dropShortest);

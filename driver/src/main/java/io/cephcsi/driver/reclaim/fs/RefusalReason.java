@@ -31,5 +31,7 @@ public enum RefusalReason {
   /** Counters, maps or pointers contradict each other. */
   INCONSISTENT,
   /** The file system is larger than the device. */
-  TRUNCATED
+  TRUNCATED,
+  /** Reading it takes more memory than the process has for that. */
+  TOO_LARGE
 }

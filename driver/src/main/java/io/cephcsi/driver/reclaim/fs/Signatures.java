@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 
 /** Recognises what a device holds by magic numbers at its start and its end. */
@@ -32,7 +34,7 @@ final class Signatures {
     Signatures signatures = new Signatures(start);
     signatures.findReadable(device.size());
     signatures.findOthers();
-    signatures.findAtEnd(device);
+    signatures.findFurther(device);
     return signatures.found;
   }
 
@@ -69,13 +71,25 @@ final class Signatures {
     note(FileSystemKind.BLUESTORE, has(0, "bluestore block device"));
   }
 
-  /** MD superblocks 0.90 and 1.0 lie behind the file system that the array holds. */
-  private void findAtEnd(Device device) throws IOException {
-    if (device.size() < START + END) {
-      return;
-    }
+  /** All that lies behind the start, in one round trip. */
+  private void findFurther(Device device) throws IOException {
+    List<BlockReader.Request> places = OtherFormats.further(device);
+    List<BlockReader.Request> reads = new ArrayList<>(places);
+    boolean hasEnd = device.size() >= START + END;
     long from = (device.size() - END) / 4096 * 4096;
-    ByteBuffer end = device.read(from, (int) (device.size() - from), ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer end = ByteBuffer.allocate(hasEnd ? (int) (device.size() - from) : 0);
+    if (hasEnd) {
+      reads.add(new BlockReader.Request(from, end));
+    }
+    device.readAll(reads);
+    note(FileSystemKind.OTHER, OtherFormats.areThere(start, places));
+    if (hasEnd) {
+      findAtEnd(device, from, end.order(ByteOrder.LITTLE_ENDIAN));
+    }
+  }
+
+  /** MD superblocks 0.90 and 1.0 lie behind the file system that the array holds. */
+  private void findAtEnd(Device device, long from, ByteBuffer end) {
     long old = (device.size() & ~0xffffL) - 0x10000 - from;
     long newer = (device.size() - 8192) / 4096 * 4096 - from;
     note(

@@ -28,27 +28,9 @@ final class SwapReader {
     "S1SUSPEND", "S2SUSPEND", "ULSUSPEND", "LINHIB0001", "\u00ed\u00c3\u0002\u00e9\u0098V\u00e5\f"
   };
 
-  /** Formats that may leave the first page alone. */
+  /** The second header of LUKS2. */
   private static final List<Magic> OTHERS =
       List.of(
-          new Magic(0x1000, "OCFSV2"),
-          new Magic(0x2000, "OCFSV2"),
-          new Magic(0x2034, "ReIsEr"),
-          new Magic(0x10034, "ReIsEr"),
-          new Magic(0x8000, "JFS1"),
-          new Magic(0x8001, "BEA01"),
-          new Magic(0x8801, "NSR0"),
-          new Magic(0x9001, "NSR0"),
-          // GFS2, VxFS, and UFS of both versions in both byte orders.
-          new Magic(0x10000, "\u0001\u0016\u0019p"),
-          new Magic(0x2000, "\u00f5\u00fc\u0001\u00a5"),
-          new Magic(0x255C, "T\u0019\u0001\u0000"),
-          new Magic(0x255C, "\u0000\u0001\u0019T"),
-          new Magic(0x255C, "\u0019\u0001T\u0019"),
-          new Magic(0x255C, "\u0019T\u0001\u0019"),
-          new Magic(0x1055C, "\u0019\u0001T\u0019"),
-          new Magic(0x1055C, "\u0019T\u0001\u0019"),
-          // The second header of LUKS2.
           new Magic(0x4000, "SKUL\u00ba\u00be"),
           new Magic(0x8000, "SKUL\u00ba\u00be"),
           new Magic(0x10000, "SKUL\u00ba\u00be"));
@@ -85,7 +67,7 @@ final class SwapReader {
           RefusalReason.TRUNCATED,
           "a swap area of " + length + " bytes on a device of " + device.size());
     }
-    RangePlan plan = new RangePlan(device.start(), page);
+    RangePlan plan = new RangePlan(device, 0, page);
     plan.add(1, last);
     return new Inspection.Clean(FileSystemKind.SWAP, page, length, plan.finish());
   }
@@ -128,7 +110,6 @@ final class SwapReader {
     for (Magic magic : OTHERS) {
       other |= has(start, magic.at, magic.text);
     }
-    other |= hasZfsLabel(start);
     for (int sector = 512; sector <= 4096; sector *= 8) {
       long at = device.size() - sector;
       if (at >= 0) {
@@ -139,14 +120,6 @@ final class SwapReader {
       throw new Refusal(
           RefusalReason.AMBIGUOUS_CONTENT, "a swap area that has signatures of another format");
     }
-  }
-
-  /** A label of ZFS begins its list of names and values 16 KiB from the start of the device. */
-  private static boolean hasZfsLabel(ByteBuffer start) {
-    byte[] part = new byte[256];
-    start.get(16 << 10, part);
-    String text = new String(part, StandardCharsets.ISO_8859_1);
-    return text.contains("version") && text.contains("name");
   }
 
   private static boolean hibernated(ByteBuffer start, int at) {

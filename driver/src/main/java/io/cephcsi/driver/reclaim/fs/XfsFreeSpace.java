@@ -7,7 +7,11 @@ import java.util.Arrays;
 
 /** Reads the free extents of all allocation groups and checks them against all counters. */
 final class XfsFreeSpace {
-  private static final int HEADERS_AT_ONCE = 256;
+  /** Bytes of group headers that are read at once. */
+  private static final int WINDOW = 512 << 10;
+
+  /** What is kept of each tree block in both lists of them. */
+  private static final int OF_BLOCK = 20;
 
   private final XfsVolume volume;
   private final XfsSuperblock superblock;
@@ -19,12 +23,14 @@ final class XfsFreeSpace {
   XfsFreeSpace(XfsVolume volume) {
     this.volume = volume;
     this.superblock = volume.superblock;
-    this.plan = new RangePlan(volume.device.start(), superblock.blockSize);
+    this.plan = new RangePlan(volume.device, 0, superblock.blockSize);
   }
 
   RangePlan collect() throws IOException {
-    for (int first = 0; first < superblock.groups; first += HEADERS_AT_ONCE) {
-      int end = Math.min(first + HEADERS_AT_ONCE, superblock.groups);
+    InspectionMemory memory = volume.device.memory();
+    int window = WINDOW / (4 * superblock.sectorSize);
+    for (int first = 0; first < superblock.groups; first += window) {
+      int end = Math.min(first + window, superblock.groups);
       long[] offsets = new long[end - first];
       for (int group = first; group < end; group++) {
         offsets[group - first] = volume.offset(group, 0);
@@ -32,7 +38,9 @@ final class XfsFreeSpace {
       ByteBuffer[] headers =
           volume.device.readBlocks(offsets, 4 * superblock.sectorSize, ByteOrder.BIG_ENDIAN);
       for (int group = first; group < end; group++) {
+        long before = memory.taken();
         collect(group, new XfsGroupHeader(volume, group, new XfsFields(headers[group - first])));
+        memory.giveAllBut(before);
       }
     }
     Refusal.require(
@@ -64,6 +72,8 @@ final class XfsFreeSpace {
 
   private UsedBlocks used(
       int group, XfsGroupHeader header, XfsFreeTree bySize, XfsFreeTree byBlock) {
+    long treeBlocks = (long) bySize.blocks().length + byBlock.blocks().length;
+    volume.device.memory().take(OF_BLOCK * treeBlocks);
     UsedBlocks used = new UsedBlocks(group, superblock.length(group));
     used.add(0, (4 * superblock.sectorSize + superblock.blockSize - 1) / superblock.blockSize);
     used.addAll(bySize.blocks());

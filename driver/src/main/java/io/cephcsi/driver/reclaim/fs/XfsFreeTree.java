@@ -18,7 +18,9 @@ final class XfsFreeTree {
   }
 
   /** Bytes of tree blocks held at a time. */
-  private static final int WINDOW = 4 << 20;
+  private static final int WINDOW = 1 << 20;
+
+  private static final int FIRST_CHILDREN = 64;
 
   private static final int NONE = -1;
   private static final int EXTENT = 8;
@@ -90,26 +92,49 @@ final class XfsFreeTree {
   /** Replaces the level held in {@code leaves} by its children. */
   private void descend(int level) throws IOException {
     int most = (volume.superblock.blockSize - header) / (EXTENT + POINTER);
-    int[] children = new int[Math.multiplyExact(leaves.length, most)];
-    long[] keys = new long[children.length];
-    int[] found = new int[1];
+    Children children = new Children();
     forEachBlock(
         level,
         (index, block) -> {
           int count = block.u16(6);
           require(count > 0, "an empty node");
           for (int i = 0; i < count; i++) {
-            keys[found[0]] = block.u64(header + i * EXTENT);
-            checkKey(index, i, keys[found[0]]);
-            children[found[0]++] = block.u32(header + most * EXTENT + i * POINTER);
+            long key = block.u64(header + i * EXTENT);
+            checkKey(index, i, key);
+            children.add(block.u32(header + most * EXTENT + i * POINTER), key);
           }
         });
-    leaves = Arrays.copyOf(children, found[0]);
-    leafKeys = Arrays.copyOf(keys, found[0]);
-    int known = blocks.length;
-    blocks = Arrays.copyOf(blocks, Math.addExact(known, leaves.length));
-    System.arraycopy(leaves, 0, blocks, known, leaves.length);
+    children.replaceLeaves();
     hasLast = false;
+  }
+
+  /** Grows with what was read: a node that promises many children costs nothing yet. */
+  private final class Children {
+    private final InspectionMemory memory = volume.device.memory();
+    private int[] pointers = new int[FIRST_CHILDREN];
+    private long[] keys = new long[FIRST_CHILDREN];
+    private int count;
+
+    void add(int pointer, long key) {
+      if (count == pointers.length) {
+        memory.take(2L * count * (Integer.BYTES + Long.BYTES));
+        pointers = Arrays.copyOf(pointers, 2 * count);
+        keys = Arrays.copyOf(keys, 2 * count);
+        memory.give((long) count * (Integer.BYTES + Long.BYTES));
+      }
+      pointers[count] = pointer;
+      keys[count++] = key;
+    }
+
+    void replaceLeaves() {
+      int known = blocks.length;
+      memory.take((2L * count + known) * Integer.BYTES + (long) count * Long.BYTES);
+      leaves = Arrays.copyOf(pointers, count);
+      leafKeys = Arrays.copyOf(keys, count);
+      blocks = Arrays.copyOf(blocks, Math.addExact(known, count));
+      System.arraycopy(leaves, 0, blocks, known, count);
+      memory.give((long) pointers.length * (Integer.BYTES + Long.BYTES));
+    }
   }
 
   private interface BlockVisitor {

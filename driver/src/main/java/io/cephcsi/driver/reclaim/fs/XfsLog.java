@@ -17,8 +17,11 @@ import java.nio.ByteOrder;
 final class XfsLog {
   static final int BLOCK = 512;
 
-  /** Blocks that are read in one piece, to look at each of them. */
+  /** Blocks on either side of the head that are looked at. */
   private static final int WINDOW = (2 << 20) / BLOCK;
+
+  /** Blocks that are read in one piece. */
+  private static final int PIECE = (1 << 20) / BLOCK;
 
   /** Largest record: 256 KiB of body and 8 headers, in blocks. */
   private static final int LARGEST_RECORD = (256 << 10) / BLOCK + 8;
@@ -64,7 +67,7 @@ final class XfsLog {
   private long findHead(int cycle) throws IOException {
     long low = 0;
     long high = length - 1;
-    while (high - low > WINDOW) {
+    while (high - low > PIECE) {
       long[] probes = new long[PARTS - 1];
       for (int i = 0; i < probes.length; i++) {
         probes[i] = low + (high - low) * (i + 1) / PARTS;
@@ -94,28 +97,31 @@ final class XfsLog {
   private long check(long head, int cycle) throws IOException {
     int after = (int) Math.min(WINDOW, length / 2);
     int before = (int) Math.min(WINDOW + LARGEST_RECORD, length - after);
-    ByteBuffer window = readRing(Math.floorMod(head - before, length), before + after);
+    long from = Math.floorMod(head - before, length);
     boolean gap = false;
-    for (int i = 0; i < before + after; i++) {
-      long position = Math.floorMod(head - before + i, length);
-      int found = cycle(window, i);
-      boolean older = position >= head;
-      boolean expected = found == (older ? cycle - 1 : cycle);
-      gap |= !expected;
-      Refusal.require(
-          expected || (older && inResetGap(position, found)),
-          "the cycles around the end of the log are not in order");
-    }
-    for (int i = before - 1; i >= 0; i--) {
-      if (window.getInt(i * BLOCK) == XfsLogRecord.MAGIC) {
-        ByteBuffer bytes = window.slice(i * BLOCK, (before - i) * BLOCK);
-        long position = Math.floorMod(head - before + i, length);
-        Refusal.require(position == 0 || !gap, "the log has a hole");
-        XfsLogRecord record = new XfsLogRecord(new XfsFields(bytes), volume.superblock);
-        return record.checkUnmount(position);
+    int record = -1;
+    for (int at = 0; at < before + after; at += PIECE) {
+      int blocks = Math.min(PIECE, before + after - at);
+      ByteBuffer piece = readRing((from + at) % length, blocks);
+      for (int i = 0; i < blocks; i++) {
+        long position = (from + at + i) % length;
+        int found = cycle(piece, i);
+        boolean older = position >= head;
+        boolean expected = found == (older ? cycle - 1 : cycle);
+        gap |= !expected;
+        Refusal.require(
+            expected || (older && inResetGap(position, found)),
+            "the cycles around the end of the log are not in order");
+        if (at + i < before && piece.getInt(i * BLOCK) == XfsLogRecord.MAGIC) {
+          record = at + i;
+        }
       }
     }
-    throw Refusal.inconsistent("the log has no record before its end");
+    Refusal.require(record >= 0, "the log has no record before its end");
+    long position = (from + record) % length;
+    Refusal.require(position == 0 || !gap, "the log has a hole");
+    ByteBuffer bytes = readRing(position, before - record);
+    return new XfsLogRecord(new XfsFields(bytes), volume.superblock).checkUnmount(position);
   }
 
   private static boolean inResetGap(long position, int cycle) {

@@ -30,6 +30,8 @@ record LuksLayout(
     LuksLayout.Digest digest) {
   private static final int STRIPES = 4000;
   private static final int MOST_LANES = 64;
+  private static final int MOST_OF_DIGEST = 5_000_000; // cryptsetup takes an eighth of a second
+  private static final int LONGEST_DIGEST = 64;
   private static final int LONGEST_SALT = 128;
 
   /**
@@ -136,8 +138,10 @@ record LuksLayout(
 
   private static Digest digestOf(JsonNode digest, LuksLimits limits) throws LuksRefusal {
     byte[] value = bytes(digest, "digest");
-    LuksRefusal.require(value.length >= 16, "the digest of LUKS is too short");
-    return new Digest(pbkdf2(digest, limits), value);
+    LuksRefusal.require(
+        value.length >= 16 && value.length <= LONGEST_DIGEST,
+        "the digest of LUKS has a length that none has");
+    return new Digest(pbkdf2(digest, Math.min(limits.iterations(), MOST_OF_DIGEST)), value);
   }
 
   private static boolean names(JsonNode list, String wanted) {
@@ -199,7 +203,7 @@ record LuksLayout(
   private static Derivation derivation(JsonNode kdf, LuksLimits limits) throws LuksRefusal {
     String type = kdf.path("type").asText();
     if (type.equals("pbkdf2")) {
-      return pbkdf2(kdf, limits);
+      return pbkdf2(kdf, limits.iterations());
     }
     if (!type.equals("argon2id") && !type.equals("argon2i")) {
       throw LuksRefusal.unsupported("a slot of LUKS derives its key in a way not known here");
@@ -218,12 +222,12 @@ record LuksLayout(
         salt(kdf));
   }
 
-  private static Pbkdf2 pbkdf2(JsonNode of, LuksLimits limits) throws LuksRefusal {
-    if (of.path("iterations").asLong() > limits.iterations()) {
+  private static Pbkdf2 pbkdf2(JsonNode of, int most) throws LuksRefusal {
+    if (of.path("iterations").asLong() > most) {
       throw LuksRefusal.unsupported(
-          "LUKS derives a key in more than " + limits.iterations() + " iterations: too much here");
+          "LUKS derives a key in more than " + most + " iterations: too much here");
     }
-    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, limits.iterations()), salt(of));
+    return new Pbkdf2(hash(of), (int) whole(of, "iterations", 1, most), salt(of));
   }
 
   private static String hash(JsonNode of) throws LuksRefusal {

@@ -33,7 +33,9 @@ class DeviceTest {
   @Test
   void readsNeighboursTogether() throws IOException {
     long[] offsets = {0, 4096, 3 * 4096, 1 << 20, (1 << 20) + 4096};
-    ByteBuffer[] blocks = new Device(reader).readBlocks(offsets, 4096, ByteOrder.BIG_ENDIAN);
+    ByteBuffer[] blocks =
+        new Device(reader, InspectionMemory.of(() -> false))
+            .readBlocks(offsets, 4096, ByteOrder.BIG_ENDIAN);
     assertThat(lengths).containsExactly(4 * 4096L, 2 * 4096L);
     for (int i = 0; i < offsets.length; i++) {
       assertThat(blocks[i].get(4095)).isEqualTo((byte) (offsets[i] / 4096));
@@ -41,18 +43,22 @@ class DeviceTest {
   }
 
   @Test
-  void readsNoMoreThanFourMebibytesAtOnce() throws IOException {
+  void readsNoMoreThanOneMebibyteAtOnce() throws IOException {
     long[] offsets = new long[3000];
     for (int i = 0; i < offsets.length; i++) {
       offsets[i] = i * 4096L;
     }
-    new Device(reader).readBlocks(offsets, 4096, ByteOrder.BIG_ENDIAN);
-    assertThat(lengths).containsExactly(4L << 20, 4L << 20, (3000L - 2048) * 4096);
+    new Device(reader, InspectionMemory.of(() -> false))
+        .readBlocks(offsets, 4096, ByteOrder.BIG_ENDIAN);
+    assertThat(lengths)
+        .hasSize(12)
+        .startsWith(1L << 20, 1L << 20)
+        .endsWith((3000L - 11 * 256) * 4096);
   }
 
   @Test
   void refusesToReadOutsideOfAPart() throws IOException {
-    Device part = new Device(reader).part(4096, 8192);
+    Device part = new Device(reader, InspectionMemory.of(() -> false)).part(4096, 8192);
     assertThat(part.read(4096, 1, ByteOrder.BIG_ENDIAN).get(0)).isEqualTo((byte) 2);
     assertThatThrownBy(() -> part.read(8000, 500, ByteOrder.BIG_ENDIAN))
         .isInstanceOf(Refusal.class);

@@ -80,7 +80,7 @@ class DiskIT extends ImageCase {
   }
 
   private static List<FreeRange> merged(List<FreeRange> ranges) {
-    RangePlan plan = new RangePlan(0, 512);
+    RangePlan plan = new RangePlan(0, 512, 1 << 20);
     ranges.stream()
         .sorted(Comparator.comparingLong(FreeRange::offset))
         .forEach(range -> plan.add(range.offset() / 512, range.length() / 512));

@@ -368,7 +368,10 @@ class LvmTest {
   void readsAcrossExtentsAndStripesInOneGo() throws IOException {
     TinyLvm lvm = new TinyLvm();
     LvmSegment segment = new LvmSegment(0, 40 * 4096, 8192, List.of(at(100), at(121)));
-    LvmDevice device = new LvmDevice(new Device(new MemoryImage(lvm.bytes)), List.of(segment));
+    LvmDevice device =
+        new LvmDevice(
+            new Device(new MemoryImage(lvm.bytes), InspectionMemory.of(() -> false)),
+            List.of(segment));
     ByteBuffer all = ByteBuffer.allocate((int) device.size());
     device.read(0, all);
     assertThat(all.array()).isEqualTo(TinyDos.swap());

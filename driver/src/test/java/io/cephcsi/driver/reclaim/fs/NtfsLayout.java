@@ -16,7 +16,7 @@ final class NtfsLayout {
   private final Device device;
 
   NtfsLayout(BlockReader image) throws IOException {
-    device = new Device(image);
+    device = new Device(image, InspectionMemory.of(() -> false));
     boot = NtfsBoot.read(device, device.read(0, 4096, ByteOrder.LITTLE_ENDIAN));
   }
 

@@ -115,7 +115,7 @@ class NtfsTest {
   @ParameterizedTest
   @ValueSource(longs = {1, 63, 64, 32_767, 32_768, 100_000})
   void keepsSetsOfClusters(long length) {
-    NtfsBits bits = new NtfsBits(200_000, "cluster");
+    NtfsBits bits = new NtfsBits(200_000, "cluster", InspectionMemory.of(() -> false));
     bits.add(5, length);
     assertThat(bits.has(4)).isFalse();
     assertThat(bits.has(5)).isTrue();

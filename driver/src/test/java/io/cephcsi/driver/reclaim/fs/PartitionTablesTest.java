@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -350,5 +351,109 @@ class PartitionTablesTest {
           verdicts.judge(mutant, gpt ? freeOfGuid : freeOfMbr);
         });
     System.out.println("bits of partition tables: " + verdicts);
+  }
+
+  /** Ext2 that its system did not unmount. */
+  private static byte[] mounted() {
+    byte[] ext = new TinyExt(new Random(1)).bytes;
+    ext[1024 + 0x3A] = 0;
+    return ext;
+  }
+
+  @Test
+  void partsThatDoNotShowWhetherTheyAreMountedAreLeftBesideOneThatIs() throws IOException {
+    byte[] clean = new TinyExt(new Random(2)).bytes;
+    for (TinyDisk disk :
+        List.of(
+            TinyDisk.guid(FAT, SWAP, mounted(), EXFAT, clean),
+            TinyDisk.mbr(2, FAT, SWAP, mounted(), EXFAT, clean))) {
+      Survey survey = disk.survey();
+      assertThat(survey.content().parts())
+          .extracting(part -> part.reason().orElse(null))
+          .containsExactly(
+              RefusalReason.NOT_CLEAN,
+              RefusalReason.NOT_CLEAN,
+              RefusalReason.NOT_CLEAN,
+              RefusalReason.NOT_CLEAN,
+              null);
+      assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.EXT2);
+      long start = (long) disk.starts.get(4) * TinyDisk.SECTOR;
+      assertThat(Ranges.of(clean(survey))).isNotEmpty().allMatch(range -> range.offset() >= start);
+      assertThat(survey.content().freeBytes()).isEqualTo(clean(survey).freeBytes());
+    }
+    assertRefused(
+        TinyDisk.guid(FAT, mounted(), SWAP).survey(), FileSystemKind.EXT2, RefusalReason.NOT_CLEAN);
+  }
+
+  @Test
+  void aSwapAreaAloneIsToldFromOneInAPartition() throws IOException {
+    assertThat(FileSystems.survey(new MemoryImage(SWAP)).isSwapAlone()).isTrue();
+    assertThat(TinyDisk.guid(SWAP, FAT).survey().isSwapAlone()).isFalse();
+    assertThat(FileSystems.survey(new MemoryImage(FAT)).isSwapAlone()).isFalse();
+  }
+
+  @Test
+  void partitionsThatAreNoPlainOnesByTheirTypeAreLeftAlone() throws IOException {
+    for (int type : List.of(0x84, 0xA5, 0xA6, 0xA9, 0xAF, 0xBF, 0xE7, 0xFB, 0xFD)) {
+      TinyDisk disk = TinyDisk.mbr(1, FAT, EXFAT, SWAP);
+      disk.disk().put(TinyDisk.record(disk.starts.get(1) - 2, 0) + 4, (byte) type);
+      Survey survey = disk.survey();
+      assertThat(survey.content().parts().get(1).reason())
+          .as("type %s", type)
+          .contains(RefusalReason.UNSUPPORTED_FEATURE);
+      assertThat(survey.content().understood()).isEqualTo("FAT, swap space");
+    }
+    TinyDisk disk = TinyDisk.mbr(2, FAT, EXFAT, SWAP);
+    disk.disk().put(TinyDisk.record(0, 0) + 4, (byte) 0x42);
+    assertRefused(disk.survey(), FileSystemKind.MBR, RefusalReason.UNSUPPORTED_PARTITIONS);
+  }
+
+  private static TinyDisk typed(String guid) {
+    TinyDisk disk = TinyDisk.guid(FAT, EXFAT);
+    UUID type = UUID.fromString(guid);
+    long first = type.getMostSignificantBits();
+    int at = 2 * TinyDisk.SECTOR + TinyDisk.ENTRY;
+    disk.disk().putInt(at, (int) (first >>> 32)).putShort(at + 4, (short) (first >>> 16));
+    disk.disk().putShort(at + 6, (short) first);
+    disk.disk().putLong(at + 8, Long.reverseBytes(type.getLeastSignificantBits()));
+    return disk.copyEntries();
+  }
+
+  @Test
+  void guidsSayTheSame() throws IOException {
+    for (String guid :
+        List.of(
+            "a19d880f-05fc-4d3b-a006-743f0f84911e",
+            "e75caf8f-f680-4cee-afa3-b001e56efc2d",
+            "aa31e02a-400f-11db-9590-000c2911d1b8",
+            "516e7cb6-6ecf-11d6-8ff8-00022d09712b",
+            "516e7cba-6ecf-11d6-8ff8-00022d09712b",
+            "6a898cc3-1dd2-11b2-99a6-080020736631",
+            "48465300-0000-11aa-aa11-00306543ecac",
+            "7c3457ef-0000-11aa-aa11-00306543ecac",
+            "824cc7a0-36a8-11e3-890a-952519ad3f61",
+            "4fbd7e29-9d25-41b8-afd0-062c0ceff05d",
+            "7ffec5c9-2d00-49b7-8941-3ea10a5586b7")) {
+      Survey survey = typed(guid).survey();
+      assertThat(survey.content().parts().get(1).reason())
+          .as(guid)
+          .contains(RefusalReason.UNSUPPORTED_FEATURE);
+      assertThat(survey.content().understood()).isEqualTo("FAT");
+    }
+    for (String guid :
+        List.of("5808c8aa-7e8f-42e0-85d2-e1e90434cfb3", "af9b60a0-1431-4f62-bc68-3311714a69ad")) {
+      assertRefused(typed(guid).survey(), FileSystemKind.GPT, RefusalReason.UNSUPPORTED_PARTITIONS);
+    }
+    for (String guid :
+        List.of(
+            "0fc63daf-8483-4772-8e79-3d69d8477de4",
+            "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f",
+            "c12a7328-f81f-11d2-ba4b-00a0c93ec93b",
+            "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7",
+            "e6d6d379-f507-44c2-a23c-238f2a3df928",
+            "4f68bce3-e8cd-4db1-96e7-fbcaf984b709",
+            "933ac7e1-2eb4-4f13-b844-0e14e2aef915")) {
+      assertThat(typed(guid).survey().content().understood()).as(guid).isEqualTo("FAT, exFAT");
+    }
   }
 }

@@ -17,7 +17,7 @@ class RangePlanTest {
 
   @Test
   void mergesNeighboursAndTranslates() {
-    RangePlan plan = new RangePlan(1 << 20, 4096);
+    RangePlan plan = new RangePlan(1 << 20, 4096, 1 << 20);
     plan.add(0, 2);
     plan.add(2, 3);
     plan.add(6, 1);
@@ -31,7 +31,7 @@ class RangePlanTest {
 
   @Test
   void refusesOverlaps() {
-    RangePlan plan = new RangePlan(0, 512);
+    RangePlan plan = new RangePlan(0, 512, 1 << 20);
     plan.add(10, 5);
     assertThatThrownBy(() -> plan.add(14, 1)).isInstanceOf(Refusal.class);
     assertThatThrownBy(() -> plan.add(20, 0)).isInstanceOf(Refusal.class);
@@ -42,7 +42,7 @@ class RangePlanTest {
     Tries.times(
         200,
         values -> {
-          RangePlan plan = new RangePlan(0, 1);
+          RangePlan plan = new RangePlan(0, 1, 1 << 20);
           List<FreeRange> expected = new ArrayList<>();
           long at = 0;
           for (int i = values.between(0, 150); i > 0; i--) {

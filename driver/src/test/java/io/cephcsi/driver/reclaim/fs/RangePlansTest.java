@@ -14,7 +14,7 @@ class RangePlansTest {
   }
 
   private static RangePlan plan(long start, long... ends) {
-    RangePlan plan = new RangePlan(start, 512);
+    RangePlan plan = new RangePlan(start, 512, 1 << 20);
     for (int i = 0; i < ends.length; i += 2) {
       plan.add(ends[i], ends[i + 1] - ends[i]);
     }
@@ -24,7 +24,7 @@ class RangePlansTest {
   @Test
   void tellsThePlansInTheOrderOfTheDeviceAndJoinsWhatMeets() {
     RangePlans plans =
-        new RangePlans()
+        new RangePlans(1 << 20)
             .add(plan(20 * 512, 0, 3, 5, 10))
             .add(plan(0))
             .add(plan(0, 0, 2, 4, 10))
@@ -41,7 +41,7 @@ class RangePlansTest {
   void leavesOutTheShortestOfTheLargestPlan() {
     RangePlans plans = new RangePlans(2048);
     plans.add(plan(0, 1, 2, 3, 4));
-    RangePlan large = new RangePlan(512 << 10, 512);
+    RangePlan large = new RangePlan(512 << 10, 512, 1 << 20);
     for (int i = 0; i < 2000; i++) {
       large.add(100L * i, i % 10 == 0 ? 50 : 3);
     }

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
@@ -17,6 +18,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
@@ -153,6 +155,25 @@ class LuksVolumeIT {
           assertThatThrownBy(() -> open(channel, PASSPHRASE)).isInstanceOf(LuksRefusal.class);
         }
       }
+    }
+  }
+
+  /** No tenant makes the driver compute for minutes. */
+  @Test
+  void aDigestThatTakesLongIsRefused() throws Exception {
+    TestLuks luks = TestLuks.format(folder, BYTES, PASSPHRASE);
+    try (FileChannel channel = FileChannel.open(luks.file())) {
+      LuksHeader header = LuksHeader.read(new Device(channel, channel.size()));
+      ObjectNode digest = (ObjectNode) header.json().at("/digests/0");
+      LuksLayout.of(header, channel.size());
+      digest.put("digest", Base64.getEncoder().encodeToString(new byte[65]));
+      assertThatThrownBy(() -> LuksLayout.of(header, channel.size()))
+          .isInstanceOf(LuksRefusal.class);
+      digest.put("digest", Base64.getEncoder().encodeToString(new byte[64]));
+      LuksLayout.of(header, channel.size());
+      digest.put("iterations", 5_000_001);
+      assertThatThrownBy(() -> LuksLayout.of(header, channel.size()))
+          .isInstanceOf(LuksRefusal.class);
     }
   }
 
