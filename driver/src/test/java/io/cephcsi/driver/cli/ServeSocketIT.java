@@ -80,7 +80,13 @@ class ServeSocketIT extends ServedCase {
   void aSocketThatNobodyAnswersOnIsReplaced() throws IOException {
     try (ServerSocketChannel dead = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       dead.bind(UnixDomainSocketAddress.of(socket));
-      createAndDelete(startRbd().awaitReady(socket));
+      Object before = Files.getAttribute(socket, "unix:ino");
+      ServedProcess process = startRbd();
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .ignoreExceptionsInstanceOf(IOException.class)
+          .until(() -> !Files.getAttribute(socket, "unix:ino").equals(before));
+      createAndDelete(process.awaitReady(socket));
     }
   }
 
