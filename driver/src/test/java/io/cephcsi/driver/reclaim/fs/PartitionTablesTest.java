@@ -387,9 +387,9 @@ class PartitionTablesTest {
 
   @Test
   void aSwapAreaAloneIsToldFromOneInAPartition() throws IOException {
-    assertThat(FileSystems.survey(new MemoryImage(SWAP)).isSwapAlone()).isTrue();
-    assertThat(TinyDisk.guid(SWAP, FAT).survey().isSwapAlone()).isFalse();
-    assertThat(FileSystems.survey(new MemoryImage(FAT)).isSwapAlone()).isFalse();
+    assertThat(FileSystems.survey(new MemoryImage(SWAP)).content().isSwapAlone()).isTrue();
+    assertThat(TinyDisk.guid(SWAP, FAT).survey().content().isSwapAlone()).isFalse();
+    assertThat(FileSystems.survey(new MemoryImage(FAT)).content().isSwapAlone()).isFalse();
   }
 
   @Test

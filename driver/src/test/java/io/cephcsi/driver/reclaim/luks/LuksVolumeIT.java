@@ -165,14 +165,14 @@ class LuksVolumeIT {
     try (FileChannel channel = FileChannel.open(luks.file())) {
       LuksHeader header = LuksHeader.read(new Device(channel, channel.size()));
       ObjectNode digest = (ObjectNode) header.json().at("/digests/0");
-      LuksLayout.of(header, channel.size());
+      LuksLayout.of(header, channel.size(), LuksLimits.OFFLINE);
       digest.put("digest", Base64.getEncoder().encodeToString(new byte[65]));
-      assertThatThrownBy(() -> LuksLayout.of(header, channel.size()))
+      assertThatThrownBy(() -> LuksLayout.of(header, channel.size(), LuksLimits.OFFLINE))
           .isInstanceOf(LuksRefusal.class);
       digest.put("digest", Base64.getEncoder().encodeToString(new byte[64]));
-      LuksLayout.of(header, channel.size());
+      LuksLayout.of(header, channel.size(), LuksLimits.OFFLINE);
       digest.put("iterations", 5_000_001);
-      assertThatThrownBy(() -> LuksLayout.of(header, channel.size()))
+      assertThatThrownBy(() -> LuksLayout.of(header, channel.size(), LuksLimits.OFFLINE))
           .isInstanceOf(LuksRefusal.class);
     }
   }
