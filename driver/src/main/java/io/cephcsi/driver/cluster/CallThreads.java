@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CallThreads extends ThreadPoolExecutor {
   /** How many tasks at most have others work in their place. */
-  static final int MOST_ASIDE = 128;
+  static final int MOST_ASIDE = 48;
 
   private static final int IDLE_SECONDS = 60;
   private static final ThreadLocal<CallThreads> MINE = new ThreadLocal<>();
