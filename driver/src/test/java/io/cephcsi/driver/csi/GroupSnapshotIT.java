@@ -118,7 +118,11 @@ class GroupSnapshotIT extends ConformanceCase {
     String name = newName();
     VolumeGroupSnapshot taken = take(name, gone.getVolumeId(), stays.getVolumeId());
     driver.delete(gone.getVolumeId());
-    assertThat(take(name, stays.getVolumeId(), gone.getVolumeId())).isEqualTo(taken);
+    VolumeGroupSnapshot again = take(name, stays.getVolumeId(), gone.getVolumeId());
+    assertThat(again.getGroupSnapshotId()).isEqualTo(taken.getGroupSnapshotId());
+    assertThat(again.getCreationTime()).isEqualTo(taken.getCreationTime());
+    assertThat(again.getSnapshotsList())
+        .containsExactlyInAnyOrderElementsOf(taken.getSnapshotsList());
     Volume other = create();
     refused(
         Code.NOT_FOUND, gone.getVolumeId(), request(name, gone.getVolumeId(), other.getVolumeId()));

@@ -348,7 +348,7 @@ class OfflineTrimIT extends ReclaimCase {
     try (RbdImage image = open()) {
       FileCopy.toImage(disk.file(), image);
     }
-    try (RbdImage image = open()) {
+    try (RbdImage image = pool.openReadOnly(name)) {
       assertThat(TrimEstimate.of(image, ReclaimPlan.DEFAULT).reason()).isEqualTo("swap_alone");
     }
     ReclaimResult result = reclaimed(reclaim(TRIM));

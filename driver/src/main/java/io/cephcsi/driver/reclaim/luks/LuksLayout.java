@@ -30,7 +30,6 @@ record LuksLayout(
     LuksLayout.Digest digest) {
   private static final int STRIPES = 4000;
   private static final int MOST_LANES = 64;
-  private static final int MOST_OF_DIGEST = 5_000_000; // cryptsetup takes an eighth of a second
   private static final int LONGEST_DIGEST = 64;
   private static final int LONGEST_SALT = 128;
 
@@ -141,7 +140,7 @@ record LuksLayout(
     LuksRefusal.require(
         value.length >= 16 && value.length <= LONGEST_DIGEST,
         "the digest of LUKS has a length that none has");
-    return new Digest(pbkdf2(digest, Math.min(limits.iterations(), MOST_OF_DIGEST)), value);
+    return new Digest(pbkdf2(digest, limits.digestIterations()), value);
   }
 
   private static boolean names(JsonNode list, String wanted) {

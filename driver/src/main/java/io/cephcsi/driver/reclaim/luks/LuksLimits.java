@@ -14,6 +14,7 @@ import java.util.TreeSet;
  * @param memoryKib the memory of Argon2
  * @param workKib its memory times its passes
  * @param iterations of PBKDF2
+ * @param digestIterations of the digest's, which cryptsetup lets take an eighth of a second
  * @param mostOffset where the data begin, in bytes
  */
 record LuksLimits(
@@ -22,6 +23,7 @@ record LuksLimits(
     int memoryKib,
     long workKib,
     int iterations,
+    int digestIterations,
     long mostOffset) {
   private static final String AES = "aes-xts-plain64";
 
@@ -31,7 +33,13 @@ record LuksLimits(
   /** For reading in this process. It is what drivers make: more could stop the driver. */
   static final LuksLimits OFFLINE =
       new LuksLimits(
-          new TreeSet<>(List.of(AES)), false, 32 << 10, 16L << 20, 20_000_000, Long.MAX_VALUE);
+          new TreeSet<>(List.of(AES)),
+          false,
+          32 << 10,
+          16L << 20,
+          20_000_000,
+          5_000_000,
+          Long.MAX_VALUE);
 
   /** For cryptsetup on a node. Its luksFormat takes 1 GiB and two seconds by default. */
   static final LuksLimits NODE =
@@ -40,6 +48,7 @@ record LuksLimits(
           true,
           1 << 20,
           64L << 20,
+          50_000_000,
           50_000_000,
           64L << 20);
 

@@ -282,6 +282,9 @@ class RepairIT {
     groups.delete(group); // with its volumes
     taking.delete(taken);
     driver.delete(volumes.get(2));
+    Awaitility.await("the manager empties the trash")
+        .atMost(Duration.ofMinutes(2))
+        .untilAsserted(() -> assertThat(cluster.check()).isEmpty());
   }
 
   @Test
