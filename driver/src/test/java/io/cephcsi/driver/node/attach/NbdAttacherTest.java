@@ -3,6 +3,7 @@ package io.cephcsi.driver.node.attach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -29,6 +31,8 @@ class NbdAttacherTest {
     attacher = new NbdAttacher(sys, Path.of("/proc"), sys, ServerCgroup.none());
     String line = "exec -a rbd-nbd tail -f /dev/null map rbd/" + image.image();
     mapping = new ProcessBuilder("bash", "-c", line).start();
+    Awaitility.await()
+        .until(() -> Processes.find("rbd-nbd", words -> words.contains("map")).isPresent());
   }
 
   @AfterEach
