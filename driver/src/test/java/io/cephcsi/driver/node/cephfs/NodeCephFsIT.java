@@ -447,7 +447,7 @@ public class NodeCephFsIT {
 
   /** What a volume is that somebody deletes between the look at it and the mount. */
   @Test
-  void aDirectoryThatIsGoneIsNotFound() {
+  void aDirectoryThatIsGoneIsNotFound() throws IOException {
     Volume volume = driver.create(name, SIZE);
     String path = volume.getVolumeContextOrThrow("subvolumePath");
     assertStatus(
@@ -456,11 +456,12 @@ public class NodeCephFsIT {
         () -> stage(volume, WRITER, Map.of("subvolumePath", path + "-gone")));
     Volume other = driver.create(name + "-other", SIZE);
     String way = other.getVolumeContextOrThrow("subvolumePath").replace("/volumes/csi/", "/../../");
-    assertStatus(
-        Status.Code.NOT_FOUND,
-        () -> stage(volume, WRITER, Map.of("subvolumePath", path + way))); // no way to others
+    stage(volume, WRITER, Map.of("subvolumePath", path + way)); // no way to others
+    Files.writeString(node.staging(volume).resolve("own"), "written");
+    node.unstage(volume);
     driver.delete(other.getVolumeId());
     node.stage(volume, WRITER);
+    assertThat(node.staging(volume).resolve("own")).hasContent("written");
     node.unstage(volume);
     driver.delete(volume.getVolumeId());
   }
