@@ -22,19 +22,14 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
-import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -58,9 +53,6 @@ public final class SocketServer implements AutoCloseable {
   private static final int CALLS_PER_CONNECTION = 1024;
 
   private static final int CONNECTIONS = 256;
-
-  /** How long a server may take to answer whoever connects. */
-  private static final Duration ANSWER = Duration.ofSeconds(10);
 
   private static final int FILE_TYPE = 0170000; // S_IFMT
   private static final int SOCKET_TYPE = 0140000; // S_IFSOCK
@@ -120,7 +112,7 @@ public final class SocketServer implements AutoCloseable {
   }
 
   /**
-   * Listens on a socket. A socket file without a server that answers is replaced.
+   * Listens on a socket. A socket file without a server is replaced.
    *
    * @param budget what the requests of all servers of the process may take
    * @throws IOException when another process serves it, or the path cannot be used
@@ -169,46 +161,13 @@ public final class SocketServer implements AutoCloseable {
       throw new IOException(
           socket + " exists and is not a socket: remove it, or choose another path");
     }
-    if (isServed(socket)) {
-      throw new IOException("another process serves " + socket);
+    try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      channel.connect(UnixDomainSocketAddress.of(socket));
+    } catch (ConnectException nobodyThere) {
+      Files.deleteIfExists(socket);
+      return;
     }
-    Files.deleteIfExists(socket);
-  }
-
-  /**
-   * Whether a process serves a socket: a server of HTTP/2 sends its settings to whoever connects. A
-   * process that was killed while one of its threads waits for a file system that hangs keeps its
-   * sockets open, but answers nothing.
-   *
-   * @throws IOException if it cannot be told
-   */
-  private static boolean isServed(Path socket) throws IOException {
-    FutureTask<Boolean> asked =
-        new FutureTask<>(
-            () -> {
-              try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
-                channel.connect(UnixDomainSocketAddress.of(socket));
-                channel.read(ByteBuffer.allocate(1)); // its end, too, says that somebody is there
-                return true;
-              } catch (ConnectException nobodyThere) {
-                return false;
-              }
-            });
-    DaemonThreads.of("grpc-socket", asked).start(); // even to connect can take for ever
-    try {
-      return asked.get(ANSWER.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (TimeoutException e) {
-      LOG.warn(
-          "replacing {}: the process that has it open does not answer within {} s",
-          socket,
-          ANSWER.toSeconds());
-      return false;
-    } catch (ExecutionException e) {
-      throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted", e);
-    }
+    throw new IOException("another process serves " + socket);
   }
 
   /** The socket's path. */

@@ -75,21 +75,6 @@ class ServeSocketIT extends ServedCase {
     start("--type=rbd", "--endpoint=unix://" + deep).awaitServing(deep);
   }
 
-  /** As of a process that was killed, and of which a thread hangs in the kernel. */
-  @Test
-  void aSocketThatNobodyAnswersOnIsReplaced() throws IOException {
-    try (ServerSocketChannel dead = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
-      dead.bind(UnixDomainSocketAddress.of(socket));
-      Object before = Files.getAttribute(socket, "unix:ino");
-      ServedProcess process = startRbd();
-      Awaitility.await()
-          .atMost(Duration.ofSeconds(60))
-          .ignoreExceptionsInstanceOf(IOException.class)
-          .until(() -> !Files.getAttribute(socket, "unix:ino").equals(before));
-      createAndDelete(process.awaitReady(socket));
-    }
-  }
-
   @Test
   void aSecondProcessOnTheSameSocketIsRefusedAndTheFirstGoesOn() throws IOException {
     ServedProcess first = startRbd();
