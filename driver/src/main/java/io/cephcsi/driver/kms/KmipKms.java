@@ -118,6 +118,10 @@ final class KmipKms implements KeyWrapper {
   }
 
   private byte[] crypt(int operation, KeyOwner owner, byte[] data, byte[] nonce, String hidden) {
+    return LongStep.call(() -> exchange(operation, owner, data, nonce, hidden));
+  }
+
+  private byte[] exchange(int operation, KeyOwner owner, byte[] data, byte[] nonce, String hidden) {
     Deadline deadline = Deadline.after(all);
     SecretData own =
         objects
@@ -128,31 +132,28 @@ final class KmipKms implements KeyWrapper {
         Tls.of(
             Optional.of(own.pem("CA_CERT")),
             Optional.of(new Tls.Identity(own.pem("CLIENT_CERT"), own.pem("CLIENT_KEY"))));
-    return LongStep.call(
-        () -> {
-          try (KmipConnection connection = KmipConnection.open(name, server, context, deadline)) {
-            KmipMessages.Answer versions =
-                ask(connection, KmipMessages.discoverVersions(), KmipMessages.DISCOVER_VERSIONS);
-            if (!versions.good() || !versions.hasVersion()) {
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION, name + ": the server does not speak KMIP 1.4");
-            }
-            byte[] request = KmipMessages.crypt(operation, key, data, nonce);
-            KmipMessages.Answer answer = ask(connection, request, operation);
-            if (!answer.good()) {
-              String what = operation == KmipMessages.ENCRYPT ? "to wrap" : "to unwrap";
-              throw new VolumeException(
-                  Reason.FAILED_PRECONDITION,
-                  name
-                      + " refuses "
-                      + what
-                      + " the passphrase of "
-                      + owner.volumeId()
-                      + ServerErrors.shown(List.of(answer.message()), List.of(hidden)));
-            }
-            return answer.data().filter(found -> found.length > 0).orElseThrow(this::strange);
-          }
-        });
+    try (KmipConnection connection = KmipConnection.open(name, server, context, deadline)) {
+      KmipMessages.Answer versions =
+          ask(connection, KmipMessages.discoverVersions(), KmipMessages.DISCOVER_VERSIONS);
+      if (!versions.good() || !versions.hasVersion()) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION, name + ": the server does not speak KMIP 1.4");
+      }
+      byte[] request = KmipMessages.crypt(operation, key, data, nonce);
+      KmipMessages.Answer answer = ask(connection, request, operation);
+      if (!answer.good()) {
+        String what = operation == KmipMessages.ENCRYPT ? "to wrap" : "to unwrap";
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            name
+                + " refuses "
+                + what
+                + " the passphrase of "
+                + owner.volumeId()
+                + ServerErrors.shown(List.of(answer.message()), List.of(hidden)));
+      }
+      return answer.data().filter(found -> found.length > 0).orElseThrow(this::strange);
+    }
   }
 
   private KmipMessages.Answer ask(KmipConnection connection, byte[] request, int operation) {

@@ -96,13 +96,10 @@ public final class KernelMounter implements CephFsMounter {
       options.addAll(List.of(near.split(",", -1)));
     }
     options.addAll(request.options());
-    if (!options.contains(Mounts.OVER_NETWORK)) {
-      options.add(Mounts.OVER_NETWORK);
-    }
     String source = String.join(",", monitors.addresses()) + ":" + request.root();
     Command mount =
         Command.of("mount", "-t", FS_TYPE, "-o")
-            .with(Argument.options("mount options", options))
+            .with(Argument.options("mount options", Mounts.overNetwork(options)))
             .inNetwork(request.cluster().node().cephFsNetwork())
             .with("--")
             .with(Argument.of("the volume's path", source))

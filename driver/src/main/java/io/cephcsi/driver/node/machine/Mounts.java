@@ -17,7 +17,7 @@ public final class Mounts {
    * it stops the network: otherwise what is not written yet hangs, and is lost, when a node is shut
    * down.
    */
-  public static final String OVER_NETWORK = "_netdev";
+  private static final String OVER_NETWORK = "_netdev";
 
   private static final String UMOUNT = "umount";
   private static final Duration DEADLINE = Duration.ofSeconds(60);
@@ -31,17 +31,22 @@ public final class Mounts {
 
   private Mounts() {}
 
-  /** Mounts a file system of a device whose data come over the network. */
-  public static void mount(String fsType, String source, Path target, List<String> options) {
+  /** The options of a mount, and that its data come over the network. */
+  public static List<String> overNetwork(List<String> options) {
     List<String> all = new ArrayList<>(options);
     if (!all.contains(OVER_NETWORK)) {
       all.add(OVER_NETWORK);
     }
+    return all;
+  }
+
+  /** Mounts a file system of a device whose data come over the network. */
+  public static void mount(String fsType, String source, Path target, List<String> options) {
     Command.of("mount", "-t")
         .with(Argument.of("fs_type", fsType))
         .within(DEADLINE)
         .with("-o")
-        .with(Argument.options("mount_flags", all))
+        .with(Argument.options("mount_flags", overNetwork(options)))
         .with("--")
         .with(Argument.of("the device", source), Argument.path(target))
         .run();

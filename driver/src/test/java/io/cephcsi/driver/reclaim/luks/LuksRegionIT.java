@@ -4,11 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,16 +31,6 @@ class LuksRegionIT {
   @TempDir private Path folder;
   private Path file;
 
-  private record Device(FileChannel channel, long size) implements BlockReader {
-    @Override
-    public void read(long offset, ByteBuffer into) throws IOException {
-      assertThat(offset + into.remaining()).isLessThanOrEqualTo(size);
-      while (into.hasRemaining()) {
-        assertThat(channel.read(into, offset + into.position())).isPositive();
-      }
-    }
-  }
-
   @BeforeEach
   void format() {
     file = TestLuks.format(folder, BYTES, PASSPHRASE).file();
@@ -50,13 +38,13 @@ class LuksRegionIT {
 
   private static LuksRegion read(Path file) throws IOException, LuksRefusal {
     try (FileChannel channel = FileChannel.open(file)) {
-      return LuksRegion.read(new Device(channel, channel.size()));
+      return LuksRegion.read(new FileDevice(channel, channel.size()));
     }
   }
 
   private static boolean opens(Path file) throws IOException, LuksRefusal {
     try (FileChannel channel = FileChannel.open(file)) {
-      return LuksVolume.open(new Device(channel, channel.size()), PASSPHRASE.getBytes(UTF_8))
+      return LuksVolume.open(new FileDevice(channel, channel.size()), PASSPHRASE.getBytes(UTF_8))
           .isPresent();
     }
   }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import java.io.IOException;
@@ -35,19 +34,9 @@ class LuksVolumeIT {
 
   @TempDir private Path folder;
 
-  private record Device(FileChannel channel, long size) implements BlockReader {
-    @Override
-    public void read(long offset, ByteBuffer into) throws IOException {
-      assertThat(offset + into.remaining()).isLessThanOrEqualTo(size);
-      while (into.hasRemaining()) {
-        assertThat(channel.read(into, offset + into.position())).isPositive();
-      }
-    }
-  }
-
   private static Optional<LuksVolume> open(FileChannel channel, String passphrase)
       throws IOException, LuksRefusal {
-    return LuksVolume.open(new Device(channel, channel.size()), passphrase.getBytes(UTF_8));
+    return LuksVolume.open(new FileDevice(channel, channel.size()), passphrase.getBytes(UTF_8));
   }
 
   @ParameterizedTest
@@ -163,7 +152,7 @@ class LuksVolumeIT {
   void aDigestThatTakesLongIsRefused() throws Exception {
     TestLuks luks = TestLuks.format(folder, BYTES, PASSPHRASE);
     try (FileChannel channel = FileChannel.open(luks.file())) {
-      LuksHeader header = LuksHeader.read(new Device(channel, channel.size()));
+      LuksHeader header = LuksHeader.read(new FileDevice(channel, channel.size()));
       ObjectNode digest = (ObjectNode) header.json().at("/digests/0");
       LuksLayout.of(header, channel.size(), LuksLimits.OFFLINE);
       digest.put("digest", Base64.getEncoder().encodeToString(new byte[65]));
