@@ -29,6 +29,7 @@ final class Faults implements AutoCloseable {
   private final ServedProcess[] processes;
   private final List<String> outputs = new ArrayList<>();
   private final Set<String> broken = new HashSet<>();
+  private boolean ended;
   private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(2);
 
   /** Starts the drivers; faults begin with {@link #begin}. */
@@ -78,6 +79,9 @@ final class Faults implements AutoCloseable {
   }
 
   private synchronized void kill(int driver) {
+    if (ended) {
+      return;
+    }
     outputs.add(processes[driver].output());
     processes[driver].kill();
     processes[driver].close();
@@ -87,7 +91,7 @@ final class Faults implements AutoCloseable {
 
   @SuppressWarnings("FutureReturnValueIgnored")
   private synchronized void breakFor(String what, int millis, Runnable stop, Runnable mend) {
-    if (!broken.add(what)) {
+    if (ended || !broken.add(what)) {
       return;
     }
     tally.fault(what + " stopped");
@@ -102,12 +106,10 @@ final class Faults implements AutoCloseable {
   }
 
   /** Ends the faults, when that which is being made is made; the drivers run on. */
-  void end() throws InterruptedException {
-    timer.shutdown();
-    if (!timer.awaitTermination(LONGEST_MILLIS, TimeUnit.MILLISECONDS)) {
-      tally.wrong("a fault does not come to its end");
-    }
+  void end() {
     synchronized (this) {
+      ended = true; // and so nobody schedules anything after the shutdown
+      timer.shutdown();
       for (String what : broken) {
         if (what.startsWith("link ")) {
           network.join(Integer.parseInt(what.substring("link ".length())));
