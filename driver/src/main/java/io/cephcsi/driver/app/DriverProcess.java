@@ -153,7 +153,12 @@ public final class DriverProcess implements AutoCloseable {
     NetworkFence fence = new NetworkFence(clusters, connections);
     addons.add(
         new FenceService(
-            driver.type().storage(), fence, driver.controller(), operations, executors));
+            driver.type().storage(),
+            fence,
+            driver.controller(),
+            driver.node(),
+            operations,
+            executors));
     abilities.addAll(AddonsIdentityService.networkFence(driver.controller()));
     if (driver.controller()) {
       abilities.add(AddonsIdentityService.controllerService());

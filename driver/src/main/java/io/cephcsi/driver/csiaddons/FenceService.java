@@ -27,6 +27,7 @@ import io.grpc.stub.StreamObserver;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 
@@ -41,6 +42,7 @@ public final class FenceService extends FenceControllerGrpc.FenceControllerImplB
   private final Storage storage;
   private final NetworkFence fence;
   private final boolean controller;
+  private final boolean node;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
@@ -48,6 +50,7 @@ public final class FenceService extends FenceControllerGrpc.FenceControllerImplB
    * @param storage whose secrets requests carry
    * @param fence does the work
    * @param controller whether all calls are served
+   * @param node whether volumes are attached or mounted here
    * @param operations locks a cluster's fences
    * @param executors run what blocks
    */
@@ -55,11 +58,13 @@ public final class FenceService extends FenceControllerGrpc.FenceControllerImplB
       Storage storage,
       NetworkFence fence,
       boolean controller,
+      boolean node,
       OperationRegistry operations,
       ClusterExecutors executors) {
     this.storage = storage;
     this.fence = fence;
     this.controller = controller;
+    this.node = node;
     this.operations = operations;
     this.executors = executors;
   }
@@ -139,7 +144,7 @@ public final class FenceService extends FenceControllerGrpc.FenceControllerImplB
               .read(
                   "GetFenceClients of " + cluster,
                   executor(cluster),
-                  () -> fence.client(cluster, user))
+                  () -> fence.client(cluster, user, node ? Optional.of(storage) : Optional.empty()))
               .thenApply(
                   client ->
                       GetFenceClientsResponse.newBuilder()

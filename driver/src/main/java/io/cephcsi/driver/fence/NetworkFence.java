@@ -9,6 +9,8 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.NodeConfig;
+import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.fence.ClusterMaps.DaemonAddress;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -134,9 +136,29 @@ public final class NetworkFence {
   /**
    * This machine as the cluster knows it: what to fence to keep it away.
    *
-   * @throws VolumeException INVALID_ARGUMENT when the cluster is not configured
+   * @param storage whose volumes are attached or mounted here; empty where none are
+   * @throws VolumeException INVALID_ARGUMENT when the cluster is not configured;
+   *     FAILED_PRECONDITION when those volumes are in another network namespace, whose address this
+   *     process does not have
    */
-  public FenceClient client(String clusterId, Credentials user) {
+  public FenceClient client(String clusterId, Credentials user, Optional<Storage> storage) {
+    NodeConfig node = clusters.require(clusterId).node();
+    storage
+        .map(
+            kind ->
+                switch (kind) {
+                  case RBD -> node.rbdNetwork();
+                  case CEPHFS -> node.cephFsNetwork();
+                })
+        .filter(network -> !network.isEmpty())
+        .ifPresent(
+            network -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  "the volumes of this node are in the network namespace "
+                      + network
+                      + " (netNamespaceFilePath): fence the node's addresses in that network");
+            });
     return connected(
         clusterId, user, cluster -> new FenceClient(cluster.fsid(), Cidr.of(ownAddress(cluster))));
   }

@@ -10,6 +10,8 @@ import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
@@ -54,13 +56,16 @@ class OtherSiteVolumeIT {
   }
 
   private void map(String clusterId) throws IOException {
+    map(clusterId, POOL_THERE);
+  }
+
+  private void map(String clusterId, long pool) throws IOException {
     Files.writeString(
         mapping(),
         """
         [{"clusterIDMapping": {"%s": "%s"}, "RBDPoolIDMapping": [{"1000": "%d"}, {"%d": "%d"}]}]
         """
-            .formatted(
-                clusterId, TestDriver.CLUSTER_ID, POOL_THERE, POOL_THERE, here().location()));
+            .formatted(clusterId, TestDriver.CLUSTER_ID, pool, pool, here().location()));
   }
 
   private boolean imageExists() {
@@ -86,6 +91,31 @@ class OtherSiteVolumeIT {
     DRIVER.delete(id);
     assertThat(imageExists()).isFalse();
     DRIVER.delete(id); // again
+  }
+
+  /** The number of their pool may be that of a pool here which the user may not read. */
+  @Test
+  void aPoolThatTheUserMayNotReadIsNotTheEndOfTheSearch() throws IOException {
+    String user = "one-pool";
+    String pool = "profile rbd pool=" + CLUSTER.pool();
+    String key =
+        CLUSTER.ceph(
+            "auth", "get-or-create-key", "client." + user, "mon", "profile rbd", "osd", pool);
+    long forbidden;
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.otherPool())) {
+      forbidden = io.poolId();
+    }
+    ControllerExpandVolumeRequest request =
+        ControllerExpandVolumeRequest.newBuilder()
+            .setVolumeId(new VolumeId(TestDriver.CLUSTER_ID, forbidden, here().uuid()).toString())
+            .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(32 * MIB))
+            .putAllSecrets(Map.of("userID", user, "userKey", key.strip()))
+            .build();
+    assertStatus(Code.UNAUTHENTICATED, () -> DRIVER.controller().controllerExpandVolume(request));
+    map(TestDriver.CLUSTER_ID, forbidden);
+    assertThat(DRIVER.controller().controllerExpandVolume(request).getCapacityBytes())
+        .isEqualTo(32 * MIB);
   }
 
   @Test

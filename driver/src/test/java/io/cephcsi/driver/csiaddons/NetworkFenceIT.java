@@ -18,6 +18,7 @@ import io.cephcsi.proto.addons.identity.GetCapabilitiesRequest;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -280,6 +281,33 @@ class NetworkFenceIT {
     assertThat(clients.get(0).getAddressesList())
         .extracting(CIDR::getCidr)
         .containsExactly(other.hostAddress() + "/32");
+  }
+
+  /** Their address there is another one than that of the driver. */
+  @Test
+  void aNodeWhoseVolumesAreInAnotherNetworkDoesNotTellItsOwnAddress() throws IOException {
+    Path file = rbd.folder().resolve("config.json");
+    String before = Files.readString(file);
+    GetFenceClientsRequest request =
+        GetFenceClientsRequest.newBuilder()
+            .putParameters("clusterID", TestDriver.CLUSTER_ID)
+            .putAllSecrets(admin())
+            .build();
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "%s", "monitors": ["%s"],
+          "rbd": {"netNamespaceFilePath": "/run/netns/storage"}}]
+        """
+            .formatted(TestDriver.CLUSTER_ID, cluster.monitors()));
+    try {
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "/run/netns/storage",
+          () -> rbd.fences().getFenceClients(request));
+    } finally {
+      Files.writeString(file, before);
+    }
   }
 
   @Test

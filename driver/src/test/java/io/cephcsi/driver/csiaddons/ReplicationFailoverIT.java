@@ -14,6 +14,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.testing.TestGroups;
 import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.VolumeId;
@@ -230,6 +231,8 @@ class ReplicationFailoverIT {
     assertThat(second.blocks(image)).isEqualTo(4);
     assertThat(second.imageId(image)).isEqualTo(copy);
     second.write(image, 4);
+    TestGroups groups = new TestGroups(second.ceph(), second.driver());
+    String group = groups.create("group-" + name, id).getVolumeGroupId();
 
     awaitLocal(first, image, ReplicationFailoverIT::replays);
     second.replication().demote(id, false);
@@ -239,7 +242,11 @@ class ReplicationFailoverIT {
     assertThat(first.blocks(image)).isEqualTo(5);
 
     awaitLocal(second, image, ReplicationFailoverIT::replays);
-    second.driver().delete(id); // only its entry: the image goes with its primary
+    groups.delete(group); // only the entries: the image goes with its primary
+    assertThat(second.ceph().rbd("group", "ls", second.ceph().pool())).isBlank();
+    assertThat(second.journal().objects()).doesNotContain(entry(volume));
+    assertThat(second.replication().resync(id, true)).isFalse(); // makes the entry again
+    second.driver().delete(id);
     assertThat(second.journal().objects()).doesNotContain(entry(volume));
     assertThat(second.imageId(image)).isEqualTo(copy);
     first.replication().disable(id, false);

@@ -3,14 +3,17 @@ package io.cephcsi.driver.csiaddons;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static io.cephcsi.driver.testing.TestReplication.source;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.WriteOperation;
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.MirrorInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -131,6 +134,42 @@ class ReplicationIT {
     assertThat(mirroring(volume)).isEmpty();
     replication.enable(id, Map.of("mirroringMode", "journal"));
     assertThat(ceph.rbd("info", spec(volume))).contains("mirroring mode: journal");
+    end(volume);
+  }
+
+  /** Which a promotion or a demotion leaves that was cut off between librbd's two writes. */
+  @Test
+  void aPrimaryThatCannotBeWrittenIsPromotedAgain() {
+    Volume volume = enabled();
+    new ImageContent(ceph).write(spec(volume), 3);
+    int content = new ImageContent(ceph).checksum(spec(volume));
+    String imageId = ImageId.find(pool, TestDriver.image(volume)).orElseThrow();
+    try (WriteOperation write = new WriteOperation()) {
+      long mask = ImageFeature.NON_PRIMARY.mask();
+      ClassCall.of("rbd", "set_features").u64(mask).u64(mask).addTo(write);
+      io.operate(ImageHeader.object(imageId), write);
+    }
+    assertThat(isPrimary(volume)).isTrue();
+    assertThatThrownBy(() -> new ImageContent(ceph).write(spec(volume), 4));
+    replication.promote(volume.getVolumeId(), false);
+    assertThat(isPrimary(volume)).isTrue();
+    assertThat(new ImageContent(ceph).checksum(spec(volume))).isEqualTo(content);
+    new ImageContent(ceph).write(spec(volume), 4);
+    end(volume);
+  }
+
+  @Test
+  void thePoolsModeIsNamedWhenItIsInTheWayOfTheEnd() {
+    Volume volume = enabled();
+    ceph.rbd("mirror", "pool", "enable", ceph.pool(), "pool");
+    try {
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "is POOL, and must be IMAGE",
+          () -> replication.disable(volume.getVolumeId(), false));
+    } finally {
+      ceph.rbd("mirror", "pool", "enable", ceph.pool(), "image");
+    }
     end(volume);
   }
 

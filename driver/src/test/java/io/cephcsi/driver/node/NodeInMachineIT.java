@@ -11,6 +11,7 @@ import io.cephcsi.driver.node.rbd.NodeRbdFormatIT;
 import io.cephcsi.driver.node.rbd.NodeRbdGrowIT;
 import io.cephcsi.driver.node.rbd.NodeRbdIT;
 import io.cephcsi.driver.node.rbd.NodeRbdServerIT;
+import io.cephcsi.driver.node.rbd.TwiceMapped;
 import io.cephcsi.driver.testing.Machine;
 import io.cephcsi.testing.Tries;
 import java.time.Duration;
@@ -75,6 +76,7 @@ public class NodeInMachineIT {
               ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
               ENCRYPTED + "#aHeaderThatOpensByAnotherPassphraseIsRefused",
               ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse",
+              TwiceMapped.class.getName(),
               NBD,
               RECLAIM + "@" + (1 - fileSystem),
               KilledNbd.class.getName(),

@@ -28,9 +28,15 @@ public interface Attacher {
   /** The devices of images that this attacher made, dead ones too; must not hang on a dead one. */
   List<AttachedDevice> list();
 
-  /** The device of one image; empty when it has none. As {@link #list}. */
+  /**
+   * The device of one image; empty when it has none. As {@link #list}.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION when it has several, and
+   *     more than one is in use
+   */
   default Optional<AttachedDevice> find(ImageSpec image) {
-    return list().stream().filter(device -> device.image().equals(image)).findFirst();
+    return AttachedDevice.chosen(
+        list().stream().filter(device -> device.image().equals(image)).toList());
   }
 
   /** The image that a device is; empty when it is none of this attacher's. As {@link #list}. */
@@ -53,8 +59,8 @@ public interface Attacher {
   Optional<Boolean> isOf(AttachedDevice device, AttachRequest request);
 
   /**
-   * Takes the device away; nothing to do when there is none. What was written is on the cluster
-   * afterwards, unless the device was dead.
+   * Takes the device away, or all if it has several; nothing to do when there is none. What was
+   * written is on the cluster afterwards, unless the device was dead.
    *
    * @param unmapOptions of the StorageClass, those for this attacher; empty for none
    * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION while it is in use

@@ -107,18 +107,25 @@ public final class KrbdAttacher implements Attacher {
   }
 
   private Optional<AttachedDevice> find(AttachRequest request) {
-    return list().stream()
-        .filter(device -> device.image().equals(request.image()))
-        .filter(device -> isOf(device, request).orElse(true))
-        .findFirst();
+    return AttachedDevice.chosen(
+        devices(request.image()).stream()
+            .filter(device -> isOf(device, request).orElse(true))
+            .toList());
+  }
+
+  private List<AttachedDevice> devices(ImageSpec image) {
+    return list().stream().filter(device -> device.image().equals(image)).toList();
   }
 
   @Override
   public Optional<Boolean> isOf(AttachedDevice device, AttachRequest request) {
+    return fsid(device).map(request.fsid()::equals);
+  }
+
+  private Optional<String> fsid(AttachedDevice device) {
     String name = String.valueOf(device.device().getFileName());
     return Sysfs.text(
-            bus.resolve("devices").resolve(name.substring(NAME.length())).resolve("cluster_fsid"))
-        .map(request.fsid()::equals);
+        bus.resolve("devices").resolve(name.substring(NAME.length())).resolve("cluster_fsid"));
   }
 
   /** There may be no udev to wait for; the device's file is there when the mapping is. */
@@ -171,11 +178,17 @@ public final class KrbdAttacher implements Attacher {
 
   @Override
   public void detach(ImageSpec image, String unmapOptions) {
-    Optional<AttachedDevice> device = find(image);
-    if (device.isEmpty()) {
-      return;
+    List<AttachedDevice> all = devices(image);
+    if (all.stream().map(this::fsid).distinct().count() > 1) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "this node has " + image + " of two clusters, and cannot tell which to unmap: " + all);
     }
-    BlockDevice.require(device.get().device()).requireUnused(MountTable.read());
+    all.forEach(device -> BlockDevice.require(device.device()).requireUnused(MountTable.read()));
+    all.forEach(device -> unmap(device, unmapOptions));
+  }
+
+  private void unmap(AttachedDevice device, String unmapOptions) {
     Command.Result result =
         RbdProgram.local()
             .with("device", "unmap", "--options")
@@ -183,12 +196,12 @@ public final class KrbdAttacher implements Attacher {
                 Argument.of(
                     "unmapOptions", unmapOptions.isEmpty() ? "noudev" : "noudev," + unmapOptions))
             .with("--")
-            .with(Argument.path(device.get().device()))
+            .with(Argument.path(device.device()))
             .tryRun();
-    if (result.exitCode() == 0 || find(image).isEmpty()) {
+    if (result.exitCode() == 0 || !list().contains(device)) {
       return;
     }
-    String said = device.get().device() + " of " + image + ": " + result.said();
+    String said = device.device() + " of " + device.image() + ": " + result.said();
     if (result.exitCode() == BUSY) {
       throw new VolumeException(Reason.FAILED_PRECONDITION, said);
     }

@@ -9,6 +9,7 @@ import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,6 +73,25 @@ record RbdMounts(Attachers attachers) implements MountOwner {
   /** Whether the device behind a mount is one of ours and answers; does not hang. */
   boolean isAlive(Mount mount) {
     return attachers.byDevice(mount.blockDevice()).filter(AttachedDevice::alive).isPresent();
+  }
+
+  /**
+   * Requires that what is mounted, or lies below it, is no live device of ours.
+   *
+   * @throws VolumeException FAILED_PRECONDITION naming the device that it is
+   */
+  void requireUnserved(Mount mount) {
+    attachers.all().stream()
+        .flatMap(attacher -> attacher.list().stream())
+        .filter(AttachedDevice::alive)
+        .filter(device -> device.uses().contains(mount))
+        .findFirst()
+        .ifPresent(
+            device -> {
+              throw new VolumeException(
+                  Reason.FAILED_PRECONDITION,
+                  mount.target() + " shows another device than was expected: " + device);
+            });
   }
 
   /**

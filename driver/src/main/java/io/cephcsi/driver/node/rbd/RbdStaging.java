@@ -214,6 +214,7 @@ final class RbdStaging {
       StagedMount.requireAnswer(request, there.get(), probes);
       return true;
     }
+    mounts.requireUnserved(there.get());
     LOG.warn(
         "volume {}: the device that is mounted at {} is dead; unmounting it",
         request.volumeId(),

@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd.mirror;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.MirrorInfo;
 import io.cephcsi.bindings.rbd.MirrorMode;
 import io.cephcsi.bindings.rbd.MirrorSite;
@@ -122,17 +123,15 @@ public final class RbdReplication {
         throw e;
       }
       PoolMirrorMode ofPool = volume.pool().mirrorMode();
+      if (ofPool != PoolMirrorMode.IMAGE) {
+        throw notByImage(volume, ofPool, "does not mirror volume " + volume.id(), e);
+      }
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "librbd does not mirror volume "
               + volume.id()
-              + (ofPool == PoolMirrorMode.IMAGE
-                  ? " in the mode " + mode
-                  : ": the mode of the pool "
-                      + volume.pool().io().pool()
-                      + " is "
-                      + ofPool
-                      + ", and must be IMAGE (rbd mirror pool enable)")
+              + " in the mode "
+              + mode
               + " ("
               + e.getMessage()
               + ")",
@@ -145,7 +144,8 @@ public final class RbdReplication {
    * removes it when the mirroring of the primary ends.
    *
    * @throws VolumeException FAILED_PRECONDITION if it is a copy that follows no primary, unless the
-   *     parameters force it, or if clones of it are mirrored; ABORTED if it has not ended yet
+   *     parameters force it, if clones of it are mirrored, or if its pool is not mirrored image by
+   *     image; ABORTED if it has not ended yet
    */
   public void disable(VolumeId id, ReplicationParameters parameters, Credentials user) {
     sessions.with(
@@ -206,11 +206,31 @@ public final class RbdReplication {
       if (e.errno() != Errno.EINVAL) {
         throw e;
       }
+      PoolMirrorMode ofPool = volume.pool().mirrorMode();
+      if (ofPool != PoolMirrorMode.IMAGE) {
+        throw notByImage(volume, ofPool, "does not end the mirroring of volume " + volume.id(), e);
+      }
       throw new VolumeException(
           Reason.ABORTED,
           "the mirroring of volume " + volume.id() + " is being changed by another client",
           e);
     }
+  }
+
+  private static VolumeException notByImage(
+      OpenVolume volume, PoolMirrorMode ofPool, String what, CephException e) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "librbd "
+            + what
+            + ": the mode of the pool "
+            + volume.pool().io().pool()
+            + " is "
+            + ofPool
+            + ", and must be IMAGE (rbd mirror pool enable) ("
+            + e.getMessage()
+            + ")",
+        e);
   }
 
   /**
@@ -256,11 +276,26 @@ public final class RbdReplication {
     return refusal;
   }
 
-  /** Not FAILED_PRECONDITION, at which the caller would force the promotion. */
+  /**
+   * Whether it is the primary, and can be written. What is not mirrored is not FAILED_PRECONDITION,
+   * at which the caller would force the promotion.
+   */
   private static boolean isPrimary(OpenVolume volume) {
     try (RbdImage image = volume.openReadOnly()) {
-      return MirroredImage.require(volume, image.mirroring(), Reason.INVALID_ARGUMENT).primary();
+      if (!MirroredImage.require(volume, image.mirroring(), Reason.INVALID_ARGUMENT).primary()) {
+        return false;
+      }
+      if (!image.features().contains(ImageFeature.NON_PRIMARY)) {
+        return true;
+      }
     }
+    // librbd changes the snapshot and the feature in two writes. Another client's demotion may be
+    // between them, so that the feature is not just taken away.
+    LOG.warn("volume {}: a promotion or demotion was cut off; demoting it first", volume.id());
+    try (RbdImage image = volume.open()) {
+      image.mirror().demote();
+    }
+    return false;
   }
 
   /**
@@ -316,7 +351,8 @@ public final class RbdReplication {
   }
 
   /**
-   * What a volume is called on the other site.
+   * What a volume is called on the other site. One that is encrypted keeps its id, which its
+   * passphrase is bound to.
    *
    * @throws VolumeException FAILED_PRECONDITION if it is not mirrored; UNAVAILABLE while the other
    *     site's image is not known
@@ -331,6 +367,9 @@ public final class RbdReplication {
           if (status.remote().isEmpty()) {
             throw new VolumeException(
                 Reason.UNAVAILABLE, "no other site has volume " + id + " yet; try again later");
+          }
+          if (volume.entry().isEncrypted()) {
+            return id; // by which its passphrase is kept
           }
           Optional<ReplicationTarget> target = volume.lease().config().replication();
           return target

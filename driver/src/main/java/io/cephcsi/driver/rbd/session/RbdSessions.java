@@ -23,10 +23,13 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Opens the session of each call on RBD, and owns the work in the background: the removal of images
@@ -81,7 +84,11 @@ public final class RbdSessions implements AutoCloseable {
    * @throws VolumeException NOT_FOUND if it does not
    */
   public <T> T with(VolumeId id, Credentials user, Function<OpenVolume, T> work) {
-    return search(id, user, (session, at) -> session.find(id, at).map(v -> Result.of(v, work)))
+    return search(
+            id,
+            user,
+            (session, at) -> session.find(id, at),
+            volume -> new Result<>(work.apply(volume)))
         .orElseThrow(
             () -> {
               clusters.requireOf(id, "volume");
@@ -109,11 +116,14 @@ public final class RbdSessions implements AutoCloseable {
         (session, at) -> {
           session.pool(at).ifPresent(io -> pools.accept(session, io));
           Optional<OpenVolume> found = session.find(id, at);
-          found.ifPresent(work);
           if (found.isEmpty() && !at.equals(id)) {
             requireNoImage(session, id, at);
           }
           return found;
+        },
+        volume -> {
+          work.accept(volume);
+          return true;
         });
   }
 
@@ -131,36 +141,55 @@ public final class RbdSessions implements AutoCloseable {
   }
 
   /**
-   * Looks where an identifier says, and then, as after a failover, where the cluster mapping says.
-   * No round trip more for what is where its identifier says.
+   * Looks where an identifier says, and then, as after a failover, where the cluster mapping says:
+   * also if the user may not look into the first pool, whose number may be another pool's here. No
+   * round trip more for what is where its identifier says.
+   *
+   * @throws CephException.Denied if the user may not look into the first pool, and no other has it
    */
   private <T> Optional<T> search(
-      VolumeId id, Credentials user, BiFunction<RbdSession, VolumeId, Optional<T>> look) {
+      VolumeId id,
+      Credentials user,
+      BiFunction<RbdSession, VolumeId, Optional<OpenVolume>> look,
+      Function<OpenVolume, T> work) {
     Map<String, ClusterConfig> configured = clusters.clusters();
     ClusterConfig own = configured.get(id.clusterId());
+    AtomicReference<CephException.@Nullable Denied> denied = new AtomicReference<>();
     Optional<T> found =
-        own == null ? Optional.empty() : in(own, user, session -> look.apply(session, id));
+        own == null
+            ? Optional.empty()
+            : in(own, user, session -> looked(() -> look.apply(session, id), denied).map(work));
     if (found.isPresent()) {
       return found;
     }
     for (VolumeId at : clusters.mapping().alternatives(id)) {
       ClusterConfig other = configured.get(at.clusterId());
       if (other != null) {
-        found = in(other, user, session -> look.apply(session, at));
+        found = in(other, user, session -> look.apply(session, at).map(work));
         if (found.isPresent()) {
           return found;
         }
       }
     }
+    CephException.Denied refusal = denied.get();
+    if (refusal != null) {
+      throw refusal;
+    }
     return Optional.empty();
   }
 
-  /** What work gave, which may be nothing. */
-  private record Result<T>(T value) {
-    static <T> Result<T> of(OpenVolume volume, Function<OpenVolume, T> work) {
-      return new Result<>(work.apply(volume));
+  private static Optional<OpenVolume> looked(
+      Supplier<Optional<OpenVolume>> look, AtomicReference<CephException.@Nullable Denied> denied) {
+    try {
+      return look.get();
+    } catch (CephException.Denied e) {
+      denied.set(e);
+      return Optional.empty();
     }
   }
+
+  /** What work gave, which may be nothing. */
+  private record Result<T>(T value) {}
 
   /**
    * Works on an image that no driver made; whether it exists shows when it is opened.

@@ -116,8 +116,12 @@ public final class VolumeDeletion implements AutoCloseable {
    * @throws VolumeException FAILED_PRECONDITION if not
    */
   public void requirePossible(String groupId) {
+    boolean mirrored = volume.pool().mirrorMode() != PoolMirrorMode.DISABLED;
+    if (mirrored && isFollowingCopy()) {
+      return; // its daemon has it open; only its entry is removed
+    }
     new MoveToTrash(volume, groups).requirePossible(groupId);
-    if (volume.pool().mirrorMode() != PoolMirrorMode.DISABLED && isLostCopy()) {
+    if (mirrored && isLostCopy()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "volume "
