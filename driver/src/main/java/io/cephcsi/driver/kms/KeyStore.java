@@ -11,7 +11,8 @@ public non-sealed interface KeyStore extends Kms {
    * Stores a passphrase unless there is one: of two calls at the same time one succeeds, where the
    * KMS has a compare-and-set; else the caller holds a lock.
    *
-   * @return the passphrase that is stored now: the given one, or that of an earlier call
+   * @return the passphrase that is stored now: what was given, or that of an earlier call. It is a
+   *     new object, which the caller closes; the given one stays open
    */
   Passphrase storeIfAbsent(KeyOwner owner, Passphrase passphrase);
 

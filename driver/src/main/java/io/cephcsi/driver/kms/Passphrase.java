@@ -67,6 +67,11 @@ public final class Passphrase implements AutoCloseable {
     return true;
   }
 
+  /** Another one of the same bytes, which is closed by itself. */
+  Passphrase copy() {
+    return new Passphrase(bytes.clone());
+  }
+
   /** Its bytes, a copy that the caller wipes. */
   public byte[] bytes() {
     return bytes.clone();

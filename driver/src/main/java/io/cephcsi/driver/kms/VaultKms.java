@@ -45,7 +45,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     }
     boolean wrote = write(vault, owner, passphrase, before.version(), deadline);
     if (wrote && vault.isVersioned(deadline)) {
-      return passphrase;
+      return passphrase.copy();
     }
     // Another call was faster; or version 1 took what came last.
     return read(vault, owner, deadline)

@@ -71,7 +71,7 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
         if (formatted) {
           requireStored(store).close();
         } else {
-          store.storeIfAbsent(owner, made);
+          store.storeIfAbsent(owner, made).close();
         }
       } else if (kms instanceof KeyWrapper wrapper && stored.dek().isEmpty()) {
         if (formatted) {
