@@ -24,6 +24,17 @@ public non-sealed interface KeyStore extends Kms {
    */
   void replace(KeyOwner owner, Passphrase expected, Passphrase next);
 
-  /** Removes the passphrase of a volume or snapshot; nothing to do when there is none. */
+  /**
+   * Requires that a volume has a passphrase now: what was read may be older. Where the KMS has a
+   * compare-and-set, the passphrase is stored again by that; else it is read again.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException ABORTED when it has another
+   */
+  void confirm(KeyOwner owner, Passphrase expected);
+
+  /**
+   * Removes the passphrase of a volume or snapshot; nothing to do when there is none. One that only
+   * its tenant could remove stays, with a warning, when what the tenant logs in with is gone.
+   */
   void remove(KeyOwner owner);
 }

@@ -81,6 +81,20 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
   private VolumeException changed(KeyOwner owner, String how) {
     return new VolumeException(
         Reason.ABORTED,
+  @Override
+  public void confirm(KeyOwner owner, Passphrase expected) {
+    Deadline deadline = Deadline.after(TIMEOUT);
+    VaultSession vault = sessions.open(owner, deadline);
+    Stored now = read(vault, owner, deadline);
+    boolean same =
+        now.passphrase().filter(expected::isSame).isPresent()
+            && (!vault.isVersioned(deadline)
+                || write(vault, owner, expected, now.version(), deadline));
+    if (!same) {
+      throw changed(owner, "replaced");
+    }
+  }
+
         "KMS "
             + id
             + ": the passphrase of "

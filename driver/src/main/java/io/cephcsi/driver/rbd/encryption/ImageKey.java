@@ -221,6 +221,30 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
     }
   }
 
+  /**
+   * Requires that a passphrase is stored now, and not only was when it was read: where that can be
+   * compared with a write, it is written again.
+   *
+   * @throws VolumeException as of the KMS; ABORTED when another one is stored
+   */
+  public void confirm(Passphrase present) {
+    if (kms instanceof KeyStore store) {
+      store.confirm(owner, present);
+      return;
+    }
+    Stored stored = read();
+    try (Passphrase now = fetch(stored)) {
+      boolean same =
+          now.isSame(present)
+              && (stored.dek().isEmpty()
+                  || HeaderMetadata.isJournaled(pool.io(), imageId)
+                  || changeIf(DEK, stored.dek(), Map.of(DEK, stored.dek())));
+      if (!same) {
+        throw changed();
+      }
+    }
+  }
+
   @Override
   public void requireUnchanged(KeyOrigin origin) {
     boolean same =
