@@ -36,7 +36,7 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
   static final String DEK = "rbd.csi.ceph.com/dek";
 
   /** What the metadata of an image says; empty for a key that is not there. */
-  private record Stored(String state, String dek) {}
+  record Stored(String state, String dek) {}
 
   /**
    * How far the encryption is; one round trip, two more where keys have the names of older drivers.
@@ -276,20 +276,39 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
 
   /** Reads the keys; those of older drivers, which mirrors leave out, get their new names. */
   private Stored read() {
-    Map<String, String> found =
-        HeaderMetadata.read(pool.io(), imageId, List.of(STATE, DEK, "." + STATE, "." + DEK));
-    Map<String, String> renamed = new LinkedHashMap<>();
+    return stored(found());
+  }
+
+  /** What there is of the keys, by both names. */
+  Map<String, String> found() {
+    return HeaderMetadata.read(pool.io(), imageId, List.of(STATE, DEK, "." + STATE, "." + DEK));
+  }
+
+  /**
+   * As {@link #read}, of what was found before. Somebody may have renamed and changed it since:
+   * then it is read again.
+   */
+  Stored stored(Map<String, String> found) {
+    Map<String, String> named = new LinkedHashMap<>(found);
     for (String key : List.of(STATE, DEK)) {
       String old = found.get("." + key);
       if (old != null && !found.containsKey(key)) {
-        renamed.put(key, old);
+        if (!rename(key, old)) {
+          return read();
+        }
+        named.put(key, old);
       }
     }
-    if (!renamed.isEmpty()) {
-      change(renamed, renamed.keySet().stream().map(key -> "." + key).toList());
-      found.putAll(renamed);
+    return new Stored(named.getOrDefault(STATE, ""), named.getOrDefault(DEK, ""));
+  }
+
+  /** A crash within leaves the old name, too, which nobody reads any more. */
+  private boolean rename(String key, String value) {
+    boolean done = changeIf(key, "", Map.of(key, value));
+    if (done) {
+      change(Map.of(), List.of("." + key));
     }
-    return new Stored(found.getOrDefault(STATE, ""), found.getOrDefault(DEK, ""));
+    return done;
   }
 
   /**
