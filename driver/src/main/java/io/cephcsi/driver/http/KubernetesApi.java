@@ -266,11 +266,12 @@ public final class KubernetesApi {
 
   private static Map<?, ?> tree(String object, byte[] body) {
     try {
-      if (Json.tree(body) instanceof Map<?, ?> found) {
+      if (Json.bounded(body) instanceof Map<?, ?> found) {
         return found;
       }
     } catch (IOException e) {
-      throw unavailable(object, "the answer is no JSON"); // the exception shows parts of it
+      // The exception shows parts of it.
+      throw unavailable(object, "the answer is no JSON of at most " + Json.MOST_PARTS + " parts");
     }
     throw unavailable(object, "the answer is no object");
   }

@@ -32,6 +32,11 @@ final class VaultSessions {
   private static final Duration KEPT = Duration.ofMinutes(10);
 
   private final String id;
+  /** Of a ConfigMap of a tenant: what is kept of it must not fill the memory. */
+  private static final int MOST_FIELDS = 100;
+
+  private static final int LONGEST_VALUE = 1024;
+
   private final VaultKind kind;
   private final Section section;
   private final KubernetesObjects objects;
@@ -121,9 +126,18 @@ final class VaultSessions {
       throw VolumeException.invalid(
           "the secrets have no "
               + secret
+    if (data.size() > MOST_FIELDS) {
+      throw VolumeException.invalid(
+          section.name() + ", " + name + ": it has more than " + MOST_FIELDS + " keys");
+    }
               + ", which vaultCAFromSecret of "
               + section.name()
               + " names");
+    for (String field : kind.ofTenant()) {
+      if (data.getOrDefault(field, "").length() > LONGEST_VALUE) {
+        throw all.wrong(field, "must have at most " + LONGEST_VALUE + " characters");
+      }
+    }
     }
     return new Tls.Pem("the secrets' " + secret, pem.getBytes(UTF_8));
   }
