@@ -109,9 +109,10 @@ record VaultSettings(
   static VaultSettings of(VaultKind kind, Section section, Section own) {
     Section all = section.with(own, kind.ofTenant());
     Section where = own.fields().isEmpty() ? all : new Section(own.name(), all.fields());
-    Optional<String> backend = where.find("vaultBackend");
+    Optional<String> backend =
+        where.find("vaultBackend").map(word -> word.equals("kv-v1") ? "kv" : word);
     if (backend.isPresent() && !backend.get().matches("kv|kv-v2")) {
-      throw where.wrong("vaultBackend", "must be kv or kv-v2");
+      throw where.wrong("vaultBackend", "must be kv, kv-v1 or kv-v2");
     }
     Optional<String> certificate = where.find("vaultClientCertFromSecret");
     Optional<String> key = where.find("vaultClientCertKeyFromSecret");
@@ -127,7 +128,7 @@ record VaultSettings(
         space,
         header(where, "vaultAuthNamespace", space),
         where.isTrue("vaultDestroyKeys", true),
-        where.find("vaultTLSServerName"),
+        where.find("vaultTLSServerName").map(host -> where.serverName("vaultTLSServerName", host)),
         where.isTrue("vaultCAVerify", true),
         where.find("vaultCAFromSecret"),
         certificate,
