@@ -9,6 +9,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Keeps the passphrase of each volume in HashiCorp Vault, or OpenBao, as ceph-csi does: by the
@@ -18,6 +20,7 @@ import java.util.Optional;
  * @param sessions connects a volume's owner
  */
 record VaultKms(String id, VaultSessions sessions) implements KeyStore {
+  private static final Logger LOG = LoggerFactory.getLogger(VaultKms.class);
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
   /** What Vault has of a volume; the version is that of a deletion, too. */
@@ -106,6 +109,22 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
 
   @Override
   public void remove(KeyOwner owner) {
+    try {
+      removeStored(owner);
+    } catch (VolumeException e) {
+      boolean temporary = e.reason() == Reason.UNAVAILABLE;
+      if (temporary || !sessions.isTenantGone(owner, Deadline.after(TIMEOUT))) {
+        throw e;
+      }
+      LOG.warn(
+          "the passphrase of {} stays in KMS {}: what its tenant logs in with is gone ({})",
+          owner.volumeId(),
+          id,
+          e.getMessage());
+    }
+  }
+
+  private void removeStored(KeyOwner owner) {
     Deadline deadline = Deadline.after(TIMEOUT);
     VaultSession vault = sessions.open(owner, deadline);
     String kind = vault.settings().destroys() ? "metadata" : "data";

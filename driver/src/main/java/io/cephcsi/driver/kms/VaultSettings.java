@@ -100,6 +100,16 @@ record VaultSettings(
     return section.get("tenantConfigName", "ceph-csi-kms-config");
   }
 
+  /** The name of the Secret with a tenant's token. */
+  static String token(Section section) {
+    return section.get("tenantTokenName", "ceph-csi-kms-token");
+  }
+
+  /** The name of a tenant's service account. */
+  static String account(Section section) {
+    return section.get("tenantSAName", "ceph-csi-vault-sa");
+  }
+
   /**
    * Of a section, with what a tenant configured.
    *
@@ -136,8 +146,8 @@ record VaultSettings(
         authMount(where),
         where.get("vaultRole", "csi-kubernetes"),
         where.get("vaultPassphrasePath", ""),
-        where.get("tenantTokenName", "ceph-csi-kms-token"),
-        where.get("tenantSAName", "ceph-csi-vault-sa"),
+        token(where),
+        account(where),
         own.fields().containsKey("vaultAddress"),
         own.fields().containsKey("vaultCAFromSecret"));
   }
