@@ -149,7 +149,7 @@ final class AzureKms implements KeyStore {
   }
 
   private void write(KeyOwner owner, Passphrase passphrase, Deadline deadline) {
-    String text = passphrase.text();
+    String text = Checks.storable(id, passphrase, owner);
     String body = RestCalls.json(Map.of("value", text));
     RestCalls.Reply reply = call("PUT", owner, body, List.of(text), deadline);
     if (!reply.isGood()) {

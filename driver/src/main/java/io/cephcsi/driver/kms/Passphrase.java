@@ -82,6 +82,16 @@ public final class Passphrase implements AutoCloseable {
     return new String(bytes, UTF_8);
   }
 
+  /** Whether {@link #text} is all of it, and not what is left of bytes that are no UTF-8. */
+  boolean isText() {
+    byte[] again = text().getBytes(UTF_8);
+    try {
+      return MessageDigest.isEqual(bytes, again);
+    } finally {
+      Arrays.fill(again, (byte) 0);
+    }
+  }
+
   /** Whether another is the same; takes as long for each. */
   public boolean isSame(Passphrase other) {
     return MessageDigest.isEqual(bytes, other.bytes);

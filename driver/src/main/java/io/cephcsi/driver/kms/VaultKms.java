@@ -81,9 +81,6 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     }
   }
 
-  private VolumeException changed(KeyOwner owner, String how) {
-    return new VolumeException(
-        Reason.ABORTED,
   @Override
   public void confirm(KeyOwner owner, Passphrase expected) {
     Deadline deadline = Deadline.after(TIMEOUT);
@@ -98,6 +95,9 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     }
   }
 
+  private VolumeException changed(KeyOwner owner, String how) {
+    return new VolumeException(
+        Reason.ABORTED,
         "KMS "
             + id
             + ": the passphrase of "
@@ -203,9 +203,9 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
    *
    * @return false when another version is
    */
-  private static boolean write(
+  private boolean write(
       VaultSession vault, KeyOwner owner, Passphrase passphrase, long version, Deadline deadline) {
-    String text = passphrase.text();
+    String text = Checks.storable(id, passphrase, owner);
     Map<String, Object> body = new LinkedHashMap<>();
     if (vault.isVersioned(deadline)) {
       body.put("data", Map.of("data", Map.of("passphrase", text)));
