@@ -145,28 +145,28 @@ public final class KubernetesApi {
    * A token of a ServiceAccount, which lasts ten minutes. The pod's service account needs the right
    * to create {@code serviceaccounts/token}.
    *
-   * @throws VolumeException as {@link #secret}; FAILED_PRECONDITION when there is no such account
+   * @return empty when there is no such account
+   * @throws VolumeException as {@link #secret}
    */
-  public String tokenOf(String of, String serviceAccount, Deadline deadline) {
+  public Optional<String> tokenOf(String of, String serviceAccount, Deadline deadline) {
     String object = "token of " + object("ServiceAccount", of, serviceAccount);
     String request =
         "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\",\"spec\":"
             + "{\"expirationSeconds\":"
             + TOKEN_SECONDS
             + "}}";
-    Map<?, ?> answer =
-        call(
-                request(path(object, of, "serviceaccounts", serviceAccount) + "/token", object)
-                    .header("Content-Type", "application/json")
-                    .POST(BodyPublishers.ofString(request))
-                    .build(),
-                "create",
-                object,
-                deadline)
-            .orElseThrow(
-                () ->
-                    new VolumeException(
-                        Reason.FAILED_PRECONDITION, object + ": there is no such account"));
+    return call(
+            request(path(object, of, "serviceaccounts", serviceAccount) + "/token", object)
+                .header("Content-Type", "application/json")
+                .POST(BodyPublishers.ofString(request))
+                .build(),
+            "create",
+            object,
+            deadline)
+        .map(answer -> token(object, answer));
+  }
+
+  private static String token(String object, Map<?, ?> answer) {
     Object token = answer.get(STATUS) instanceof Map<?, ?> status ? status.get("token") : null;
     if (!(token instanceof String text) || text.isEmpty()) {
       throw unavailable(object, "the answer has no token");
@@ -266,11 +266,12 @@ public final class KubernetesApi {
 
   private static Map<?, ?> tree(String object, byte[] body) {
     try {
-      if (Json.tree(body) instanceof Map<?, ?> found) {
+      if (Json.bounded(body) instanceof Map<?, ?> found) {
         return found;
       }
     } catch (IOException e) {
-      throw unavailable(object, "the answer is no JSON"); // the exception shows parts of it
+      // The exception shows parts of it.
+      throw unavailable(object, "the answer is no JSON of at most " + Json.MOST_PARTS + " parts");
     }
     throw unavailable(object, "the answer is no object");
   }

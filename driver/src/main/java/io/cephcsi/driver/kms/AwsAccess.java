@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -46,6 +47,14 @@ record AwsAccess(String region, String key, AwsSignature signature) {
       throw new VolumeException(Reason.FAILED_PRECONDITION, source + " is no ARN");
     }
     return arn;
+  }
+
+  /** The account of an ARN; empty for what is none, such as the id of a key of one's own. */
+  static Optional<String> account(String key) {
+    String[] parts = key.split(":", -1);
+    return parts.length > 5 && parts[0].equals("arn") && !parts[4].isEmpty()
+        ? Optional.of(parts[4])
+        : Optional.empty();
   }
 
   /** Where a service of a region is. */

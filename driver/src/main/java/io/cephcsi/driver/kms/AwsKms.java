@@ -1,6 +1,7 @@
 package io.cephcsi.driver.kms;
 
 import io.cephcsi.driver.http.Deadline;
+import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.net.URI;
 import java.net.http.HttpRequest;
@@ -13,6 +14,7 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Wraps passphrases by a key of AWS KMS, as ceph-csi does: without an encryption context, so that
@@ -76,19 +78,37 @@ record AwsKms(String id, RestCalls calls, CloudServers servers, AwsAccess.Source
   @Override
   public Passphrase unwrap(KeyOwner owner, String wrapped) {
     Deadline deadline = Deadline.after(TIMEOUT);
+    AwsAccess access = source.of(owner, deadline);
     RestCalls.Reply reply =
         call(
-            source.of(owner, deadline),
+            access,
             "Decrypt",
             Map.of("CiphertextBlob", wrapped),
             List.of(),
             "to unwrap the passphrase of " + owner.volumeId(),
             deadline);
+    requireOfAccount(access, reply.at("KeyId"), owner);
     byte[] plain = decoded(reply.at("Plaintext"));
     try {
       return Checks.passphrase("the passphrase of " + owner.volumeId(), plain);
     } finally {
       Arrays.fill(plain, (byte) 0);
+    }
+  }
+
+  /**
+   * AWS takes the text of any key that the role may use, also of somebody else's who let it. A key
+   * that was replaced by another one of the same account still opens what it has wrapped.
+   */
+  private void requireOfAccount(AwsAccess access, String keyId, KeyOwner owner) {
+    Optional<String> wanted = AwsAccess.account(access.key());
+    if (wanted.isPresent() && !wanted.equals(AwsAccess.account(keyId))) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          name(id)
+              + ": the stored passphrase of "
+              + owner.volumeId()
+              + " was wrapped by a key of another account than that of the configured key");
     }
   }
 

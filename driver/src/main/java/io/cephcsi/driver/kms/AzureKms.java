@@ -141,8 +141,15 @@ final class AzureKms implements KeyStore {
     write(owner, next, deadline);
   }
 
+  @Override
+  public void confirm(KeyOwner owner, Passphrase expected) {
+    if (read(owner, Deadline.after(TIMEOUT)).filter(expected::isSame).isEmpty()) {
+      throw changed(owner, "replaced by another call");
+    }
+  }
+
   private void write(KeyOwner owner, Passphrase passphrase, Deadline deadline) {
-    String text = passphrase.text();
+    String text = Checks.storable(id, passphrase, owner);
     String body = RestCalls.json(Map.of("value", text));
     RestCalls.Reply reply = call("PUT", owner, body, List.of(text), deadline);
     if (!reply.isGood()) {

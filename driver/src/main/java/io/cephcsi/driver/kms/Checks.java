@@ -34,6 +34,24 @@ final class Checks {
   }
 
   /**
+   * The text of a passphrase, for a KMS that stores texts.
+   *
+   * @param kms for messages
+   * @throws VolumeException INVALID_ARGUMENT when it is none: it would be stored as another one
+   */
+  static String storable(String kms, Passphrase passphrase, KeyOwner owner) {
+    if (!passphrase.isText()) {
+      throw VolumeException.invalid(
+          "KMS "
+              + kms
+              + " stores texts, and the passphrase of "
+              + owner.volumeId()
+              + " is no UTF-8: leave its source with its own KMS");
+    }
+    return passphrase.text();
+  }
+
+  /**
    * A token, which goes into a header.
    *
    * @throws VolumeException FAILED_PRECONDITION when it cannot

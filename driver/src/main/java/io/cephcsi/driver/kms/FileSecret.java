@@ -52,12 +52,9 @@ public record FileSecret(Kms kms, KeyOwner owner) {
     if (!(kms instanceof KeyStore store)) {
       return require();
     }
-    Passphrase made = Passphrase.ofFiles();
-    Passphrase kept = store.storeIfAbsent(owner, made);
-    if (kept != made) {
-      made.close();
+    try (Passphrase made = Passphrase.ofFiles()) {
+      return store.storeIfAbsent(owner, made);
     }
-    return kept;
   }
 
   /**

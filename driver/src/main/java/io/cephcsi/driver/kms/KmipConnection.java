@@ -41,7 +41,12 @@ final class KmipConnection implements AutoCloseable {
    * @param serverName the name in its certificate
    * @param protocols versions of TLS
    */
-  record Server(String host, int port, String serverName, List<String> protocols) {}
+  record Server(String host, int port, String serverName, List<String> protocols) {
+    /** Whether the name in the certificate is one, and no address. */
+    boolean hasName() {
+      return !serverName.matches("[0-9.]+|.*:.*");
+    }
+  }
 
   private KmipConnection(String name, Socket socket, SSLSocket tls, Future<?> end) {
     this.name = name;
@@ -84,7 +89,7 @@ final class KmipConnection implements AutoCloseable {
       SSLParameters parameters = tls.getSSLParameters();
       parameters.setEndpointIdentificationAlgorithm("HTTPS");
       parameters.setProtocols(server.protocols().toArray(String[]::new));
-      if (!server.serverName().matches("[0-9.]+|.*:.*")) {
+      if (server.hasName()) {
         parameters.setServerNames(List.of(new SNIHostName(server.serverName())));
       }
       tls.setSSLParameters(parameters);

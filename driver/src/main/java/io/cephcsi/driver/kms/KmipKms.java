@@ -64,6 +64,10 @@ final class KmipKms implements KeyWrapper {
     if (!server.serverName().matches("[A-Za-z0-9._:-]{1,253}")) {
       throw section.wrong("TLS_SERVER_NAME", "must be a DNS name");
     }
+    if (server.hasName()) {
+      boolean own = section.find("TLS_SERVER_NAME").isPresent();
+      section.serverName(own ? "TLS_SERVER_NAME" : "KMIP_ENDPOINT", server.serverName());
+    }
     if (!section.isTrue("USE_CRYPTO_RPC", true)) {
       throw section.wrong(
           "USE_CRYPTO_RPC", "must be true: the driver does not take the key itself");

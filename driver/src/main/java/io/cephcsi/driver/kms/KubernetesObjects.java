@@ -83,9 +83,11 @@ record KubernetesObjects(Optional<KubernetesApi> found) {
       return new String(bytes(key), UTF_8).strip();
     }
 
-    /** A key as text that may be absent. */
+    /** A key as text that may be absent, or have no text. */
     Optional<String> find(String key) {
-      return data.containsKey(key) ? Optional.of(text(key)) : Optional.empty();
+      return Optional.ofNullable(data.get(key))
+          .map(value -> new String(value, UTF_8).strip())
+          .filter(text -> !text.isEmpty());
     }
 
     /** A key as token. */

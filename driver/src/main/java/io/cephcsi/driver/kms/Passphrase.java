@@ -67,6 +67,11 @@ public final class Passphrase implements AutoCloseable {
     return true;
   }
 
+  /** Another one of the same bytes, which is closed by itself. */
+  Passphrase copy() {
+    return new Passphrase(bytes.clone());
+  }
+
   /** Its bytes, a copy that the caller wipes. */
   public byte[] bytes() {
     return bytes.clone();
@@ -75,6 +80,16 @@ public final class Passphrase implements AutoCloseable {
   /** As text, where an interface of another program wants text. */
   public String text() {
     return new String(bytes, UTF_8);
+  }
+
+  /** Whether {@link #text} is all of it, and not what is left of bytes that are no UTF-8. */
+  boolean isText() {
+    byte[] again = text().getBytes(UTF_8);
+    try {
+      return MessageDigest.isEqual(bytes, again);
+    } finally {
+      Arrays.fill(again, (byte) 0);
+    }
   }
 
   /** Whether another is the same; takes as long for each. */

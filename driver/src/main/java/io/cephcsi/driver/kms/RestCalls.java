@@ -91,7 +91,7 @@ final class RestCalls {
     HttpCalls.Answer answer = LongStep.call(() -> calls.send(request, deadline));
     Map<?, ?> json = Map.of();
     try {
-      if (answer.body().length > 0 && Json.tree(answer.body()) instanceof Map<?, ?> found) {
+      if (answer.body().length > 0 && Json.bounded(answer.body()) instanceof Map<?, ?> found) {
         json = found;
       }
     } catch (IOException | StackOverflowError e) {

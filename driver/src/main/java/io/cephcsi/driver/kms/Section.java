@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import javax.net.ssl.SNIHostName;
 
 /**
  * The fields that configure a KMS. An empty text counts as absent.
@@ -121,6 +122,19 @@ record Section(String name, Map<String, JsonNode> fields) {
         .filter(field -> !known.contains(field))
         .forEach(field -> unknown.add(PlainText.escape(field, SHOWN)));
     return unknown;
+  }
+
+  /**
+   * The name of a server, as TLS sends it.
+   *
+   * @throws VolumeException INVALID_ARGUMENT when TLS cannot
+   */
+  String serverName(String field, String host) {
+    try {
+      return new SNIHostName(host).getAsciiName();
+    } catch (IllegalArgumentException e) {
+      throw wrong(field, "must be a DNS name: letters, digits and -, without a dot at the end");
+    }
   }
 
   /** Something is wrong with a field. */

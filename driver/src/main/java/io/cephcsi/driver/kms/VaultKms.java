@@ -9,6 +9,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Keeps the passphrase of each volume in HashiCorp Vault, or OpenBao, as ceph-csi does: by the
@@ -18,6 +20,7 @@ import java.util.Optional;
  * @param sessions connects a volume's owner
  */
 record VaultKms(String id, VaultSessions sessions) implements KeyStore {
+  private static final Logger LOG = LoggerFactory.getLogger(VaultKms.class);
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
   /** What Vault has of a volume; the version is that of a deletion, too. */
@@ -45,7 +48,7 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     }
     boolean wrote = write(vault, owner, passphrase, before.version(), deadline);
     if (wrote && vault.isVersioned(deadline)) {
-      return passphrase;
+      return passphrase.copy();
     }
     // Another call was faster; or version 1 took what came last.
     return read(vault, owner, deadline)
@@ -78,6 +81,20 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     }
   }
 
+  @Override
+  public void confirm(KeyOwner owner, Passphrase expected) {
+    Deadline deadline = Deadline.after(TIMEOUT);
+    VaultSession vault = sessions.open(owner, deadline);
+    Stored now = read(vault, owner, deadline);
+    boolean same =
+        now.passphrase().filter(expected::isSame).isPresent()
+            && (!vault.isVersioned(deadline)
+                || write(vault, owner, expected, now.version(), deadline));
+    if (!same) {
+      throw changed(owner, "replaced");
+    }
+  }
+
   private VolumeException changed(KeyOwner owner, String how) {
     return new VolumeException(
         Reason.ABORTED,
@@ -92,6 +109,22 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
 
   @Override
   public void remove(KeyOwner owner) {
+    try {
+      removeStored(owner);
+    } catch (VolumeException e) {
+      boolean temporary = e.reason() == Reason.UNAVAILABLE;
+      if (temporary || !sessions.isTenantGone(owner, Deadline.after(TIMEOUT))) {
+        throw e;
+      }
+      LOG.warn(
+          "the passphrase of {} stays in KMS {}: what its tenant logs in with is gone ({})",
+          owner.volumeId(),
+          id,
+          e.getMessage());
+    }
+  }
+
+  private void removeStored(KeyOwner owner) {
     Deadline deadline = Deadline.after(TIMEOUT);
     VaultSession vault = sessions.open(owner, deadline);
     String kind = vault.settings().destroys() ? "metadata" : "data";
@@ -170,9 +203,9 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
    *
    * @return false when another version is
    */
-  private static boolean write(
+  private boolean write(
       VaultSession vault, KeyOwner owner, Passphrase passphrase, long version, Deadline deadline) {
-    String text = passphrase.text();
+    String text = Checks.storable(id, passphrase, owner);
     Map<String, Object> body = new LinkedHashMap<>();
     if (vault.isVersioned(deadline)) {
       body.put("data", Map.of("data", Map.of("passphrase", text)));

@@ -195,12 +195,14 @@ final class VaultSession {
     HttpCalls.Answer got = LongStep.call(() -> calls.send(request, deadline));
     Map<?, ?> json = Map.of();
     try {
-      if (got.body().length > 0 && Json.tree(got.body()) instanceof Map<?, ?> found) {
+      if (got.body().length > 0 && Json.bounded(got.body()) instanceof Map<?, ?> found) {
         json = found;
       }
     } catch (IOException | StackOverflowError e) {
       if (got.isGood()) {
-        throw new VolumeException(Reason.UNAVAILABLE, name + ": the answer is no JSON");
+        throw new VolumeException(
+            Reason.UNAVAILABLE,
+            name + ": the answer is no JSON of at most " + Json.MOST_PARTS + " parts");
       }
     }
     Answer answer = new Answer(got.status(), json, List.copyOf(secrets));

@@ -9,6 +9,7 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.http.Tls;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -30,6 +31,11 @@ import javax.net.ssl.SSLContext;
 final class VaultSessions {
   private static final int MOST_KEPT = 200;
   private static final Duration KEPT = Duration.ofMinutes(10);
+
+  /** Of a ConfigMap of a tenant: what is kept of it must not fill the memory. */
+  private static final int MOST_FIELDS = 100;
+
+  private static final int LONGEST_VALUE = 1024;
 
   private final String id;
   private final VaultKind kind;
@@ -86,21 +92,52 @@ final class VaultSessions {
     if (!kind.isOfTenant()) {
       return VaultSettings.of(kind, section, none);
     }
-    Section of = section.with(section.below("tenants", tenant), kind.known());
+    Section of = ofTenant(tenant);
+    return VaultSettings.of(kind, of, chosen(of, tenant, deadline).orElse(none));
+  }
+
+  private Section ofTenant(String tenant) {
+    return section.with(section.below("tenants", tenant), kind.known());
+  }
+
+  /** What the tenant's ConfigMap has; empty when there is none. */
+  private Optional<Section> chosen(Section of, String tenant, Deadline deadline) {
     String name = VaultSettings.tenantConfig(of);
-    Section own =
-        objects
-            .api()
-            .configMap(tenant, name, deadline)
-            .map(data -> ofConfigMap("ConfigMap " + tenant + "/" + name, data))
-            .orElse(none);
-    return VaultSettings.of(kind, of, own);
+    return objects
+        .api()
+        .configMap(tenant, name, deadline)
+        .map(data -> ofConfigMap("ConfigMap " + tenant + "/" + name, data));
+  }
+
+  /**
+   * Whether what a tenant logs in with is gone, as it is with the tenant's namespace: then nobody
+   * can. False where the driver itself logs in.
+   */
+  boolean isTenantGone(KeyOwner owner, Deadline deadline) {
+    if (!kind.isOfTenant()) {
+      return false;
+    }
+    String tenant = owner.requireTenant(section.name(), "");
+    Section of = ofTenant(tenant);
+    Section all = chosen(of, tenant, deadline).map(own -> of.with(own, kind.ofTenant())).orElse(of);
+    return kind.logsIn()
+        ? objects.api().tokenOf(tenant, VaultSettings.account(all), deadline).isEmpty()
+        : objects.api().secret(tenant, VaultSettings.token(all), deadline).isEmpty();
   }
 
   private Section ofConfigMap(String name, Map<String, String> data) {
+    if (data.size() > MOST_FIELDS) {
+      throw VolumeException.invalid(
+          section.name() + ", " + name + ": it has more than " + MOST_FIELDS + " keys");
+    }
     Map<String, JsonNode> fields = new LinkedHashMap<>();
     data.forEach((field, value) -> fields.put(field, TextNode.valueOf(value)));
     Section all = new Section(section.name() + ", " + name, fields);
+    for (String field : kind.ofTenant()) {
+      if (data.getOrDefault(field, "").length() > LONGEST_VALUE) {
+        throw all.wrong(field, "must have at most " + LONGEST_VALUE + " characters");
+      }
+    }
     String unknown = name + all.unknown(kind.ofTenant());
     if (warned.getIfPresent(unknown) == null) {
       warned.put(unknown, true);
@@ -163,8 +200,23 @@ final class VaultSessions {
           deadline ->
               Checks.token(
                   "the token of ServiceAccount " + tenant + "/" + settings.account(),
-                  objects.api().tokenOf(tenant, settings.account(), deadline));
+                  tokenOf(tenant, settings.account(), deadline));
     };
+  }
+
+  private String tokenOf(String tenant, String account, Deadline deadline) {
+    return objects
+        .api()
+        .tokenOf(tenant, account, deadline)
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "token of ServiceAccount "
+                        + tenant
+                        + "/"
+                        + account
+                        + ": there is no such account"));
   }
 
   private static String digest(Optional<Tls.Pem> ca, Optional<Tls.Identity> client) {

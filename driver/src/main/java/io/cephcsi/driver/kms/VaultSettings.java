@@ -100,6 +100,16 @@ record VaultSettings(
     return section.get("tenantConfigName", "ceph-csi-kms-config");
   }
 
+  /** The name of the Secret with a tenant's token. */
+  static String token(Section section) {
+    return section.get("tenantTokenName", "ceph-csi-kms-token");
+  }
+
+  /** The name of a tenant's service account. */
+  static String account(Section section) {
+    return section.get("tenantSAName", "ceph-csi-vault-sa");
+  }
+
   /**
    * Of a section, with what a tenant configured.
    *
@@ -109,9 +119,10 @@ record VaultSettings(
   static VaultSettings of(VaultKind kind, Section section, Section own) {
     Section all = section.with(own, kind.ofTenant());
     Section where = own.fields().isEmpty() ? all : new Section(own.name(), all.fields());
-    Optional<String> backend = where.find("vaultBackend");
+    Optional<String> backend =
+        where.find("vaultBackend").map(word -> word.equals("kv-v1") ? "kv" : word);
     if (backend.isPresent() && !backend.get().matches("kv|kv-v2")) {
-      throw where.wrong("vaultBackend", "must be kv or kv-v2");
+      throw where.wrong("vaultBackend", "must be kv, kv-v1 or kv-v2");
     }
     Optional<String> certificate = where.find("vaultClientCertFromSecret");
     Optional<String> key = where.find("vaultClientCertKeyFromSecret");
@@ -127,7 +138,7 @@ record VaultSettings(
         space,
         header(where, "vaultAuthNamespace", space),
         where.isTrue("vaultDestroyKeys", true),
-        where.find("vaultTLSServerName"),
+        where.find("vaultTLSServerName").map(host -> where.serverName("vaultTLSServerName", host)),
         where.isTrue("vaultCAVerify", true),
         where.find("vaultCAFromSecret"),
         certificate,
@@ -135,8 +146,8 @@ record VaultSettings(
         authMount(where),
         where.get("vaultRole", "csi-kubernetes"),
         where.get("vaultPassphrasePath", ""),
-        where.get("tenantTokenName", "ceph-csi-kms-token"),
-        where.get("tenantSAName", "ceph-csi-vault-sa"),
+        token(where),
+        account(where),
         own.fields().containsKey("vaultAddress"),
         own.fields().containsKey("vaultCAFromSecret"));
   }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.volume;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -12,6 +13,9 @@ import java.util.Map;
 
 /** The one reader and writer of JSON. */
 public final class Json {
+  /** The most that {@link #bounded} reads. */
+  public static final int MOST_PARTS = 50_000;
+
   private Json() {}
 
   /** For all threads; not to be configured. Made when it is needed first: it has 300 classes. */
@@ -26,7 +30,26 @@ public final class Json {
    * @throws com.fasterxml.jackson.core.JsonProcessingException when it is not JSON
    */
   public static Object tree(byte[] json) throws IOException {
-    try (JsonParser parser = new JsonFactory().createParser(json)) {
+    return tree(new JsonFactory(), json);
+  }
+
+  /**
+   * As {@link #tree}, of what a server sends that others choose or write: small values take much
+   * more memory than their text, and have at most {@link #MOST_PARTS} names, values and brackets.
+   *
+   * @throws com.fasterxml.jackson.core.JsonProcessingException when it is not JSON, or has more
+   */
+  public static Object bounded(byte[] json) throws IOException {
+    return tree(
+        JsonFactory.builder()
+            .streamReadConstraints(
+                StreamReadConstraints.builder().maxTokenCount(MOST_PARTS).build())
+            .build(),
+        json);
+  }
+
+  private static Object tree(JsonFactory factory, byte[] json) throws IOException {
+    try (JsonParser parser = factory.createParser(json)) {
       return value(parser, parser.nextToken());
     }
   }

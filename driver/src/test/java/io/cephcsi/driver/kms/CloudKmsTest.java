@@ -46,6 +46,7 @@ class CloudKmsTest {
   @TempDir private Path folder;
   private final Map<String, String> stored = new ConcurrentHashMap<>();
   private TestServer server;
+  private volatile String keyId = ARN;
   private TestKubernetes kubernetes;
   private KubernetesObjects objects;
   private CloudServers servers;
@@ -129,7 +130,7 @@ class CloudKmsTest {
             + "</AssumeRoleWithWebIdentityResponse>");
   }
 
-  private static Reply aws(Asked asked) throws IOException {
+  private Reply aws(Asked asked) throws IOException {
     if (!asked.authorization().matches("AWS4-HMAC-SHA256 Credential=(AKIA1|ASIAROLE)/.*")) {
       return json(400, Map.of("__type", "UnrecognizedClientException", "message", "who?"));
     }
@@ -143,7 +144,7 @@ class CloudKmsTest {
     }
     return body.path("CiphertextBlob").asText().equals("AAAA")
         ? json(400, Map.of("__type", "InvalidCiphertextException"))
-        : json(200, Map.of("Plaintext", body.path("CiphertextBlob").asText()));
+        : json(200, Map.of("Plaintext", body.path("CiphertextBlob").asText(), "KeyId", keyId));
   }
 
   private Reply azure(Asked asked) throws IOException {
@@ -266,6 +267,27 @@ class CloudKmsTest {
     assertThatThrownBy(
             () -> AwsKms.byKeys("c", section("AWS_REGION", "evil.com/"), objects, servers))
         .hasMessageContaining("no region");
+  }
+
+  /** As in ceph-csi's example; a key that was replaced may open what it has wrapped. */
+  @Test
+  void awsUnwrapsByKeysOfTheSameAccountOnly() throws Exception {
+    Map<String, String> secret =
+        Map.of(
+            "AWS_ACCESS_KEY_ID", "AKIA1",
+            "AWS_SECRET_ACCESS_KEY", "secret-aws-key",
+            "AWS_SESSION_TOKEN", "",
+            "AWS_CMK_ARN", ARN);
+    kubernetes.secret("ceph", "ceph-csi-aws-credentials", secret);
+    AwsKms kms = AwsKms.byKeys("c", section("AWS_REGION", "eu-west-1"), objects, servers);
+    String wrapped = kms.wrap(OWNER, PASSPHRASE);
+    keyId = "arn:aws:kms:us-east-1:111122223333:key/another";
+    assertThat(kms.unwrap(OWNER, wrapped).text()).isEqualTo(DEK);
+    for (String strange : new String[] {ARN.replace("1111", "9999"), "1234abcd", ""}) {
+      keyId = strange;
+      assertRefused(
+          () -> kms.unwrap(OWNER, wrapped), Reason.FAILED_PRECONDITION, "of another account");
+    }
   }
 
   @Test

@@ -247,6 +247,14 @@ class KmipKmsTest {
         () -> kms(Map.of("READ_TIMEOUT", 0)), Reason.INVALID_ARGUMENT, "READ_TIMEOUT must be");
     assertRefused(
         () -> kms(Map.of("USE_CRYPTO_RPC", "false")), Reason.INVALID_ARGUMENT, "USE_CRYPTO_RPC");
+    assertRefused(
+        () -> kms(Map.of("TLS_SERVER_NAME", "kmip.example.com.")),
+        Reason.INVALID_ARGUMENT,
+        "TLS_SERVER_NAME must be a DNS name");
+    assertRefused(
+        () -> kms(Map.of("KMIP_ENDPOINT", "kmip_1:5696")),
+        Reason.INVALID_ARGUMENT,
+        "KMIP_ENDPOINT must be a DNS name");
     secret("key-1");
     kubernetes.secret("ceph", "ceph-csi-kmip-credentials", Map.of("more", "secret-more"));
     assertRefused(

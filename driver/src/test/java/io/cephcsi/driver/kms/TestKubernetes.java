@@ -62,6 +62,11 @@ final class TestKubernetes implements AutoCloseable {
     objects.put("/api/v1/namespaces/" + namespace + "/secrets/" + name, encoded);
   }
 
+  /** Removes an object. */
+  void forget(String namespace, String kind, String name) {
+    objects.remove("/api/v1/namespaces/" + namespace + "/" + kind + "/" + name);
+  }
+
   void account(String namespace, String name) {
     accounts.add("/api/v1/namespaces/" + namespace + "/serviceaccounts/" + name + "/token");
   }

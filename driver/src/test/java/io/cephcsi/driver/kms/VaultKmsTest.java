@@ -133,6 +133,67 @@ class VaultKmsTest {
     }
   }
 
+  /** As a copy adopts that of its source, and compares it afterwards. */
+  @Test
+  void whatIsAnsweredIsClosedWithoutWipingWhatWasGiven() throws Exception {
+    for (String mount : List.of("secret", "old")) {
+      KeyStore kms = own("vaultBackendPath", mount);
+      try (Passphrase given = Checks.passphrase("test", DEK)) {
+        for (int i = 0; i < 2; i++) {
+          kms.storeIfAbsent(owner(), given).close();
+          assertThat(given.text()).as(mount).isEqualTo(DEK);
+        }
+      }
+    }
+  }
+
+  /** The server takes texts only: another one would be stored. */
+  @Test
+  void whatIsNoTextIsNotStored() throws Exception {
+    KeyStore kms = own();
+    Passphrase bytes = Passphrase.of(new byte[] {(byte) 0xff, 'a'});
+    assertNoText(() -> kms.storeIfAbsent(owner(), bytes));
+    kms.storeIfAbsent(owner(), PASSPHRASE);
+    assertNoText(() -> kms.replace(owner(), PASSPHRASE, bytes));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    kms.replace(owner(), PASSPHRASE, Checks.passphrase("test", "pässwörd"));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("pässwörd");
+  }
+
+  private static void assertNoText(ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+        .hasMessageContaining("no UTF-8");
+  }
+
+  /** What was read may be older, of a standby that lags behind. */
+  @Test
+  void aPassphraseIsConfirmedByCheckAndSet() throws Exception {
+    for (String mount : List.of("secret", "old")) {
+      KeyStore kms = own("vaultBackendPath", mount);
+      kms.storeIfAbsent(owner(), PASSPHRASE).close();
+      kms.confirm(owner(), PASSPHRASE);
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+      assertAborted(() -> kms.confirm(owner(), Passphrase.random()));
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    }
+    String newer = "{\"data\":{\"passphrase\":\"newer\"}}";
+    vault.beforeWrite(() -> vault.put("secret/" + VOLUME, newer));
+    KeyStore kms = own();
+    assertAborted(() -> kms.confirm(owner(), PASSPHRASE));
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newer");
+  }
+
+  /** 60,000 small lists of an answer of 200 KB would take 8 MB. */
+  @Test
+  void anAnswerOfManySmallPartsIsNotRead() throws Exception {
+    vault.put(
+        "secret/" + VOLUME,
+        "{\"data\":{\"passphrase\":\"x\",\"more\":[" + "[0],".repeat(20_000) + "0]}}");
+    assertRefused(Reason.UNAVAILABLE, "at most 50000 parts");
+  }
+
   @Test
   void ofManyCallsAtTheSameTimeOneStores() throws Exception {
     KeyStore kms = own();
@@ -302,9 +363,12 @@ class VaultKmsTest {
     assertWrong("vaultAddress", "https://user:secret-password@vault", "vaultAddress must be");
     assertWrong("vaultAddress", "ftp://vault", "vaultAddress must be");
     assertWrong("vaultAddress", "", "vaultAddress is missing");
-    assertWrong("vaultBackend", "kv-v3", "vaultBackend must be kv or kv-v2");
+    assertWrong("vaultBackend", "kv-v3", "vaultBackend must be kv, kv-v1 or kv-v2");
     assertWrong("vaultDestroyKeys", "perhaps", "vaultDestroyKeys must be true or false");
     assertWrong("vaultCAVerify", "perhaps", "vaultCAVerify must be true or false");
+    for (String host : List.of("vault_1.example.com", "vault.example.com.")) {
+      assertWrong("vaultTLSServerName", host, "vaultTLSServerName must be a DNS name");
+    }
   }
 
   private void assertWrong(String field, String value, String message) {

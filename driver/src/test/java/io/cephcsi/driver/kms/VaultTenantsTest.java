@@ -7,6 +7,7 @@ import io.cephcsi.driver.http.TestKeys;
 import io.cephcsi.driver.http.TestServer.Asked;
 import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -144,6 +145,77 @@ class VaultTenantsTest {
         .hasMessageContaining("no Secret vault-ca in the namespace bank,");
     kubernetes.configMap("bank", "ceph-csi-kms-config", Map.of("vaultAddress", "file:///etc"));
     assertThatThrownBy(() -> kms.find(BANK)).hasMessageContaining("ConfigMap bank/");
+  }
+
+  /** What is kept of it would be kept of 200 tenants. */
+  @Test
+  void aConfigMapOfATenantHasItsBounds() throws Exception {
+    KeyStore kms = tokens();
+    Map<String, String> data = new LinkedHashMap<>();
+    for (int i = 0; i < 100; i++) {
+      data.put("unknown-" + i, "x".repeat(5000));
+    }
+    kubernetes.configMap("bank", "ceph-csi-kms-config", data);
+    assertThat(kms.find(BANK)).isEmpty();
+    data.put("unknown-100", "");
+    kubernetes.configMap("bank", "ceph-csi-kms-config", data);
+    assertInvalid("ConfigMap bank/ceph-csi-kms-config: it has more than 100 keys", kms);
+    kubernetes.configMap(
+        "bank", "ceph-csi-kms-config", Map.of("vaultBackendPath", "secret" + "/".repeat(1018)));
+    assertThat(kms.find(BANK)).isEmpty();
+    kubernetes.configMap(
+        "bank", "ceph-csi-kms-config", Map.of("vaultBackendPath", "secret" + "/".repeat(1019)));
+    assertInvalid("vaultBackendPath must have at most 1024 characters", kms);
+    for (int i = 0; i < 30_000; i++) {
+      data.put("k" + i, "");
+    }
+    kubernetes.configMap("bank", "ceph-csi-kms-config", data);
+    assertThatThrownBy(() -> kms.find(BANK)).hasMessageContaining("at most 50000 parts");
+    assertThat(kms.find(SHOP)).isEmpty();
+  }
+
+  private static void assertInvalid(String text, KeyStore kms) {
+    assertThatThrownBy(() -> kms.find(BANK))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+        .hasMessageContaining(text);
+  }
+
+  /** ceph-csi's examples have this word. */
+  @Test
+  void version1MayBeCalledSo() throws Exception {
+    KeyStore kms = tokens();
+    kubernetes.configMap(
+        "bank", "ceph-csi-kms-config", Map.of("vaultBackend", "kv-v1", "vaultBackendPath", "old/"));
+    kms.storeIfAbsent(BANK, PASSPHRASE).close();
+    assertThat(last().path()).isEqualTo("/v1/old/volume-2");
+    assertThat(vault.server().count("GET", "/v1/sys/mounts")).isZero();
+  }
+
+  /** A namespace goes with all that is in it, often before its volumes. */
+  @Test
+  void aPassphraseOfATenantThatIsGoneIsNoReasonToFail() throws Exception {
+    KeyStore kms = tokens();
+    kms.storeIfAbsent(SHOP, PASSPHRASE).close();
+    vault.fail(5, 503);
+    assertThatThrownBy(() -> kms.remove(SHOP)).hasMessageContaining("status 503");
+    kubernetes.secret("shop", "ceph-csi-kms-token", Map.of("token", "secret-revoked"));
+    assertThatThrownBy(() -> kms.remove(SHOP)).hasMessageContaining("permission denied");
+    kubernetes.forbid("shop/secrets/ceph-csi-kms-token");
+    assertThatThrownBy(() -> kms.remove(SHOP)).hasMessageContaining("no right to get it");
+    kms.storeIfAbsent(BANK, PASSPHRASE).close();
+    kubernetes.forget("bank", "secrets", "ceph-csi-kms-token");
+    KeyStore byAccount = kms(Map.of("encryptionKMSType", "vaulttenantsa"));
+    try (Logged log = Logged.by(VaultKms.class)) {
+      kms.remove(BANK);
+      byAccount.remove(BANK);
+      assertThat(log.lines()).hasSize(2);
+      assertThat(log.lines().get(0)).contains("passphrase of volume-2 stays in KMS vault-2");
+    }
+    assertThat(vault.newest("secret/volume-2")).contains(PASSPHRASE.text());
+    assertThatThrownBy(() -> kms.find(BANK)).hasMessageContaining("no Secret ceph-csi-kms-token");
+    kubernetes.account("bank", "ceph-csi-vault-sa");
+    assertThatThrownBy(() -> byAccount.remove(BANK)).hasMessageContaining("refuses the login");
   }
 
   @Test

@@ -450,14 +450,28 @@ class EncryptedVolumesIT {
       assertThatThrownBy(() -> volumes.delete(restored, user))
           .hasMessageContaining("KMS store is down");
       assertThat(entry("volume", restored.toString())).isNotEmpty();
+      Awaitility.await() // only the entry waits for the KMS
+          .atMost(Duration.ofMinutes(1))
+          .untilAsserted(() -> assertThat(trash()).doesNotContain(restored.uuid().toString()));
+      assertThatThrownBy(() -> snapshots.delete(snapshot, user))
+          .hasMessageContaining("KMS store is down");
+      assertThat(entry("snap", snapshot.toString())).isNotEmpty();
+      Awaitility.await()
+          .atMost(Duration.ofMinutes(1))
+          .untilAsserted(() -> assertThat(trash()).doesNotContain(snapshot.uuid().toString()));
       store.down(false);
       volumes.delete(restored, user);
       assertThat(entry("volume", restored.toString())).isEmpty();
       snapshots.delete(snapshot, user);
+      assertThat(entry("snap", snapshot.toString())).isEmpty();
       volumes.delete(volume, user);
       assertThat(store.kept()).isEmpty();
       assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name));
     }
+  }
+
+  private static String trash() {
+    return CLUSTER.rbd("trash", "ls", "--all", "rbd");
   }
 
   /** Each call but the last stores a passphrase and fails then; the volume's is changed between. */

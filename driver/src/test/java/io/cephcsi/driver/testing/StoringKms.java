@@ -10,12 +10,14 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** A KMS that keeps passphrases itself, in memory, and can be down. */
 public final class StoringKms implements KeyStore {
   private final Map<String, String> kept = new ConcurrentHashMap<>();
   private volatile boolean down;
   private volatile boolean dying;
+  private final AtomicReference<String> stale = new AtomicReference<>("");
 
   /** What it has, by the id of the volume. */
   public Map<String, String> kept() {
@@ -32,6 +34,11 @@ public final class StoringKms implements KeyStore {
     dying = on;
   }
 
+  /** Lets it answer the next question by what it had before, as a standby that lags behind. */
+  public void stale(String passphrase) {
+    stale.set(passphrase);
+  }
+
   @Override
   public String id() {
     return "store";
@@ -46,7 +53,9 @@ public final class StoringKms implements KeyStore {
   @Override
   public Optional<Passphrase> find(KeyOwner owner) {
     require();
-    return Optional.ofNullable(kept.get(owner.volumeId())).map(StoringKms::passphrase);
+    String older = stale.getAndSet("");
+    return Optional.ofNullable(older.isEmpty() ? kept.get(owner.volumeId()) : older)
+        .map(StoringKms::passphrase);
   }
 
   private static Passphrase passphrase(String text) {
@@ -67,6 +76,14 @@ public final class StoringKms implements KeyStore {
     require();
     if (!kept.replace(owner.volumeId(), expected.text(), next.text())
         && !next.text().equals(kept.get(owner.volumeId()))) {
+      throw new VolumeException(Reason.ABORTED, "KMS store has another passphrase");
+    }
+  }
+
+  @Override
+  public void confirm(KeyOwner owner, Passphrase expected) {
+    require();
+    if (!expected.text().equals(kept.get(owner.volumeId()))) {
       throw new VolumeException(Reason.ABORTED, "KMS store has another passphrase");
     }
   }

@@ -10,7 +10,6 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.RenewedLock;
 import io.cephcsi.driver.kms.KeyStore;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.machine.LuksDevices;
@@ -31,19 +30,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Gives encrypted volumes that are staged on this node another passphrase. The data, and the key
- * that they are encrypted with, stay as they are.
- *
- * <pre>
- *            slot a   slot b   KMS
- *   before     K1       -      K1
- *   1.         K1       K2     K1    K2 is proven to open the volume
- *   2.         K1       K2     K2    and read back
- *   3.         -        K2     K2
- * </pre>
- *
- * <p>A process may die anywhere: what the KMS has opens the volume, and the repeated call removes
- * the other passphrase first. The slots are 0 and 1, as ceph-csi has them; others are not touched.
- * Safe for several threads; blocks.
+ * that they are encrypted with, stay as they are: see {@link SlotRotation}. The slots are 0 and 1,
+ * as ceph-csi has them; others are not touched. Safe for several threads; blocks.
  */
 public final class KeyRotation {
   private static final Logger LOG = LoggerFactory.getLogger(KeyRotation.class);
@@ -71,8 +59,8 @@ public final class KeyRotation {
    *
    * @throws VolumeException NOT_FOUND if it does not exist; FAILED_PRECONDITION if it is not
    *     encrypted, is mirrored and its KMS stores passphrases, its KMS cannot store another one, or
-   *     it is not staged here; UNIMPLEMENTED for encrypted files; ABORTED while another rotation is
-   *     at work; as of the KMS
+   *     it is not staged here for writing; UNIMPLEMENTED for encrypted files; ABORTED while another
+   *     rotation is at work; as of the KMS
    */
   public void rotate(VolumeId id, Credentials user, Operation operation) {
     sessions.with(
@@ -96,47 +84,9 @@ public final class KeyRotation {
             .filter(below -> isOf(volume, below))
             .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
     Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device, secrets);
-    try (RenewedLock lock = lock(volume);
-        Passphrase present = key.fetch();
-        Passphrase next = Passphrase.random();
-        HeaderCopy header = cryptsetup.header()) {
-      operation.phase("look at the slots");
-      int slot =
-          header
-              .slotOf(present)
-              .orElseThrow(
-                  () -> refused(volume, "is not opened in slot 0 or 1 by what the KMS has"));
-      int free = 1 - slot;
-      cryptsetup.removeSlot(free, present); // of a rotation that was cut off
-      operation.phase("add the new passphrase");
-      cryptsetup.addTo(free, present, next);
-      requireAdded(volume, cryptsetup, header, next, free);
-      requireLock(lock, volume);
-      operation.phase("store the new passphrase");
-      key.replace(present, next);
-      try (Passphrase stored = key.fetch()) {
-        if (!stored.isSame(next)) {
-          throw refused(volume, "has another new passphrase in the KMS; the old one stays, too");
-        }
-      }
-      requireLock(lock, volume);
-      operation.phase("remove the old passphrase");
-      cryptsetup.removeSlot(slot, next);
+    try (RenewedLock lock = lock(volume)) {
+      new SlotRotation(key, cryptsetup, () -> requireLock(lock, volume), operation::phase).run();
       LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
-    }
-  }
-
-  /** Somebody may have changed the header after it was read, and before cryptsetup wrote it. */
-  private static void requireAdded(
-      OpenVolume volume, Cryptsetup cryptsetup, HeaderCopy before, Passphrase next, int slot) {
-    try (HeaderCopy header = cryptsetup.header()) {
-      if (!header.hasKeyOf(before)) {
-        throw refused(
-            volume, "has another volume key since its passphrase is changed; the old one stays");
-      }
-      if (!header.isOpenedBy(next, slot)) {
-        throw refused(volume, "is not opened by its new passphrase; the old one stays");
-      }
     }
   }
 

@@ -118,6 +118,7 @@ public final class RbdNode implements NodeVolumes {
         id,
         request.credentials(),
         volume -> {
+          VolumeKeys.requireSaid(volume, request);
           volume.endCutOffFlatten(); // an attacher could not open the image
           return stage(
               request, volume.image(), wanted -> VolumeKeys.of(volume, request, wanted), operation);

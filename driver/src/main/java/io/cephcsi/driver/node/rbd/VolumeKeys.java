@@ -25,6 +25,24 @@ final class VolumeKeys {
   private VolumeKeys() {}
 
   /**
+   * Requires that what is encrypted is not staged as if it were plain: a file system would be made
+   * where LUKS belongs, or the workload get what is to be decrypted.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when only the journal says that it is encrypted
+   */
+  static void requireSaid(OpenVolume volume, StageRequest request) {
+    if (volume.entry().isEncrypted()
+        && EncryptionRequest.parse("volume_context", request.context()).isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume "
+              + volume.id()
+              + " is encrypted by the journal, and volume_context does not say so: give its"
+              + " PersistentVolume the attribute encrypted: \"true\"");
+    }
+  }
+
+  /**
    * The journal decides which KMS it is; entries of old drivers do not say it.
    *
    * @throws VolumeException FAILED_PRECONDITION when the journal says another type or KMS

@@ -36,7 +36,7 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
   static final String DEK = "rbd.csi.ceph.com/dek";
 
   /** What the metadata of an image says; empty for a key that is not there. */
-  private record Stored(String state, String dek) {}
+  record Stored(String state, String dek) {}
 
   /**
    * How far the encryption is; one round trip, two more where keys have the names of older drivers.
@@ -71,7 +71,7 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
         if (formatted) {
           requireStored(store).close();
         } else {
-          store.storeIfAbsent(owner, made);
+          store.storeIfAbsent(owner, made).close();
         }
       } else if (kms instanceof KeyWrapper wrapper && stored.dek().isEmpty()) {
         if (formatted) {
@@ -221,6 +221,30 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
     }
   }
 
+  /**
+   * Requires that a passphrase is stored now, and not only was when it was read: where that can be
+   * compared with a write, it is written again.
+   *
+   * @throws VolumeException as of the KMS; ABORTED when another one is stored
+   */
+  public void confirm(Passphrase present) {
+    if (kms instanceof KeyStore store) {
+      store.confirm(owner, present);
+      return;
+    }
+    Stored stored = read();
+    try (Passphrase now = fetch(stored)) {
+      boolean same =
+          now.isSame(present)
+              && (stored.dek().isEmpty()
+                  || HeaderMetadata.isJournaled(pool.io(), imageId)
+                  || changeIf(DEK, stored.dek(), Map.of(DEK, stored.dek())));
+      if (!same) {
+        throw changed();
+      }
+    }
+  }
+
   @Override
   public void requireUnchanged(KeyOrigin origin) {
     boolean same =
@@ -252,20 +276,39 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
 
   /** Reads the keys; those of older drivers, which mirrors leave out, get their new names. */
   private Stored read() {
-    Map<String, String> found =
-        HeaderMetadata.read(pool.io(), imageId, List.of(STATE, DEK, "." + STATE, "." + DEK));
-    Map<String, String> renamed = new LinkedHashMap<>();
+    return stored(found());
+  }
+
+  /** What there is of the keys, by both names. */
+  Map<String, String> found() {
+    return HeaderMetadata.read(pool.io(), imageId, List.of(STATE, DEK, "." + STATE, "." + DEK));
+  }
+
+  /**
+   * As {@link #read}, of what was found before. Somebody may have renamed and changed it since:
+   * then it is read again.
+   */
+  Stored stored(Map<String, String> found) {
+    Map<String, String> named = new LinkedHashMap<>(found);
     for (String key : List.of(STATE, DEK)) {
       String old = found.get("." + key);
       if (old != null && !found.containsKey(key)) {
-        renamed.put(key, old);
+        if (!rename(key, old)) {
+          return read();
+        }
+        named.put(key, old);
       }
     }
-    if (!renamed.isEmpty()) {
-      change(renamed, renamed.keySet().stream().map(key -> "." + key).toList());
-      found.putAll(renamed);
+    return new Stored(named.getOrDefault(STATE, ""), named.getOrDefault(DEK, ""));
+  }
+
+  /** A crash within leaves the old name, too, which nobody reads any more. */
+  private boolean rename(String key, String value) {
+    boolean done = changeIf(key, "", Map.of(key, value));
+    if (done) {
+      change(Map.of(), List.of("." + key));
     }
-    return new Stored(found.getOrDefault(STATE, ""), found.getOrDefault(DEK, ""));
+    return done;
   }
 
   /**

@@ -98,8 +98,9 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
         operations().hold(OperationRegistry.snapshotName(part.requestName()), KIND)) {
       OpenSnapshot snapshot =
           new OpenSnapshot(group.session(), group.idOf(part.uuid()), group.pool(), part);
-      Optional<String> image = new SnapshotDeletion(snapshot).moveToTrash();
-      group.session().removeKey(snapshot.id(), part);
+      SnapshotDeletion deletion = new SnapshotDeletion(snapshot);
+      Optional<String> image = deletion.moveToTrash();
+      deletion.removeKey(image);
       journal().remove(part);
       image.ifPresent(id -> group.session().purge(group.pool().io(), id));
     }

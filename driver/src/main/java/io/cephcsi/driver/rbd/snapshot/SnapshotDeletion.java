@@ -44,9 +44,25 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
     } else {
       session.requireKnownKms(entry);
       Optional<String> image = moveToTrash(() -> mark(journal, entry));
-      session.removeKey(snapshot.id(), entry);
+      removeKey(image);
       journal.remove(entry);
       image.ifPresent(id -> session.purge(io, id));
+    }
+  }
+
+  /**
+   * Has the KMS remove the passphrase. When that fails, only the entry waits for it.
+   *
+   * @param image that lies in the trash
+   * @throws VolumeException as of the KMS
+   */
+  public void removeKey(Optional<String> image) {
+    RbdSession session = snapshot.session();
+    try {
+      session.removeKey(snapshot.id(), snapshot.entry());
+    } catch (VolumeException e) {
+      image.ifPresent(id -> session.purge(snapshot.pool().io(), id));
+      throw e;
     }
   }
 

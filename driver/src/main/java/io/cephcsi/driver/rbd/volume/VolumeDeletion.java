@@ -147,7 +147,8 @@ public final class VolumeDeletion implements AutoCloseable {
    * stays.
    *
    * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then. As
-   *     of the KMS, when the images are in the trash: the mark stays, and the repeated call goes on
+   *     of the KMS, when the images are in the trash: they go all the same, the mark stays, and the
+   *     repeated call goes on
    */
   public void carryOut() {
     List<String> images;
@@ -170,9 +171,28 @@ public final class VolumeDeletion implements AutoCloseable {
               + " remove it there when no site has the volume",
           volume.id());
     } else {
-      volume.session().removeKey(volume.id(), volume.entry());
+      removeKey(images);
     }
     removeEntry();
+    purge(images);
+  }
+
+  /**
+   * When the KMS fails, only the entry waits for it. What is mirrored stays, too: the trash tells
+   * the repeated call who moved it there, see {@link SharedKey}.
+   */
+  private void removeKey(List<String> images) {
+    try {
+      volume.session().removeKey(volume.id(), volume.entry());
+    } catch (VolumeException e) {
+      if (volume.pool().mirrorMode() == PoolMirrorMode.DISABLED) {
+        purge(images);
+      }
+      throw e;
+    }
+  }
+
+  private void purge(List<String> images) {
     images.forEach(image -> volume.session().purge(volume.pool().io(), image));
   }
 

@@ -26,6 +26,9 @@ public final class LuksRegion {
   private static final Set<String> FLAGS =
       Set.of("same-cpu-crypt", "submit-from-crypt-cpus", "no-read-workqueue", "no-write-workqueue");
 
+  /** As many as cryptsetup makes (LUKS2_KEYSLOTS_MAX): the areas of all have 8 MB at most. */
+  private static final int MOST_SLOTS = 32;
+
   private final LuksHeader header;
   private final LuksLayout layout;
   private final List<Area> areas;
@@ -48,6 +51,9 @@ public final class LuksRegion {
   public static LuksRegion read(BlockReader device) throws IOException, LuksRefusal {
     LuksHeader header = LuksHeader.newest(device);
     requireKnown(header.json());
+    if (header.json().path("keyslots").size() > MOST_SLOTS) {
+      throw LuksRefusal.unsupported("LUKS has more than " + MOST_SLOTS + " slots");
+    }
     LuksRefusal.require(
         !LuksLayout.isNone(header.json().path("keyslots")),
         "LUKS has no slot: its format was cut off");

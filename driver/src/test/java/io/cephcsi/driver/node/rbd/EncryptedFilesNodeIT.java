@@ -192,16 +192,56 @@ class EncryptedFilesNodeIT extends NodeRbdCase {
     assertStatus(
         Code.FAILED_PRECONDITION, "the journal \"file\"", () -> node.stage(asBlocks, WRITER));
     assertNothingIsLeft(volume);
-    Volume plain = volume.toBuilder().putVolumeContext("encrypted", "false").build();
-    node.stage(plain, WRITER); // as an administrator may do it
-    assertThat(stagedFolder(volume)).doesNotExist();
+  }
+
+  /** A PersistentVolume that was written by hand may do without the parameters of its class. */
+  @Test
+  void whatTheJournalCallsEncryptedIsNotStagedAsPlain() {
+    for (String type : List.of("file", "block")) {
+      Volume volume =
+          driver.create(
+              driver
+                  .createRequest("pvc-" + UUID.randomUUID(), 64 * MIB)
+                  .putParameters("encryptionType", type));
+      volumes.add(volume);
+      for (Volume silent :
+          List.of(
+              volume.toBuilder().clearVolumeContext().build(),
+              volume.toBuilder().putVolumeContext("encrypted", "false").build())) {
+        for (VolumeCapability use : List.of(WRITER, block(Mode.SINGLE_NODE_WRITER))) {
+          assertStatus(
+              Code.FAILED_PRECONDITION,
+              "is encrypted by the journal",
+              () -> node.stage(silent, use));
+        }
+      }
+      assertNothingIsLeft(volume);
+      assertThat(CLUSTER.rbd("du", image(volume))).containsPattern("64 MiB +0 B");
+    }
+  }
+
+  @Test
+  void aPlainFileSystemGetsNoEncryptedFiles() {
+    Volume plain =
+        driver.create(
+            driver
+                .createRequest("pvc-" + UUID.randomUUID(), 64 * MIB)
+                .putParameters("encrypted", "false"));
+    volumes.add(plain);
+    Volume claimed =
+        plain.toBuilder()
+            .putVolumeContext("encrypted", "true")
+            .putVolumeContext("encryptionType", "file")
+            .build();
+    node.stage(plain, WRITER);
+    assertThat(stagedFolder(plain)).doesNotExist();
     assertStatus(
         Code.FAILED_PRECONDITION,
         "stage the volume again",
-        () -> node.publish(volume, WRITER, "pod"));
-    node.unstage(volume);
-    assertStatus(Code.FAILED_PRECONDITION, "-O encrypt", () -> node.stage(volume, WRITER));
-    assertNothingIsLeft(volume);
+        () -> node.publish(claimed, WRITER, "pod"));
+    node.unstage(plain);
+    assertStatus(Code.FAILED_PRECONDITION, "-O encrypt", () -> node.stage(claimed, WRITER));
+    assertNothingIsLeft(plain);
   }
 
   /** A process died after the mount, or somebody mounted it by hand. */

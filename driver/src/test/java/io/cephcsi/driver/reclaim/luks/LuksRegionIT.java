@@ -4,9 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
+import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -162,6 +166,30 @@ class LuksRegionIT {
   void theOtherCipherOfStorageClassesIsTaken() throws Exception {
     TestLuks.rewrite(file, json -> json.replace("aes-xts-plain64", "serpent-xts-plain64"));
     assertThat(read(file)).isNotNull();
+  }
+
+  /** All on one area: the header of 16 KiB would let the driver read 33 times as much. */
+  @Test
+  void moreSlotsThanCryptsetupMakesAreRefused() throws Exception {
+    TestLuks.rewrite(file, json -> withSlots(json, 32));
+    assertThat(read(file).hasSlot(31)).isTrue();
+    TestLuks.rewrite(file, json -> withSlots(json, 33));
+    assertRefused("more than 32 slots");
+  }
+
+  private static String withSlots(String json, int slots) {
+    try {
+      ObjectNode header = (ObjectNode) Json.mapper().readTree(json);
+      ObjectNode all = (ObjectNode) header.path("keyslots");
+      ArrayNode named = ((ObjectNode) header.path("digests").path("0")).putArray("keyslots");
+      for (int slot = 0; slot < slots; slot++) {
+        all.set(Integer.toString(slot), all.get("0"));
+        named.add(Integer.toString(slot));
+      }
+      return header.toString();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Test

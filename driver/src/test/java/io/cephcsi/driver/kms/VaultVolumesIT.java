@@ -1,0 +1,118 @@
+package io.cephcsi.driver.kms;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.http.TestKeys;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.group.StaleGroupMembers;
+import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
+import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.snapshot.RbdSnapshots;
+import io.cephcsi.driver.rbd.volume.RbdVolumes;
+import io.cephcsi.driver.rbd.volume.VolumeRequest;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.CapacityRange;
+import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.testing.TestCluster;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Volumes and copies of them whose passphrases are in Vault. */
+@Timeout(120)
+class VaultVolumesIT {
+  private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final long MIB = 1L << 20;
+
+  @TempDir private Path folder;
+
+  private static VolumeRequest request(String name, Optional<ContentSource> source) {
+    Map<String, String> parameters =
+        Map.of(
+            "clusterID",
+            TestDriver.CLUSTER_ID,
+            "pool",
+            CLUSTER.pool(),
+            "encrypted",
+            "true",
+            "encryptionKMSID",
+            "vault-1");
+    return new VolumeRequest(
+        name, RbdParameters.parse(parameters), new CapacityRange(64 * MIB, 0), source);
+  }
+
+  @Test
+  void aSnapshotAndWhatIsRestoredHaveThePassphraseOfTheirVolume() throws Exception {
+    TestKeys keys = TestKeys.make(folder, "EC", "ip:127.0.0.1");
+    Duration patience = Duration.ofSeconds(10);
+    ClusterDirectory clusters =
+        new ClusterDirectory(
+            TestDriver.clustersFile(CLUSTER, Files.createDirectory(folder.resolve("clusters"))));
+    try (TestVault vault = TestVault.start(keys);
+        TestKubernetes kubernetes = TestKubernetes.start(keys, folder);
+        ConnectionPool connections = new ConnectionPool(patience, patience);
+        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1)) {
+      vault.role("kubernetes", "csi-kubernetes", TestKubernetes.TOKEN);
+      Path file = folder.resolve("config.json");
+      Files.writeString(
+          file,
+          RestCalls.json(
+              Map.of(
+                  "vault-1",
+                  Map.of(
+                      "encryptionKMSType",
+                      "vault",
+                      "vaultAddress",
+                      vault.address(),
+                      "vaultCAFromSecret",
+                      "vaultCa"))));
+      KmsConfig config = new KmsConfig(file, Optional.of(kubernetes.api()), Map.of());
+      RbdSettings settings =
+          new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, config);
+      try (RbdSessions sessions =
+          new RbdSessions(
+              clusters, connections, executors, new OperationRegistry(patience), settings)) {
+        RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
+        RbdSnapshots snapshots = new RbdSnapshots(sessions);
+        Map<String, String> secrets =
+            new LinkedHashMap<>(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
+        secrets.put("vaultCa", keys.certificate());
+        Credentials user = Storage.RBD.credentials(secrets);
+        String name = "vault-" + UUID.randomUUID();
+
+        VolumeId volume = volumes.create(request(name, Optional.empty()), user).id();
+        String passphrase = vault.newest("secret/" + volume);
+        assertThat(passphrase).contains("passphrase");
+        VolumeId snapshot =
+            snapshots.create(name, volume, SnapshotParameters.parse(Map.of()), user).id();
+        assertThat(vault.newest("secret/" + snapshot)).isEqualTo(passphrase);
+        ContentSource source = new ContentSource.OfSnapshot(snapshot);
+        VolumeId restored = volumes.create(request(name + "-r", Optional.of(source)), user).id();
+        assertThat(vault.newest("secret/" + restored)).isEqualTo(passphrase);
+
+        volumes.delete(restored, user);
+        snapshots.delete(snapshot, user);
+        volumes.delete(volume, user);
+        assertThat(vault.paths()).isEmpty();
+      }
+    }
+  }
+}
