@@ -495,7 +495,8 @@ class PoolReclaimIT {
           .anyMatch(line -> line.contains("/zero: ") && line.contains("EBADMSG"))
           .anyMatch(line -> line.contains("/huge: ") && line.contains("EBADMSG"));
       if (!exact.equals("--no-walk")) { // whose object map tells enough
-        assertThat(usage.err().lines()).anyMatch(line -> line.matches(".*/loop: .*EBADMSG.*form a loop.*"));
+        assertThat(usage.err().lines())
+            .anyMatch(line -> line.matches(".*/loop: .*EBADMSG.*form a loop.*"));
       }
     }
 
