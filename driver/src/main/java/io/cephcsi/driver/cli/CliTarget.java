@@ -1,6 +1,8 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -34,13 +36,16 @@ record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
 
   @Override
   public RbdImage openReadOnly() {
+    RbdPool pool = new RbdPool(io);
     if (id.isEmpty()) {
-      return new RbdPool(io).openReadOnly(image.image());
+      ImageId.find(pool, image.image()).ifPresent(of -> AncestryCheck.requireOpenable(io, of));
+      return pool.openReadOnly(image.image());
     }
     if (ImageHeader.name(io, id).isEmpty()) { // by its id, one in the trash would be opened, too
       throw VolumeException.notFound(image + " is not there any more");
     }
-    return new RbdPool(io).openByIdReadOnly(id);
+    AncestryCheck.requireOpenable(io, id);
+    return pool.openByIdReadOnly(id);
   }
 
   @Override

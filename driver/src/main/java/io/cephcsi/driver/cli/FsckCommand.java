@@ -142,6 +142,9 @@ final class FsckCommand implements Callable<Integer> {
         concurrency >= 1 && concurrency <= MOST, "--concurrency must be 1 to " + MOST);
     ConfigException.require(rate >= 0 && rate <= 1_000_000, "--rate must be 0 to 1000000");
     repair.requireConsistent();
+    if (metricsFile != null) {
+      BenchPage.requireWritable(metricsFile);
+    }
     CheckSettings settings =
         new CheckSettings(
             concurrency,
@@ -161,7 +164,7 @@ final class FsckCommand implements Callable<Integer> {
       }
     }
     output.print(spec.commandLine().getOut(), report::table, report::json);
-    if (metricsFile != null) {
+    if (metricsFile != null && !failed) { // else they would tell of some clusters as of all
       report.writeMetrics(metricsFile);
     }
     return failed ? 1 : report.isClean() ? 0 : ImageCommand.EXIT_INCOMPLETE;

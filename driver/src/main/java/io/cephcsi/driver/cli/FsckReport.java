@@ -174,6 +174,9 @@ final class FsckReport {
                 .append("\"} ")
                 .append(count)
                 .append('\n'));
+    text.append("# HELP ceph_csi_fsck_left_out What it could not check, such as pools.\n");
+    text.append("# TYPE ceph_csi_fsck_left_out gauge\n");
+    text.append("ceph_csi_fsck_left_out ").append(leftOut.size()).append('\n');
     text.append("# HELP ceph_csi_fsck_finished_seconds When it ended, in seconds since 1970.\n");
     text.append("# TYPE ceph_csi_fsck_finished_seconds gauge\n");
     text.append("ceph_csi_fsck_finished_seconds ")

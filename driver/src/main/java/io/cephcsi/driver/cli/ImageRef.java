@@ -9,6 +9,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -27,21 +28,30 @@ record ImageRef(String pool, String namespace, String image) {
    * @throws VolumeException NOT_FOUND when a volume id leads to no image
    */
   static ImageRef resolve(String text, RadosCluster cluster, String namespace, String instanceId) {
-    String[] parts = text.split("/", -1);
-    for (String part : parts) {
-      if (part.isEmpty()) {
-        throw wrong(text);
-      }
-    }
+    String[] parts = parts(text);
     return switch (parts.length) {
       case 2 -> new ImageRef(parts[0], namespace, parts[1]);
       case 3 -> new ImageRef(parts[0], parts[1], parts[2]);
-      case 1 -> {
-        VolumeId id = VolumeId.parse(text).orElseThrow(() -> wrong(text));
-        yield byId(id, cluster, namespace, instanceId);
-      }
-      default -> throw wrong(text);
+      default -> byId(VolumeId.parse(text).orElseThrow(), cluster, namespace, instanceId);
     };
+  }
+
+  /**
+   * Checks the form of a text before anything is done.
+   *
+   * @throws ConfigException if it names neither an image nor a volume
+   */
+  static void requireForm(String text) {
+    parts(text);
+  }
+
+  private static String[] parts(String text) {
+    String[] parts = text.split("/", -1);
+    boolean isForm = parts.length == 1 ? VolumeId.parse(text).isPresent() : parts.length <= 3;
+    if (!isForm || List.of(parts).contains("")) {
+      throw wrong(text);
+    }
+    return parts;
   }
 
   private static ConfigException wrong(String text) {

@@ -114,6 +114,7 @@ final class ReclaimCommand extends ImageCommand {
     if (images().isEmpty()) {
       throw new ConfigException("neither images nor --pool are given");
     }
+    images().forEach(ImageRef::requireForm);
     ReclaimPlan plan = plan(method);
     List<Line> lines = new ArrayList<>();
     CountDownLatch ended = new CountDownLatch(1);
@@ -121,20 +122,22 @@ final class ReclaimCommand extends ImageCommand {
     Runtime.getRuntime().addShutdownHook(stop);
     SpaceReclaimer reclaimer =
         new SpaceReclaimer(new DriverMetrics(), new Admission(reclaimsPerCluster));
-    try (RadosCluster cluster = connect();
-        ProgressLine progress = ProgressLine.start(this::progress, err())) {
-      for (String image : images()) {
-        lines.add(reclaim(image, plan, cluster, reclaimer));
+    try {
+      try (RadosCluster cluster = connect();
+          ProgressLine progress = ProgressLine.start(this::progress, err())) {
+        for (String image : images()) {
+          lines.add(reclaim(image, plan, cluster, reclaimer));
+        }
       }
+      print(
+          out -> lines.forEach(line -> line.print(out)),
+          root -> {
+            ArrayNode array = imagesOf(root);
+            lines.forEach(line -> line.toJson(array.addObject()));
+          });
     } finally {
       ended.countDown();
     }
-    print(
-        out -> lines.forEach(line -> line.print(out)),
-        root -> {
-          ArrayNode array = imagesOf(root);
-          lines.forEach(line -> line.toJson(array.addObject()));
-        });
     return lines.stream().mapToInt(Line::exitCode).reduce(0, ReclaimCommand::worse);
   }
 

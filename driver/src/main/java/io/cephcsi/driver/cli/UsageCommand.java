@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageUsage;
@@ -82,6 +83,7 @@ final class UsageCommand extends ImageCommand {
     if (images().isEmpty() == (pool == null)) {
       throw new ConfigException("neither images nor --pool are given");
     }
+    images().forEach(ImageRef::requireForm);
     ConfigException.require(top >= 0, "--top must not be negative");
     ConfigException.require(workers >= 1 && workers <= 128, "--workers must be 1 to 128");
     List<UsageReport.Row> rows = new ArrayList<>();
@@ -100,7 +102,7 @@ final class UsageCommand extends ImageCommand {
           rows.add(each.get());
         }
       } catch (ExecutionException e) {
-        throw new IllegalStateException(e.getCause());
+        throw e.getCause() instanceof CephException c ? c : new IllegalStateException(e.getCause());
       } finally {
         executor.shutdownNow();
       }
@@ -144,10 +146,16 @@ final class UsageCommand extends ImageCommand {
     String[] parts = String.valueOf(pool).split("/", 2);
     String namespace = parts.length > 1 ? parts[1] : connection().defaultNamespace();
     RbdPool images = pools.open(parts[0], namespace);
-    return ImageDirectory.list(images.io()).stream()
-        .<Callable<UsageReport.Row>>map(
-            image -> () -> row(new ImageRef(parts[0], namespace, image.name()), images, image.id()))
-        .toList();
+    List<Callable<UsageReport.Row>> work = new ArrayList<>();
+    boolean all =
+        ImageDirectory.all(
+            images.io(),
+            (name, id) -> work.add(() -> row(new ImageRef(parts[0], namespace, name), images, id)));
+    if (!all) {
+      String why = "a key of the pool's directory keeps what follows from being read";
+      work.add(() -> UsageReport.Row.failed(String.valueOf(pool), why));
+    }
+    return work;
   }
 
   private List<Callable<UsageReport.Row>> named(RadosCluster cluster, Pools pools) {
@@ -163,21 +171,34 @@ final class UsageCommand extends ImageCommand {
       return ImageId.find(images, ref.image())
           .map(id -> row(ref, images, id))
           .orElseGet(() -> UsageReport.Row.failed(text, "there is no such image"));
-    } catch (CephException | VolumeException e) {
-      return UsageReport.Row.failed(text, String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      return failed(text, e);
     }
+  }
+
+  /** What keeps one image from being measured keeps the others from nothing. */
+  private static UsageReport.Row failed(String name, RuntimeException e) {
+    if (e instanceof CephException.Blocklisted) {
+      throw e; // it is not the image
+    }
+    boolean told =
+        e instanceof CephException
+            || e instanceof VolumeException
+            || e instanceof UncheckedIOException;
+    return UsageReport.Row.failed(name, told ? String.valueOf(e.getMessage()) : e.toString());
   }
 
   private UsageReport.Row row(ImageRef ref, RbdPool images, String id) {
     UsageQuery query = new UsageQuery(exact, false, noWalk ? 0 : Long.MAX_VALUE);
     try {
+      ImageId.require(images.io(), id);
       Optional<ImageUsage> usage = new UsageMeter(images).measure(id, query);
       if (usage.isEmpty()) {
         return UsageReport.Row.failed(ref.toString(), "it has no valid object map");
       }
       return new UsageReport.Row(ref.toString(), usage, estimate(images, id), "");
-    } catch (CephException | UncheckedIOException e) {
-      return UsageReport.Row.failed(ref.toString(), String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      return failed(ref.toString(), e);
     }
   }
 
@@ -185,6 +206,7 @@ final class UsageCommand extends ImageCommand {
     if (!reclaimable && top == 0) {
       return Optional.empty();
     }
+    AncestryCheck.requireOpenable(images.io(), id);
     try (RbdImage image = images.openByIdReadOnly(id)) {
       return Optional.of(TrimEstimate.of(image));
     }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageDirectory;
+import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageName;
@@ -21,7 +22,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,7 +36,6 @@ public final class PoolEstimator {
   /** The word for images that cannot be looked at. */
   public static final String UNREADABLE = "unreadable";
 
-  private static final Pattern ID = Pattern.compile("[A-Za-z0-9._-]{1,128}"); // Ceph writes such
   private static final int PATIENCE = 5; // times without an answer
 
   private final IoContext io;
@@ -117,7 +116,7 @@ public final class PoolEstimator {
         ImageDirectory.walk(
             io,
             (name, id) -> {
-              if (ID.matcher(id).matches()) {
+              if (ImageId.isPossible(id)) {
                 images.putIfAbsent(id, new ImageName(id, name));
               } else {
                 found.accept(unreadable("", name, "its id in the pool's directory is damaged"));
@@ -142,8 +141,12 @@ public final class PoolEstimator {
         throw e;
       }
       return unreadable(name.id(), name.name(), String.valueOf(e.getMessage()));
+    } catch (CephException.Blocklisted e) {
+      throw e; // it is not the image
     } catch (CephException | VolumeException | UncheckedIOException e) {
       return unreadable(name.id(), name.name(), String.valueOf(e.getMessage()));
+    } catch (RuntimeException e) {
+      return unreadable(name.id(), name.name(), e.toString());
     }
   }
 

@@ -15,6 +15,7 @@ import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import java.nio.file.Files;
@@ -344,8 +345,12 @@ class FsckCommandIT {
       "-o",
       "json"
     };
-    Program checked = Program.run(command);
+    Path metrics = Files.writeString(folder.resolve("fsck.prom"), "of before");
+    List<String> withMetrics = new ArrayList<>(List.of(command));
+    withMetrics.addAll(List.of("--metrics-file", metrics.toString()));
+    Program checked = Program.run(withMetrics.toArray(new String[0]));
     assertThat(checked.exitCode()).as(checked.err() + checked.out()).isEqualTo(1);
+    assertThat(metrics).hasContent("of before"); // not of some clusters as of all
     assertThat(kinds(checked))
         .containsExactly("IMAGE_WITHOUT_ENTRY " + volume.name(), "NAME_WITHOUT_ENTRY volume pvc-1");
     JsonNode answer = JSON.readTree(checked.out());
@@ -353,6 +358,25 @@ class FsckCommandIT {
     assertThat(answer.get("leftOut").get("c: the cluster").asText())
         .contains("has no folder for the cluster c");
     assertThat(Program.run("fsck", "--all-clusters", "--cluster", "a").exitCode()).isEqualTo(2);
+
+    Files.writeString(
+        clusters, "[{\"clusterID\": \"a\", \"monitors\": [\"" + CEPH.monitors() + "\"]}]");
+    assertThat(Program.run(withMetrics.toArray(new String[0])).exitCode()).isEqualTo(3);
+    assertThat(Files.readString(metrics))
+        .contains("{kind=\"image_without_entry\"} 1\n", "ceph_csi_fsck_left_out 0\n");
+  }
+
+  @Test
+  void metricsThatCannotBeWrittenAreRefusedBeforeTheWork() {
+    Path fifo = folder.resolve("fifo");
+    Commands.run(List.of("mkfifo", fifo.toString()));
+    for (Path file : List.of(fifo, folder, folder.resolve("missing/fsck.prom"))) {
+      Program refused = fsck("--metrics-file", file.toString());
+      assertThat(refused.exitCode()).isEqualTo(2);
+      assertThat(refused.out()).isEmpty();
+      assertThat(refused.err()).contains(file.toString());
+    }
+    assertThat(Files.isRegularFile(fifo)).isFalse();
   }
 
   @Test

@@ -18,6 +18,8 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.DiskImage;
 import io.cephcsi.driver.testing.FileCopy;
 import io.cephcsi.driver.testing.FileSystemImage;
+import io.cephcsi.driver.testing.ForgedHeaders;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.Commands;
@@ -36,6 +38,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -416,6 +419,120 @@ class ImageCommandsIT {
     files.check();
     assertThat(files.checksums()).isEqualTo(checksums);
     assertThat(used()).isLessThan(before);
+  }
+
+  private String forged(String suffix, BiConsumer<String, String> forgery) {
+    String image = name + suffix;
+    pool.create(image, 16L * MIB, options());
+    try (RbdImage open = pool.open(image)) {
+      open.write(0, new byte[] {1});
+    }
+    forgery.accept(image, ImageId.find(pool, image).orElseThrow());
+    return CEPH.pool() + "/" + image;
+  }
+
+  private List<String> withForgedHeaders() {
+    List<String> wrong = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      int kind = i;
+      wrong.add(
+          forged(
+              "-layout-" + i,
+              (image, id) -> {
+                Omaps omaps = new Omaps(CEPH, CEPH.pool(), "");
+                String header = "rbd_header." + id;
+                ForgedHeaders.layouts(omaps.bytes(header, "features"))
+                    .get(kind)
+                    .forEach((key, value) -> omaps.set(header, key, value));
+              }));
+    }
+    for (String other : List.of("x%200d", "a".repeat(70), "a\0b")) {
+      wrong.add(
+          forged(
+              "-id-" + wrong.size(), (image, id) -> ForgedHeaders.otherId(io, image, id, other)));
+    }
+    return wrong;
+  }
+
+  /** librbd divides by what they say, asserts it, or takes it for a format of printf. */
+  @Test
+  void aHeaderByWhichLibrbdWouldEndTheProcessIsTheAnswerForItsImage() throws Exception {
+    List<String> wrong = withForgedHeaders();
+    String right = forged("-right", (image, id) -> {});
+    for (String command : List.of("usage --exact", "usage --reclaimable", "reclaim --dry-run")) {
+      List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
+      args.addAll(List.of("--conf", CEPH.conf().toString()));
+      args.addAll(wrong);
+      args.add(right);
+      Program run = Program.fork(folder, args.toArray(new String[0]));
+      String text = run.out() + run.err();
+      assertThat(run.exitCode()).as(text).isEqualTo(command.startsWith("usage") ? 3 : 1);
+      assertThat(run.out()).contains(right);
+      for (String image : wrong) {
+        assertThat(text.lines().filter(line -> line.startsWith(image + ":")))
+            .as("%s of %s", image, text)
+            .hasSize(1)
+            .allMatch(line -> line.contains("EBADMSG"));
+      }
+    }
+  }
+
+  @Test
+  void aNameOfAWrongFormIsSaidBeforeAnythingIsDone() {
+    pool.create(name, 64L * MIB, options());
+    try (RbdImage image = pool.open(name)) {
+      image.write(0, new byte[4 * MIB]);
+    }
+    long before = used();
+    assertThat(before).isPositive();
+    for (String wrong : List.of("a//b", "no-volume-id", "a/b/c/d")) {
+      assertThat(run(new ReclaimCommand(), spec(), wrong)).isEqualTo(2);
+      assertThat(run(new UsageCommand(), spec(), wrong)).isEqualTo(2);
+      assertThat(err.toString()).contains(wrong);
+    }
+    assertThat(used()).isEqualTo(before);
+    assertThat(run(new ReclaimCommand(), spec())).isZero();
+    assertThat(used()).isZero();
+  }
+
+  @Test
+  void whatWasDoneBeforeATerminationIsSaid() throws Exception {
+    FileSystemImage files = image("ext4");
+    long before = used();
+    String first = forged("-first", (image, id) -> {});
+    Path said = folder.resolve("terminated.out");
+    Process process =
+        Program.start(
+            said,
+            folder.resolve("terminated.err"),
+            "reclaim",
+            "--conf",
+            CEPH.conf().toString(),
+            "--max-bytes-per-second",
+            Integer.toString(16 * MIB),
+            "-o",
+            "json",
+            first,
+            spec());
+    try {
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .pollInterval(Duration.ofMillis(50))
+          .until(() -> used() < before || !process.isAlive());
+      assertThat(process.isAlive()).isTrue();
+      process.destroy();
+      assertThat(process.waitFor(40, TimeUnit.SECONDS)).isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+    JsonNode images = JSON.readTree(said.toFile()).path("images");
+    assertThat(images).hasSize(2);
+    assertThat(images.get(0).path("outcome").asText()).isEqualTo("done");
+    assertThat(images.get(1).path("name").asText()).isEqualTo(spec());
+    try (RbdImage image = pool.openReadOnly(name)) {
+      files.readFrom(image);
+    }
+    files.check();
   }
 
   private long used() {

@@ -2,9 +2,12 @@ package io.cephcsi.driver.cli;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -14,6 +17,8 @@ import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.FileSystemImage;
+import io.cephcsi.driver.testing.ForgedHeaders;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
@@ -450,5 +455,74 @@ class PoolReclaimIT {
     assertThat(run.exitCode()).as("%s %s", run.out(), run.err()).isZero();
     assertThat(left(json(run), "forged")).isEqualTo("unreadable");
     assertThat(json(run).path("images").get(0).path("outcome").asText()).isEqualTo("done");
+  }
+
+  /** librbd would open the ancestors of a loop until the memory is used up. */
+  @Test
+  void whatIsForgedInAnImageIsTheAnswerForThatImageAlone() throws Exception {
+    images("ext4-", 1);
+    for (String name : List.of("striped", "huge", "loop", "zero")) {
+      pool.create(name, SMALL, options(MAPPED));
+    }
+    Omaps omaps = new Omaps(CEPH, CEPH.pool(), namespace);
+    String striped = "rbd_header." + ImageId.find(pool, "striped").orElseThrow();
+    omaps.set(striped, "stripe_unit", ForgedHeaders.number(1 << 22));
+    omaps.set(striped, "stripe_count", ForgedHeaders.number(1L << 62));
+    String huge = "rbd_header." + ImageId.find(pool, "huge").orElseThrow();
+    byte[] features = omaps.bytes(huge, "features");
+    ForgedHeaders.layouts(features).get(2).forEach((key, value) -> omaps.set(huge, key, value));
+    omaps.set(huge, "stripe_count", ForgedHeaders.number(1L << 62));
+    String loop = ImageId.find(pool, "loop").orElseThrow();
+    try (RbdImage image = pool.open("loop")) {
+      image.snapshots().create("s");
+    }
+    long snapshot = ImageHeader.read(io, loop).orElseThrow().snapshotIds().get(0);
+    ForgedHeaders.parent(io, loop, new ImageLink(io.poolId(), namespace, loop), snapshot, MIB);
+    ForgedHeaders.otherId(io, "zero", ImageId.find(pool, "zero").orElseThrow(), "a\0b");
+
+    for (String exact : List.of("--exact", "--reclaimable", "--no-walk")) {
+      List<String> arguments = arguments(exact);
+      arguments.set(0, "usage");
+      Program usage = Program.fork(folder, arguments.toArray(new String[0]));
+      assertThat(usage.exitCode()).as("%s", usage.err()).isEqualTo(3);
+      JsonNode measured = json(usage).path("images");
+      for (String name : List.of("ext4-0", "striped")) {
+        assertThat(PoolStates.named(measured, place + "/" + name).path("usedBytes").isNumber())
+            .as("%s", measured)
+            .isTrue();
+      }
+      assertThat(usage.err().lines())
+          .anyMatch(line -> line.contains("/zero: ") && line.contains("EBADMSG"))
+          .anyMatch(line -> line.contains("/huge: ") && line.contains("EBADMSG"));
+      if (!exact.equals("--no-walk")) { // whose object map tells enough
+        assertThat(usage.err().lines())
+            .anyMatch(line -> line.matches(".*/loop: .*EBADMSG.*form a loop.*"));
+      }
+    }
+
+    Program run = Program.fork(folder, arguments().toArray(new String[0]));
+    assertThat(run.exitCode()).as("%s %s", run.out(), run.err()).isZero();
+    for (String name : List.of("huge", "loop", "zero")) {
+      assertThat(left(json(run), name)).as(name).isEqualTo("unreadable");
+    }
+    assertThat(left(json(run), "striped")).isEqualTo("no_file_system");
+    assertThat(json(run).path("images").get(0).path("outcome").asText()).isEqualTo("done");
+  }
+
+  @Test
+  void anImageIsLookedAtBeforeItIsOpenedByItsName() {
+    pool.create("loop", SMALL, options(MAPPED));
+    String id = ImageId.find(pool, "loop").orElseThrow();
+    try (RbdImage image = pool.open("loop")) {
+      image.snapshots().create("s");
+    }
+    long snapshot = ImageHeader.read(io, id).orElseThrow().snapshotIds().get(0);
+    ForgedHeaders.parent(io, id, new ImageLink(io.poolId(), namespace, id), snapshot, MIB);
+    for (String named : List.of("", id)) {
+      CliTarget.Connector none = CliTarget.Connector.each(new ClusterOptions());
+      ImageRef ref = new ImageRef(CEPH.pool(), namespace, "loop");
+      assertThatThrownBy(() -> new CliTarget(none, io, ref, named).openReadOnly().close())
+          .hasMessageContaining("they form a loop");
+    }
   }
 }

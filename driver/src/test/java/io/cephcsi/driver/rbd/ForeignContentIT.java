@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.NodeClient;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
@@ -18,6 +19,9 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -249,6 +253,54 @@ class ForeignContentIT {
     CLUSTER.rbd("trash", "restore", CLUSTER.pool() + "/" + id);
     CLUSTER.rbd("snap", "purge", CLUSTER.pool() + "/" + image, "--no-progress");
     CLUSTER.rbd("rm", CLUSTER.pool() + "/" + image, "--no-progress");
+  }
+
+  /** librbd would end the process: it divides by them, and asserts them. */
+  @Test
+  void layoutsThatNoImageHasAreNotOpened() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String header = "rbd_header." + id(TestDriver.image(volume));
+    Omaps omaps = new Omaps(CLUSTER, CLUSTER.pool(), "");
+    node.stage(volume, RAW);
+    node.publish(volume, RAW, "pod");
+    for (Map<String, byte[]> layout : ForgedHeaders.layouts(omaps.bytes(header, "features"))) {
+      Map<String, byte[]> own = new HashMap<>();
+      layout.forEach((key, value) -> own.put(key, omaps.bytes(header, key)));
+      layout.forEach((key, value) -> omaps.set(header, key, value));
+      refuse(() -> grow(volume));
+      refuse(() -> reclaim(volume));
+      refuse(() -> driver.snapshot(name + "-refused", volume.getVolumeId()));
+      refuse(() -> node.stats(volume, "pod"));
+      own.forEach(
+          (key, value) -> {
+            if (value.length == 0) {
+              omaps.removeKey(header, key);
+            } else {
+              omaps.set(header, key, value);
+            }
+          });
+    }
+    assertThat(node.stats(volume, "pod").getUsageList()).isNotEmpty();
+    node.remove(volume);
+    driver.delete(volume.getVolumeId());
+    awaitGone(TestDriver.image(volume));
+  }
+
+  /** librbd takes the names of data objects for a format of printf. */
+  @Test
+  void idsThatLibrbdDoesNotGiveAreNotOpened() {
+    String image = CLUSTER.pool() + "/" + name;
+    CLUSTER.rbd("create", image, "--size", "16M", "--image-feature", "layering");
+    String id = id(name);
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      for (String other : List.of("x%200d", "%s%n", "a".repeat(70), "a\0b")) {
+        Runnable end = ForgedHeaders.otherId(io, name, id, other);
+        refuse(() -> node.stage(byHand(), RAW));
+        end.run();
+      }
+    }
+    CLUSTER.rbd("rm", image, "--no-progress");
   }
 
   /** The machine that opens such an image is where librbd looks for the file. */

@@ -12,6 +12,7 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.testing.TestCluster;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * What somebody who may write to a pool can put into the headers there.
@@ -53,11 +54,82 @@ public record ForgedHeaders(TestCluster cluster, String pool) {
 
   /** Has an image say that it was cloned from a snapshot. */
   public void parent(String imageId, ImageLink parent, long snapshotId, long overlap) {
+    write("rbd_header." + imageId, attach(parent, snapshotId, overlap));
+  }
+
+  /** As {@link #parent(String, ImageLink, long, long)}, wherever it is. */
+  public static void parent(
+      IoContext io, String imageId, ImageLink parent, long snapshotId, long overlap) {
+    try (WriteOperation write = new WriteOperation()) {
+      attach(parent, snapshotId, overlap).addTo(write);
+      io.operate("rbd_header." + imageId, write);
+    }
+  }
+
+  private static ClassCall attach(ImageLink parent, long snapshotId, long overlap) {
     ClassCall link = ClassCall.content().u64(parent.poolId()).string(parent.namespace());
     link.string(parent.imageId()).u64(snapshotId);
-    write(
-        "rbd_header." + imageId,
-        call("parent_attach").structure(1, 1, link).u64(overlap).u8(1)); // also where it has one
+    return call("parent_attach").structure(1, 1, link).u64(overlap).u8(1); // also where it has one
+  }
+
+  /**
+   * Headers that librbd believes, and that end a process by it, beside the id ({@link #otherId}):
+   * each by its keys.
+   */
+  public static List<Map<String, byte[]>> layouts(byte[] features) {
+    byte[] striped = features.clone();
+    striped[0] |= 2; // RBD_FEATURE_STRIPINGV2
+    return List.of(
+        Map.of("order", new byte[] {40}),
+        Map.of("features", striped, "stripe_unit", number(1L << 23), "stripe_count", number(1)),
+        Map.of("features", striped, "stripe_unit", number(4096), "stripe_count", number(1L << 32)));
+  }
+
+  /** A number as a header has it. */
+  public static byte[] number(long value) {
+    return ClassCall.content().u64(value).input();
+  }
+
+  /**
+   * Gives an image another id, of any form: its name, its header and the directory say so. No
+   * object has a name with a zero byte: then there is no header.
+   *
+   * @return ends that
+   */
+  public static Runnable otherId(IoContext io, String name, String id, String otherId) {
+    io.writeFull("rbd_id." + name, text(otherId));
+    set(io, "rbd_directory", "name_" + name, text(otherId));
+    boolean header = otherId.indexOf('\0') < 0;
+    if (header) {
+      try (ReadOperation read = new ReadOperation();
+          WriteOperation write = new WriteOperation()) {
+        ReadOperation.Result<OmapPage> page = read.omapGetVals("", "", 1000);
+        io.operate("rbd_header." + id, read);
+        io.operate("rbd_header." + otherId, write.create().omapSet(page.get().values()));
+      }
+      set(io, "rbd_header." + otherId, "object_prefix", text("rbd_data." + otherId));
+      set(io, "rbd_directory", "id_" + otherId, text(name));
+    }
+    return () -> {
+      io.writeFull("rbd_id." + name, text(id));
+      set(io, "rbd_directory", "name_" + name, text(id));
+      if (header) {
+        io.remove("rbd_header." + otherId);
+        try (WriteOperation write = new WriteOperation()) {
+          io.operate("rbd_directory", write.omapRemove(List.of("id_" + otherId)));
+        }
+      }
+    };
+  }
+
+  private static void set(IoContext io, String object, String key, byte[] value) {
+    try (WriteOperation write = new WriteOperation()) {
+      io.operate(object, write.omapSet(key, value));
+    }
+  }
+
+  private static byte[] text(String text) {
+    return ClassCall.content().string(text).input();
   }
 
   /** Has an image say that it was not cloned. */

@@ -15,6 +15,8 @@ import java.util.function.Consumer;
  * pool. A client that may use both pools would then show these data, or overwrite them. So:
  *
  * <ul>
+ *   <li>The ids and layouts of an image and of all its ancestors must be such as librbd gives: it
+ *       believes them, and those of others end the process.
  *   <li>The data of an image and of all its ancestors must be their own.
  *   <li>A parent in another pool or namespace must list its clone: only who may write there writes
  *       that list. Clones of format 1 stand in none.
@@ -52,6 +54,7 @@ public final class AncestryCheck {
 
   /** As {@link #require(IoContext, String, ImageHeader)}, with a round trip for the header. */
   public static void require(IoContext io, String imageId) {
+    ImageId.require(io, imageId);
     ImageHeader.read(io, imageId).ifPresent(header -> require(io, imageId, header));
   }
 
@@ -69,10 +72,15 @@ public final class AncestryCheck {
 
   /** As {@link #requireOpenable(IoContext, String, ImageHeader)}, and a round trip. */
   public static void requireOpenable(IoContext io, String imageId) {
+    ImageId.require(io, imageId);
     ImageHeader.read(io, imageId).ifPresent(header -> requireOpenable(io, imageId, header));
   }
 
   private void walk(IoContext io, String imageId, ImageHeader header) {
+    ImageId.require(io, imageId);
+    if (header.layout().isEmpty()) {
+      throw refused(io, imageId, "its header names a size of objects or stripes that no image has");
+    }
     header.data().requireOf(new RbdPool(io), imageId);
     ImageLink here = new ImageLink(io.poolId(), io.namespace(), imageId);
     Optional<MigrationHeader> from = header.migration().filter(MigrationHeader::isDestination);
@@ -117,10 +125,14 @@ public final class AncestryCheck {
       throw refused(
           io, imageId, "it has more than " + MAX_ANCESTORS + " ancestors, or they form a loop");
     }
+    if (ancestor.namespace().indexOf('\0') >= 0) {
+      throw refused(io, imageId, "the namespace of its ancestor has a zero byte");
+    }
     at(
         io,
         ancestor,
         pool -> {
+          ImageId.require(pool, ancestor.imageId());
           Optional<ImageHeader> found = ImageHeader.read(pool, ancestor.imageId());
           if (found.isEmpty()) {
             return; // nothing can be read from it

@@ -1,14 +1,9 @@
 package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
-import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.OmapWalk;
-import io.cephcsi.bindings.rbd.ImageName;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
@@ -47,22 +42,14 @@ public final class ImageDirectory {
   }
 
   /**
-   * All images, those that are being removed too, and those in the trash not, as {@code rbd_list2}
-   * gives them; images of the old format 1 are left out.
+   * Visits all images, those that are being removed too, and those in the trash not, as {@code
+   * rbd_list2} gives them; images of the old format 1 are left out.
    *
-   * @throws CephException EBADMSG if a key that others wrote keeps what follows from being read
+   * @return false as of {@link #walk}
    */
-  public static List<ImageName> list(IoContext io) {
-    List<ImageName> images = new ArrayList<>();
-    if (!walk(io, (name, id) -> images.add(new ImageName(id, name)))) {
-      throw ReturnCode.exception(
-          -Errno.EBADMSG.number(),
-          "omap_get_vals",
-          io + "/" + OBJECT,
-          "a key with a zero byte keeps what follows from being read");
-    }
-    TrashDirectory.removing(io)
-        .forEach(entry -> images.add(new ImageName(entry.id(), entry.name())));
-    return images;
+  public static boolean all(IoContext io, BiConsumer<String, String> visitor) {
+    boolean all = walk(io, visitor);
+    TrashDirectory.removing(io).forEach(entry -> visitor.accept(entry.name(), entry.id()));
+    return all;
   }
 }

@@ -5,12 +5,14 @@ import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rbd.DataObjects;
+import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * What the header of an image says, read in one round trip by methods of the object class {@code
@@ -28,11 +30,13 @@ import java.util.Optional;
  *                                                                none)
  *   children_list    in  u64 snapshot                       out  u32 n · n × v (i64 pool · string
  *                                                                image · string namespace)
- *   keys of the omap: object_prefix  string · data_pool_id  i64 (none: the image's own)
+ *   keys of the omap: object_prefix  string · data_pool_id  i64 (none: the image's own) · those of
+ *                     {@link HeaderLayout} and {@link MigrationHeader}
  *   v: u8 version · u8 oldest reader · u32 bytes that follow      string: u32 bytes · bytes
  * </pre>
  *
  * @param size in bytes
+ * @param layout how its bytes lie in its objects; empty if no image has them so
  * @param parent the image that it was cloned from
  * @param parentSnapshot the id of the snapshot that it was cloned from; only with a parent
  * @param snapshotIds all its snapshots, of all kinds, newest first
@@ -42,6 +46,7 @@ import java.util.Optional;
  */
 public record ImageHeader(
     long size,
+    Optional<ImageLayout> layout,
     Optional<ImageLink> parent,
     long parentSnapshot,
     List<Long> snapshotIds,
@@ -52,6 +57,8 @@ public record ImageHeader(
   private static final String PREFIX = "object_prefix";
   private static final String DATA_POOL = "data_pool_id";
   private static final String MIGRATION = "migration";
+  private static final List<String> KEYS =
+      Stream.concat(Stream.of(PREFIX, DATA_POOL, MIGRATION), HeaderLayout.KEYS.stream()).toList();
 
   /** Copies the ids. */
   public ImageHeader {
@@ -74,12 +81,14 @@ public record ImageHeader(
       var parent = RbdClass.call("parent_get").addTo(read);
       var snapshots = RbdClass.call("get_snapcontext").addTo(read);
       var group = RbdClass.call("image_group_get").addTo(read);
-      var values = read.omapGetByKeys(List.of(PREFIX, DATA_POOL, MIGRATION));
+      var values = read.omapGetByKeys(KEYS);
       io.operate(object(imageId), read);
       ParentLink link = parent(parent.get());
+      Size bytes = ClassOutput.decode("size of image " + imageId, size.get(), ImageHeader::size);
       return Optional.of(
           new ImageHeader(
-              ClassOutput.decode("size of image " + imageId, size.get(), ImageHeader::size),
+              bytes.bytes(),
+              HeaderLayout.decode(bytes.bytes(), bytes.order(), values.get()),
               link.image(),
               link.snapshotId(),
               snapshotIds(snapshots.get()),
@@ -121,9 +130,10 @@ public record ImageHeader(
     }
   }
 
-  private static long size(ClassOutput in) {
-    in.u8(); // the order
-    return in.u64();
+  private record Size(int order, long bytes) {}
+
+  private static Size size(ClassOutput in) {
+    return new Size(in.u8(), in.u64());
   }
 
   /** Where an image was cloned from, if it was. */

@@ -1,7 +1,6 @@
 package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ReadOperation;
@@ -13,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * What usage needs of the header object of an image, read without opening the image: one round
@@ -27,7 +27,8 @@ import java.util.Set;
 record UsageHeader(
     long features, long flags, ImageLayout layout, boolean hasParent, List<Snapshot> snapshots) {
   private static final List<String> KEYS =
-      List.of("features", "flags", "size", "order", "stripe_unit", "stripe_count", "parent");
+      Stream.concat(Stream.of("flags", "size", "order", "parent"), HeaderLayout.KEYS.stream())
+          .toList();
   private static final int SNAPSHOT_VERSION = 1;
 
   /**
@@ -50,33 +51,19 @@ record UsageHeader(
   private static Optional<UsageHeader> decode(
       Map<String, byte[]> values, List<Snapshot> snapshots) {
     byte[] order = values.get("order");
-    if (order == null || order.length != 1 || order[0] < 12 || order[0] > 25) {
+    if (order == null || order.length != 1) {
       return Optional.empty();
     }
-    long objectSize = 1L << order[0];
-    ImageLayout layout =
-        new ImageLayout(
-            number(values, "size", 0),
-            objectSize,
-            number(values, "stripe_unit", objectSize),
-            number(values, "stripe_count", 1));
-    if (layout.size() < 0 || layout.stripeUnit() <= 0 || layout.stripeCount() <= 0) {
-      return Optional.empty();
-    }
-    return Optional.of(
-        new UsageHeader(
-            number(values, "features", 0),
-            number(values, "flags", 0),
-            layout,
-            values.containsKey("parent"),
-            snapshots));
-  }
-
-  private static long number(Map<String, byte[]> values, String key, long whenAbsent) {
-    byte[] value = values.get(key);
-    return value == null || value.length != Long.BYTES
-        ? whenAbsent
-        : ClassCall.output(value).getLong();
+    return HeaderLayout.decode(HeaderLayout.number(values, "size", 0), order[0], values)
+        .filter(layout -> layout.size() >= 0)
+        .map(
+            layout ->
+                new UsageHeader(
+                    HeaderLayout.number(values, HeaderLayout.FEATURES, 0),
+                    HeaderLayout.number(values, "flags", 0),
+                    layout,
+                    values.containsKey("parent"),
+                    snapshots));
   }
 
   /** The ids in a SnapContext, which has the newest first. */

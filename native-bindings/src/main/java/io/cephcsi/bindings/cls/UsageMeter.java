@@ -133,12 +133,15 @@ public final class UsageMeter {
    *
    * @return empty when only a walk over more objects could tell than the question allows
    * @throws CephException.NotFound if there is no such image
+   * @throws CephException EBADMSG as of {@link AncestryCheck#requireOpenable(
+   *     io.cephcsi.bindings.rados.IoContext, String)}
    */
   public Optional<ImageUsage> measure(String imageId, UsageQuery query) {
     Optional<ImageUsage> quick = query.exact() ? Optional.empty() : byObjectMap(imageId);
     if (quick.isPresent() && !(query.inherited() && quick.get().inheritedBytes().isEmpty())) {
       return quick;
     }
+    AncestryCheck.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
       Optional<ImageUsage> usage = quick.isPresent() ? quick : byDiff(image, query);
       return query.inherited()

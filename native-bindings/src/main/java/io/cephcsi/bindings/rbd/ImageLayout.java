@@ -1,5 +1,7 @@
 package io.cephcsi.bindings.rbd;
 
+import java.util.Optional;
+
 /**
  * How the bytes of an image lie in its objects.
  *
@@ -9,6 +11,30 @@ package io.cephcsi.bindings.rbd;
  * @param stripeCount over how many objects a stripe goes; 1 when the image is not striped
  */
 public record ImageLayout(long size, long objectSize, long stripeUnit, long stripeCount) {
+  private static final int LEAST_ORDER = 12;
+  private static final int MOST_ORDER = 25;
+  private static final long MOST_STRIPES = 1 << 16;
+
+  /**
+   * A layout that an image can have: objects and units as librbd requires them when it creates an
+   * image. When it opens one, it believes them, and divides by what overflows 32 bits. It knows no
+   * bound of the number of objects in a stripe: 65536 is the bound of the driver.
+   *
+   * @param order 2^order is the object size
+   * @return empty if no image has such a layout
+   */
+  public static Optional<ImageLayout> possible(
+      long size, int order, long stripeUnit, long stripeCount) {
+    if (order < LEAST_ORDER || order > MOST_ORDER) {
+      return Optional.empty();
+    }
+    long objectSize = 1L << order;
+    boolean divides = stripeUnit >= 1 && stripeUnit <= objectSize && objectSize % stripeUnit == 0;
+    return divides && stripeCount >= 1 && stripeCount <= MOST_STRIPES
+        ? Optional.of(new ImageLayout(size, objectSize, stripeUnit, stripeCount))
+        : Optional.empty();
+  }
+
   /** Bytes of one set of objects, which holds a contiguous range of the image. */
   public long setBytes() {
     return objectSize * stripeCount;
