@@ -3,6 +3,7 @@ package io.cephcsi.driver.cephfs;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.Journal.Reservation;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -99,6 +100,10 @@ public final class CephFsSnapshots {
       return Optional.empty();
     }
     JournalEntry entry = found.get();
+    if (AttachmentJournal.isBeingDeleted(entry)) {
+      endUndo(entry, files);
+      return Optional.empty();
+    }
     Optional<Taken> taken = taken(files, entry);
     if (taken.isPresent()) {
       return Optional.of(answer(files, entry, source, taken.get()));
@@ -162,12 +167,23 @@ public final class CephFsSnapshots {
     Journal journal = files.snapshots();
     Reservation reserved =
         journal.reserveOrFind(requestName, uuid -> namePrefix + uuid, attributes);
-    if (!reserved.isNew() && isDeleted(files, trackers, reserved.entry())) {
+    if (reserved.isNew()) {
+      return reserved;
+    }
+    if (AttachmentJournal.isBeingDeleted(reserved.entry())) {
+      endUndo(reserved.entry(), files);
+    } else if (isDeleted(files, trackers, reserved.entry())) {
       // Its user deleted it, so the name is free, but shallow volumes keep it.
       journal.freeName(reserved.entry());
-      reserved = journal.reserveOrFind(requestName, uuid -> namePrefix + uuid, attributes);
+    } else {
+      return reserved;
     }
-    return reserved;
+    return journal.reserveOrFind(requestName, uuid -> namePrefix + uuid, attributes);
+  }
+
+  /** A call was stopped that undid its reservation; its id is not used again. */
+  private static void endUndo(JournalEntry entry, OpenFileSystem files) {
+    files.deletedNames().whileSnapshotGoes(entry, () -> files.snapshots().remove(entry));
   }
 
   private static boolean isDeleted(OpenFileSystem files, Trackers trackers, JournalEntry entry) {

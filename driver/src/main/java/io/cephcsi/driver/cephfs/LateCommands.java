@@ -12,6 +12,7 @@ import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -77,7 +78,8 @@ final class LateCommands implements AutoCloseable {
   }
 
   private void lookAfter(Duration delay, ClusterConfig cluster, Credentials user, String fsid) {
-    String key = fsid + "/" + user.userId();
+    // Two of one Ceph cluster may have different namespaces and subvolume groups.
+    String key = cluster.clusterId() + "/" + fsid + "/" + user.userId();
     if (waiting.add(key)) {
       CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, Runnable::run)
           .execute(() -> submit(key, cluster, user, fsid));
@@ -100,11 +102,18 @@ final class LateCommands implements AutoCloseable {
       }
     } catch (RuntimeException e) {
       LOG.debug("what late commands made on {} could not be looked for", fsid, e);
+      more = mayPass(e);
     }
     waiting.remove(key);
     if (more) {
       lookAfter(times.again(), cluster, user, fsid);
     }
+  }
+
+  /** Whether a failure is of the connection, so that the next look may succeed. */
+  private static boolean mayPass(RuntimeException failure) {
+    return failure instanceof CephException.OutcomeUnknown
+        || (failure instanceof VolumeException e && e.reason() == Reason.UNAVAILABLE);
   }
 
   private boolean look(Lease lease, FileSystemInfo info) {
@@ -113,7 +122,7 @@ final class LateCommands implements AutoCloseable {
     } catch (CephException | VolumeException e) {
       // As of a file system that this user may not read.
       LOG.debug("file system {} is left out: {}", info.name(), e.getMessage());
-      return false;
+      return mayPass(e);
     }
   }
 

@@ -163,6 +163,14 @@ public final class Attempt {
     return maker.equals(number) || maker.endsWith(GIVEN_UP);
   }
 
+  /**
+   * Whether an attempt makes what an entry stands for, or died at that: nobody has got it. Another
+   * program may have given away what it did not record.
+   */
+  public static boolean isUnderWay(JournalEntry entry) {
+    return !entry.isMade() && entry.maker().filter(m -> !m.startsWith(FROM_OTHERS)).isPresent();
+  }
+
   /** Whether an attempt has given an entry up, so that none can complete it. */
   static boolean isGivenUp(JournalEntry entry) {
     return !entry.isMade() && entry.maker().filter(maker -> maker.endsWith(GIVEN_UP)).isPresent();

@@ -100,35 +100,31 @@ record EntryObjects(JournalKind kind, IoContext journalPool, IoContext imagePool
 
   /** Replaces the generation of an entry; false if it is not as it was read. */
   boolean renew(JournalEntry read) {
-    try (WriteOperation write = asRead(read)) {
-      String next = UUID.randomUUID().toString();
-      write.omapSet(Map.of(AttachmentJournal.GENERATION, next.getBytes(UTF_8)));
+    return renew(read, Map.of());
+  }
+
+  /** As {@link #renew(JournalEntry)}, and marks the entry as being deleted. */
+  boolean markUnlessRenewed(JournalEntry read) {
+    return renew(read, Map.of(AttachmentJournal.DELETING, AttachmentJournal.newMark()));
+  }
+
+  private boolean renew(JournalEntry read, Map<String, String> more) {
+    String generation = read.attributes().get(AttachmentJournal.GENERATION);
+    Map<String, String> values = new LinkedHashMap<>(more);
+    values.put(AttachmentJournal.GENERATION, UUID.randomUUID().toString());
+    try (WriteOperation write = new WriteOperation()) {
+      write
+          .assertExists()
+          .omapCompare(
+              AttachmentJournal.GENERATION,
+              generation == null ? ABSENT : generation.getBytes(UTF_8))
+          .omapSet(EntryAttributes.bytes(values));
       imagePool.operate(kind.object(read.uuid()), write);
       return true;
     } catch (CephException.Canceled | CephException.NotFound e) {
+      LOG.debug("entry {} is gone, or another call goes on with it", read.uuid());
       return false;
     }
-  }
-
-  /** Removes an entry; false if its generation is not as it was read. */
-  boolean removeUnlessRenewed(JournalEntry read) {
-    try (WriteOperation write = asRead(read)) {
-      imagePool.operate(kind.object(read.uuid()), write.remove());
-      return true;
-    } catch (CephException.Canceled e) {
-      LOG.debug("entry {} stays: another call goes on with it", read.uuid());
-      return false;
-    } catch (CephException.NotFound e) {
-      return true;
-    }
-  }
-
-  private static WriteOperation asRead(JournalEntry read) {
-    String generation = read.attributes().get(AttachmentJournal.GENERATION);
-    return new WriteOperation()
-        .assertExists()
-        .omapCompare(
-            AttachmentJournal.GENERATION, generation == null ? ABSENT : generation.getBytes(UTF_8));
   }
 
   /** Removes an entry. */

@@ -319,13 +319,16 @@ public final class Journal {
   }
 
   /**
-   * As {@link #undo}, unless another call has gone on with the entry or published it.
+   * Undoes a reservation, unless another call has gone on with the entry or published it. The entry
+   * is marked as being deleted first, then its name goes, and then the entry: whoever finds the
+   * mark ends that, and takes another uuid. So a call that is stopped in between frees no name that
+   * leads to another entry. Three round trips.
    *
    * @param read the entry as it was read
    */
   public void undoUnlessTakenOver(JournalEntry read) {
-    if (entries.removeUnlessRenewed(read)) {
-      freeName(read);
+    if (entries.markUnlessRenewed(read)) {
+      remove(read);
     }
   }
 

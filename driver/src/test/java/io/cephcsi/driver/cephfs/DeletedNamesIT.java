@@ -2,6 +2,9 @@ package io.cephcsi.driver.cephfs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -62,7 +65,7 @@ class DeletedNamesIT extends ManagerCase {
 
   private static void late(Consumer<OpenFileSystem> work) {
     try (Lease lease = lease()) {
-      work.accept(open(lease, command -> command.toManager(lease.cluster()).text()));
+      work.accept(late(lease));
     }
   }
 
@@ -143,6 +146,37 @@ class DeletedNamesIT extends ManagerCase {
     Volume restored = driver.restore(name + "-restored", 16 * MIB, snapshot.getSnapshotId());
     driver.delete(restored.getVolumeId());
     driver.deleteSnapshot(snapshot.getSnapshotId());
+  }
+
+  @Test
+  void namesOfASecondClusterIdOfTheSameClusterAreLookedAtToo() {
+    try (RadosCluster connection = CLUSTER.connect();
+        Lease lease = lease();
+        SnapshotPaths paths = new SnapshotPaths();
+        LateCommands late =
+            new LateCommands(
+                connections, "default", paths, new LateCommands.Times(SOON, SOON, Duration.ZERO));
+        IoContext elsewhere =
+            connection.openPool(
+                late(lease).info().metadataPoolId(), "elsewhere-" + UUID.randomUUID())) {
+      Volume deleted = driver.create(name, 16 * MIB);
+      new DeletedNames(elsewhere, "default").whileVolumeGoes(entry(late(lease), deleted), () -> {});
+      driver.delete(deleted.getVolumeId());
+      ClusterConfig first = lease.config();
+      ClusterConfig second =
+          new ClusterConfig("second", first.monitors(), "", elsewhere.namespace(), "second");
+      Credentials user = Credentials.fromSecrets(driver.secrets());
+      late.lookLater(first, user, lease.cluster().fsid());
+      late.lookLater(second, user, lease.cluster().fsid());
+      Awaitility.await()
+          .atMost(LIMIT)
+          .untilAsserted(() -> assertThat(new DeletedNames(elsewhere, "default").all()).isEmpty());
+      elsewhere.remove(DELETED);
+    }
+  }
+
+  private static OpenFileSystem late(Lease lease) {
+    return open(lease, command -> command.toManager(lease.cluster()).text());
   }
 
   @Test

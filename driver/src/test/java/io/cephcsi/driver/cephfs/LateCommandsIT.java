@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.tracker.Trackers;
@@ -22,6 +24,7 @@ import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -225,6 +228,39 @@ class LateCommandsIT extends ManagerCase {
                             driver.snapshot(name, source.getVolumeId()).getSnapshotId())))
         .hasMessageContaining("was deleted meanwhile");
     assertThat(STATE.snapshots(subvolume(source))).isEmpty();
+  }
+
+  @Test
+  void aSnapshotWhoseReservationIsBeingUndoneGetsAnotherId() {
+    UUID left = reservedAndMarked();
+    Snapshot taken = driver.snapshot(name, source.getVolumeId());
+    assertThat(taken.getSnapshotId()).doesNotContain(left.toString());
+    assertThat(STATE.journal()).doesNotContainKey(JournalKind.SNAPSHOT.object(left));
+    driver.deleteSnapshot(taken.getSnapshotId());
+  }
+
+  @Test
+  void aReservationThatIsBeingUndoneIsUndoneWhenTheVolumeIsGone() {
+    UUID left = reservedAndMarked();
+    driver.delete(source.getVolumeId());
+    assertThatThrownBy(() -> driver.snapshot(name, source.getVolumeId()))
+        .hasMessageContaining("does not exist");
+    assertThat(STATE.journal()).doesNotContainKey(JournalKind.SNAPSHOT.object(left));
+  }
+
+  /** The entry of a snapshot that was not taken, as a call leaves it that dies while it undoes. */
+  private UUID reservedAndMarked() {
+    UUID uuid;
+    try (Lease lease = lease()) {
+      uuid =
+          late(lease, "", () -> {})
+              .snapshots()
+              .reserve(
+                  name, any -> "csi-snap-" + any, Map.of(JournalEntry.SOURCE, subvolume(source)))
+              .uuid();
+    }
+    STATE.setOmap(JournalKind.SNAPSHOT.object(uuid), "csi.java.deleting", "2026-01-01T00:00:00Z x");
+    return uuid;
   }
 
   @Test

@@ -3,6 +3,9 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
@@ -16,6 +19,7 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.BeforeAll;
@@ -66,9 +70,37 @@ class RbdListConformanceIT extends ListRules {
     @Test
     void halfDeletedVolumesAreLeftOut() {
       Volume volume = make();
+      Volume marked = make();
       Volume other = make();
       CLUSTER.rbd("trash", "mv", "rbd/" + TestDriver.image(volume));
+      String mark = "2026-01-01T00:00:00Z x";
+      CLUSTER.rados("-p", "rbd", "setomapval", object(marked), "csi.java.deleting", mark);
       assertThat(ids(list(0, ""))).containsExactly(other.getVolumeId());
+    }
+
+    private static String object(Volume volume) {
+      return JournalKind.VOLUME.object(VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid());
+    }
+
+    @Test
+    void whatAnAttemptHasNotRecordedIsLeftOutUnlessAnotherProgramMadeIt() {
+      Volume given = make();
+      Volume others = make();
+      CLUSTER.rados("-p", "rbd", "rmomapkey", object(others), "csi.imageid");
+      try (var cluster = CLUSTER.connect();
+          var io = cluster.openPool("rbd")) {
+        Journal journal = new Journal(JournalKind.VOLUME, driver.instanceId(), io, io);
+        Attempt attempt = journal.begin(newName(), uuid -> "csi-vol-" + uuid, Map.of());
+        String image = "rbd/" + attempt.entry().name();
+        CLUSTER.rbd("create", image, "--size", "8M");
+        assertThat(ids(list(0, "")))
+            .containsExactlyInAnyOrder(given.getVolumeId(), others.getVolumeId());
+        String maker = "others-" + UUID.randomUUID(); // an attempt has taken it over
+        CLUSTER.rados("-p", "rbd", "setomapval", object(others), "csi.java.maker", maker);
+        assertThat(ids(list(0, "")))
+            .containsExactlyInAnyOrder(given.getVolumeId(), others.getVolumeId());
+        attempt.undo(() -> CLUSTER.rbd("rm", "--no-progress", image));
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.testing.Golden;
 import java.util.HexFormat;
@@ -311,6 +312,32 @@ class JournalIT extends JournalCase {
     assertThat(volumes().byName("pvc")).map(JournalEntry::uuid).contains(first.uuid());
     volumes().undoUnlessTakenOver(reserve(volumes(), "pvc"));
     assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
+  @Test
+  void anUndoThatIsStoppedTakesTheNameFromNobody() {
+    Journal journal = new Journal(JournalKind.VOLUME, "default", otherPool, pool);
+    JournalEntry first = reserve(journal, "pvc");
+    IoContext unreachable = connection.openPool(CLUSTER.otherPool(), namespace);
+    unreachable.close();
+    Journal stopped = new Journal(JournalKind.VOLUME, "default", unreachable, pool);
+    assertThatThrownBy(() -> stopped.undoUnlessTakenOver(first))
+        .isInstanceOf(IllegalStateException.class);
+
+    JournalEntry second = reserve(journal, "pvc");
+    if (AttachmentJournal.isBeingDeleted(second)) { // as whoever finds it does
+      journal.remove(second);
+      second = reserve(journal, "pvc");
+    }
+    journal.freeName(first); // what the stopped call had under way
+    assertThat(journal.byName("pvc")).contains(second);
+  }
+
+  @Test
+  void nobodyGoesOnWithWhatIsBeingUndone() {
+    JournalEntry first = reserve(volumes(), "pvc");
+    assertThat(new EntryObjects(JournalKind.VOLUME, pool, pool).markUnlessRenewed(first)).isTrue();
+    assertAborted(() -> volumes().takeOver(first));
   }
 
   @Test

@@ -18,6 +18,7 @@ import io.cephcsi.driver.rbd.background.Flattener;
 import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
@@ -27,6 +28,7 @@ import io.cephcsi.testing.CutOffHeader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -176,6 +178,52 @@ class CutOffFlattensIT extends RbdCloneCase {
     assertThat(POOL.snapshots(TestDriver.image(volume))).hasSize(1);
     driver.deleteSnapshot(again.getSnapshotId());
     deleteWithSource(volume);
+  }
+
+  /** As "rbd migration prepare" leaves a clone that is killed between the two steps for it. */
+  @Test
+  void theCloneOfAnImageWhoseMigrationWasCutOffKeepsItsParent() {
+    Volume clone = driver.restore(name + "-1", 0, snapshot.getSnapshotId());
+    String image = TestDriver.image(clone);
+    int before = CONTENT.checksum(rbd(source));
+    String spec = "rbd/" + TestDriver.image(snapshot);
+    CLUSTER.rbd("flatten", "--no-progress", spec); // it could not be migrated as a clone
+    Listed old = Listed.of(image);
+    CLUSTER.rbd("migration", "prepare", spec);
+    Listed listed = Listed.of(image);
+    assertThat(listed.parent).isNotEqualTo(old.parent);
+    listed.write(List.of());
+    old.write(old.clones);
+
+    Volume copy = driver.copy(name + "-2", 0, clone.getVolumeId());
+    assertThat(parent(image)).contains(listed.parent);
+    assertThat(CONTENT.checksum(rbd(clone))).isEqualTo(before);
+    assertThat(CONTENT.checksum(rbd(copy))).isEqualTo(before);
+
+    old.write(List.of());
+    listed.write(listed.clones);
+    CLUSTER.rbd("migration", "abort", "--no-progress", spec);
+    assertThat(parent(image)).contains(old.parent);
+    deleteWithSource(copy, clone);
+  }
+
+  /** The clones that the parent of an image lists beside it. */
+  private record Listed(ImageLink parent, long snapshot, List<ImageLink> clones) {
+    static Listed of(String image) {
+      try (RadosCluster connection = CLUSTER.connect();
+          IoContext io = connection.openPool("rbd")) {
+        String id = ImageId.find(new RbdPool(io), image).orElseThrow();
+        ImageHeader header = ImageHeader.read(io, id).orElseThrow();
+        ImageLink parent = header.parent().orElseThrow();
+        long snapshot = header.parentSnapshot();
+        List<ImageLink> clones = ImageHeader.children(io, parent.imageId(), snapshot);
+        return new Listed(parent, snapshot, clones);
+      }
+    }
+
+    void write(List<ImageLink> list) {
+      new ForgedHeaders(CLUSTER, "rbd").clones(parent.imageId(), snapshot, list);
+    }
   }
 
   @Test

@@ -89,6 +89,39 @@ class RbdCloneLimitsIT extends RbdCloneCase {
     deleteWithSource();
   }
 
+  /** The image of each snapshot is in the trash, and its clone keeps it there. */
+  @Test
+  void snapshotsThatAreDeletedAfterTheyWereRestoredStayFewOnTheImage() {
+    Duration patience = Duration.ofSeconds(60);
+    try (TestDriver bounded =
+        TestDriver.rbd(CLUSTER).cloneLimits(new CloneLimits(8, 4, 4, 3)).start()) {
+      List<Volume> volumes = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        String step = name + "-" + i;
+        Snapshot taken =
+            untilNotAborted(patience, () -> bounded.snapshot(step, source.getVolumeId()));
+        volumes.add(
+            untilNotAborted(patience, () -> bounded.restore(step, 0, taken.getSnapshotId())));
+        untilNotAborted(
+            patience,
+            () -> {
+              bounded.deleteSnapshot(taken.getSnapshotId());
+              return taken;
+            });
+      }
+      int content = CONTENT.checksum(rbd(source));
+      for (Volume volume : volumes) {
+        assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(content);
+        bounded.delete(volume.getVolumeId());
+      }
+      Awaitility.await() // the parent of what is being flattened is in use
+          .atMost(PoolState.MANAGER_TIME)
+          .ignoreExceptions()
+          .untilAsserted(() -> bounded.delete(source.getVolumeId()));
+    }
+    deleteWithSource();
+  }
+
   /** Who may write to a pool could have the driver flatten clones in any other. */
   @Test
   void whatAListOfClonesNamesFalselyIsNotFlattened() {

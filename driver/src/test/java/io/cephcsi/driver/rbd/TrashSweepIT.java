@@ -11,11 +11,25 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.rbd.background.ManagerCommands;
+import io.cephcsi.driver.rbd.background.MgrTasks;
+import io.cephcsi.driver.rbd.background.TrashQueue;
+import io.cephcsi.driver.rbd.background.TrashRemoval;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -236,6 +250,53 @@ class TrashSweepIT {
               () -> assertThat(CLUSTER.rbd("trash", "ls", "--all", "rbd")).doesNotContain(left));
       driver.delete(volume.getVolumeId());
     }
+  }
+
+  /** Nobody deletes the clone, so nothing comes to its parent by it. */
+  @Test
+  void anImageGoesAtALaterCallWhenItsLastCloneWasFlattened() throws IOException {
+    String clone = "clone-" + UUID.randomUUID();
+    make(left);
+    CLUSTER.rbd("snap", "create", "rbd/" + left + "@" + left);
+    CLUSTER.rbd(
+        "clone", "--rbd-default-clone-format=2", "rbd/" + left + "@" + left, "rbd/" + clone);
+    String id = POOL.info(left).path("id").asText();
+    delete(left);
+
+    ClusterConfig config =
+        new ClusterDirectory(
+                TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")))
+            .require(TestDriver.CLUSTER_ID);
+    Credentials credentials =
+        Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
+    Duration patience = Duration.ofSeconds(10);
+    try (ConnectionPool connections = new ConnectionPool(patience, patience);
+        ManagerCommands managers = new ManagerCommands();
+        TrashQueue queue =
+            new TrashQueue(
+                connections,
+                new TrashRemoval(new MgrTasks(managers), "default"),
+                Duration.ofSeconds(1));
+        Lease lease = connections.lease(config, credentials)) {
+      IoContext io = lease.rbdPool("rbd");
+      queue.visit(config, credentials, io);
+      Awaitility.await("it is looked at, and stays for its clone")
+          .atMost(PoolState.MANAGER_TIME)
+          .until(
+              () ->
+                  CLUSTER
+                      .rbd("snap", "ls", "--all", "--pool", "rbd", "--image-id", id)
+                      .contains("trash ("));
+      CLUSTER.rbd("flatten", "--no-progress", "rbd/" + clone);
+      Awaitility.await()
+          .atMost(PoolState.MANAGER_TIME)
+          .untilAsserted(
+              () -> {
+                queue.visit(config, credentials, io);
+                assertThat(POOL.trash()).doesNotContain(left);
+              });
+    }
+    CLUSTER.rbd("rm", "--no-progress", "rbd/" + clone);
   }
 
   /** With two clones in each generation that have the same clones, the paths double with each. */

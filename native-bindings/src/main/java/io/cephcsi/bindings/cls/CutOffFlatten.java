@@ -16,8 +16,11 @@ import java.util.Optional;
  * parent is removed, which nothing holds any more.
  *
  * <p>A clone of format 2 that was completed, and that the snapshot it was cloned from does not
- * list, can only be such a one: a parent that lists clones is not removed. For it the last step is
- * made up for:
+ * list, is such a one, or the clone of an image that is being migrated: a parent that lists clones
+ * is not removed, but a migration has the clone name its new parent first, and the new parent list
+ * the clone after that. Whoever dies between the two leaves a clone that lacks the data of its
+ * parent, for "rbd migration abort" to mend. So the clone of a parent that is being migrated stays
+ * as it is. For another one the last step is made up for:
  *
  * <pre>
  *   rbd_header.CLONE   op_features_get  -  →  u64 (2: a clone of format 2)
@@ -32,7 +35,8 @@ public final class CutOffFlatten {
   private CutOffFlatten() {}
 
   /**
-   * Ends the first one among an image and its ancestors; three round trips for each of them.
+   * Ends the first one among an image and its ancestors; three round trips for each of them, and
+   * another for the parent of the one that is found.
    *
    * @param imageId an image that was completed; its ancestors were, as they have clones
    * @return whether there was one
@@ -52,10 +56,18 @@ public final class CutOffFlatten {
       if (ImageHeader.children(pool, parent.imageId(), found.get().snapshot()).contains(here)) {
         return end(pool, parent.imageId(), generation + 1);
       }
+      if (isMigrated(pool, parent.imageId())) {
+        return false;
+      }
     } catch (CephException.NotFound | CephException.Denied e) {
       return false; // without the parent's pool nothing is proven
     }
     return detach(io, imageId, found.get().version());
+  }
+
+  /** Both images of a migration say so from before it changes a clone until it has ended. */
+  private static boolean isMigrated(IoContext pool, String imageId) {
+    return ImageHeader.read(pool, imageId).flatMap(ImageHeader::migration).isPresent();
   }
 
   /** A clone of format 2, at a version of its header. */

@@ -5,7 +5,6 @@ import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -50,7 +49,10 @@ public final class Flattener implements AutoCloseable {
     inBackground(leases, io, pool -> flattenNow(pool, image, imageId));
   }
 
-  /** Has those clones flattened, soon, that hold some snapshots of an image. */
+  /**
+   * Has those clones flattened, soon, that hold some snapshots of an image; of those in the trash
+   * the ones that have clones themselves: the others are about to go.
+   */
   public void flattenClones(
       Supplier<Lease> leases, IoContext io, String imageId, List<Long> snapshots) {
     inBackground(leases, io, pool -> flattenClones(pool, imageId, snapshots));
@@ -78,10 +80,9 @@ public final class Flattener implements AutoCloseable {
   private void flattenClone(IoContext io, String imageId, ImageLink parent) {
     try {
       flattenIfClone(io, imageId, parent);
-    } catch (CephException e) {
-      if (e.errno() != Errno.EBADMSG) {
-        throw e;
-      }
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
+    } catch (CephException e) { // of this image; others can be flattened
       LOG.warn("image {} of pool {} is not flattened: {}", imageId, io.pool(), e.getMessage());
     }
   }
@@ -90,8 +91,12 @@ public final class Flattener implements AutoCloseable {
   private void flattenIfClone(IoContext io, String imageId, ImageLink parent) {
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.flatMap(ImageHeader::parent).filter(parent::equals).isPresent()) {
-      ImageHeader.name(io, imageId) // in the trash: none
-          .ifPresent(name -> flattenNow(io, name, imageId));
+      Optional<String> name = ImageHeader.name(io, imageId); // in the trash: none
+      if (name.isPresent()) {
+        flattenNow(io, name.get(), imageId);
+      } else if (hasClones(io, imageId, header.get())) {
+        flattenInTrash(io, imageId);
+      }
     } else if (header.isPresent()) {
       LOG.warn(
           "image {} of pool {} is not flattened: it is in the list of clones of {},"
@@ -102,18 +107,35 @@ public final class Flattener implements AutoCloseable {
     }
   }
 
-  /** One whose flattening was cut off before its last step could not be opened. */
+  private static boolean hasClones(IoContext io, String imageId, ImageHeader header) {
+    return header.snapshotIds().stream()
+        .anyMatch(snapshot -> !ImageHeader.children(io, imageId, snapshot).isEmpty());
+  }
+
+  /** One that stays for its clones; the manager finds images by name only. */
+  private static void flattenInTrash(IoContext io, String imageId) {
+    new RbdPool(io)
+        .trashEntry(imageId)
+        .filter(entry -> isToFlatten(io, entry.name(), imageId))
+        .ifPresent(entry -> flattenHere(io, entry.name(), imageId));
+  }
+
   private void flattenNow(IoContext io, String name, String imageId) {
+    if (isToFlatten(io, name, imageId) && !tasks.flatten(io, name)) {
+      flattenHere(io, name, imageId);
+    }
+  }
+
+  /** One whose flattening was cut off before its last step could not be opened. */
+  private static boolean isToFlatten(IoContext io, String name, String imageId) {
     EndedFlatten.of(io, imageId, "image " + name);
     Optional<ImageHeader> header = ImageHeader.read(io, imageId);
     if (header.flatMap(ImageHeader::parent).isEmpty()) {
       LOG.debug("image {} is flattened or gone", name);
-      return;
+      return false;
     }
     AncestryCheck.require(io, imageId, header.get());
-    if (!tasks.flatten(io, name)) {
-      flattenHere(io, name, imageId);
-    }
+    return true;
   }
 
   private static void flattenHere(IoContext io, String name, String imageId) {

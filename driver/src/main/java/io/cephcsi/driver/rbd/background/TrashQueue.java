@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd.background;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterWorkers;
@@ -20,10 +22,11 @@ import org.slf4j.LoggerFactory;
  * Empties the trash of deleted images in the background.
  *
  * <p>DeleteVolume and DeleteSnapshot return when the image is in the trash and the journal entry is
- * removed. A crash after that loses no image: at the first call on a pool after its start, a driver
- * looks for images in the trash that a driver moved there and that no journal entry has. Removals
- * on a cluster are decided one after the other, so that of the last two clones of an image the
- * second one finds the first one gone.
+ * removed. A crash after that loses no image: at the first call on a pool after its start, and at
+ * the first one in each hour, a driver looks for images in the trash that a driver moved there and
+ * that no journal entry has. So an image goes, too, whose last clone was not deleted, but
+ * flattened. Removals on a cluster are decided one after the other, so that of the last two clones
+ * of an image the second one finds the first one gone.
  */
 public final class TrashQueue implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TrashQueue.class);
@@ -31,25 +34,34 @@ public final class TrashQueue implements AutoCloseable {
   private static final long LAST_MOMENTS_SECONDS = 5;
   private static final Duration FIRST_DELAY = Duration.ofSeconds(15);
   private static final Duration LAST_DELAY = Duration.ofHours(1);
+  private static final Duration BETWEEN_VISITS = Duration.ofHours(1);
 
   private final ConnectionPool connections;
   private final TrashRemoval removal;
-  private final Set<String> visited = ConcurrentHashMap.newKeySet();
+  private final Cache<String, Boolean> visited;
   private final Set<String> waiting = ConcurrentHashMap.newKeySet();
   private final ClusterWorkers workers = new ClusterWorkers("trash", 1, QUEUE);
 
   public TrashQueue(ConnectionPool connections, TrashRemoval removal) {
-    this.connections = connections;
-    this.removal = removal;
+    this(connections, removal, BETWEEN_VISITS);
   }
 
-  /** Looks, at the first call for a pool, what a driver that died left in its trash. */
+  /**
+   * @param between visits of a pool
+   */
+  public TrashQueue(ConnectionPool connections, TrashRemoval removal, Duration between) {
+    this.connections = connections;
+    this.removal = removal;
+    this.visited = Caffeine.newBuilder().expireAfterWrite(between).build();
+  }
+
+  /** Looks, at the first call for a pool and now and then, what can go from its trash. */
   public void visit(ClusterConfig cluster, Credentials credentials, IoContext io) {
     visit(PoolUser.of(cluster, credentials, io));
   }
 
   private void visit(PoolUser where) {
-    if (visited.add(where.key())) {
+    if (visited.asMap().putIfAbsent(where.key(), true) == null) { // not put: that would renew it
       submit(where, FIRST_DELAY, removal::sweep);
     }
   }
@@ -109,14 +121,14 @@ public final class TrashQueue implements AutoCloseable {
                           + " again: {}",
                       where.pool,
                       e.toString());
-                  visited.remove(where.key()); // the next call looks again
+                  visited.invalidate(where.key()); // the next call looks again
                 }
               });
     } catch (RejectedExecutionException e) {
       LOG.warn(
           "the queue for the trash of {} is full; the next call on this pool tries again",
           where.pool);
-      visited.remove(where.key());
+      visited.invalidate(where.key());
     }
   }
 

@@ -8,6 +8,7 @@ import io.cephcsi.bindings.rbd.ImageFlag;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.ClusterView;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
@@ -60,6 +61,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
   private Optional<Found> find(IoContext io, IoContext journalPool, Name name) {
     return new Journal(JournalKind.VOLUME, instanceId, journalPool, io)
         .byUuid(name.uuid())
+        .filter(entry -> !AttachmentJournal.isBeingDeleted(entry) && !Attempt.isUnderWay(entry))
         .flatMap(entry -> find(io, journalPool.pool(), entry));
   }
 
