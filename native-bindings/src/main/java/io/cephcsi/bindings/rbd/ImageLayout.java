@@ -14,11 +14,13 @@ public record ImageLayout(long size, long objectSize, long stripeUnit, long stri
   private static final int LEAST_ORDER = 12;
   private static final int MOST_ORDER = 25;
   private static final long MOST_STRIPES = 1 << 16;
+  private static final long MOST_PIECES = 1 << 22;
 
   /**
    * A layout that an image can have: objects and units as librbd requires them when it creates an
    * image. When it opens one, it believes them, and divides by what overflows 32 bits. It knows no
-   * bound of the number of objects in a stripe: 65536 is the bound of the driver.
+   * bound of the number of objects in a stripe: 65536 is the bound of the driver. Nor does it know
+   * one of the pieces of all objects of a stripe, of which it makes a list: 2^22 is the driver's.
    *
    * @param order 2^order is the object size
    * @return empty if no image has such a layout
@@ -30,9 +32,18 @@ public record ImageLayout(long size, long objectSize, long stripeUnit, long stri
     }
     long objectSize = 1L << order;
     boolean divides = stripeUnit >= 1 && stripeUnit <= objectSize && objectSize % stripeUnit == 0;
-    return divides && stripeCount >= 1 && stripeCount <= MOST_STRIPES
+    return divides && arePossible(stripeCount, objectSize / stripeUnit)
         ? Optional.of(new ImageLayout(size, objectSize, stripeUnit, stripeCount))
         : Optional.empty();
+  }
+
+  /**
+   * Whether the driver takes so many objects in a stripe, each of so many pieces.
+   *
+   * @param pieces how many stripe units an object has; positive
+   */
+  public static boolean arePossible(long stripeCount, long pieces) {
+    return stripeCount >= 1 && stripeCount <= MOST_STRIPES && pieces <= MOST_PIECES / stripeCount;
   }
 
   /** Bytes of one set of objects, which holds a contiguous range of the image. */

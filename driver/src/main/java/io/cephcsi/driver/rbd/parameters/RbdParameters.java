@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.parameters;
 
 import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.image.ImageLabels;
@@ -53,7 +54,6 @@ public record RbdParameters(
   private static final int UUID_LENGTH = 36;
   private static final int MAX_IMAGE_NAME = 95; // RBD_MAX_IMAGE_NAME_SIZE with its zero byte
   private static final int DEFAULT_ORDER = 22; // rbd_default_order
-  private static final long MAX_STRIPE_COUNT = 1 << 16;
   private static final long MIN_OBJECT_SIZE = 4096;
   private static final long MAX_OBJECT_SIZE = 32L << 20;
 
@@ -227,13 +227,12 @@ public record RbdParameters(
     if (unit.isPresent()) {
       if (unit.get() < 512
           || objectSize % unit.get() != 0
-          || count.orElse(0L) < 1
-          || count.orElse(0L) > MAX_STRIPE_COUNT) {
+          || !ImageLayout.arePossible(count.orElse(0L), objectSize / unit.get())) {
         throw VolumeException.invalid(
             "parameters: stripeUnit must divide the object size "
                 + objectSize
-                + " and stripeCount must be 1 to "
-                + MAX_STRIPE_COUNT);
+                + " and stripeCount must be 1 to 65536, and all objects of a stripe together"
+                + " can have 4194304 units");
       }
       options.stripeUnit(unit.get()).stripeCount(count.orElse(1L));
     }

@@ -171,6 +171,8 @@ class RbdParametersTest {
     "4194304, 4096, -1",
     "4194304, 0, 1",
     "4194304, -4096, 1",
+    "4194304, 65536, 65537",
+    "4194304, 4096, 4097",
     "65536, 131072, 2"
   })
   void stripesThatDoNotFitTheObjectAreRefused(String objectSize, String unit, String count) {
