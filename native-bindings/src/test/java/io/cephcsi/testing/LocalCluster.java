@@ -20,6 +20,7 @@ public final class LocalCluster extends TestCluster {
   private final String name;
   private final Path folder;
   private final String monitors;
+  private List<String> mirrorStarter = List.of();
 
   private LocalCluster(String name) {
     this.name = name;
@@ -106,6 +107,17 @@ public final class LocalCluster extends TestCluster {
     Commands.run(script("mirror", name, "--with", other.name));
   }
 
+  /**
+   * Has {@link #MIRROR_DAEMON} run on another machine, from now on.
+   *
+   * @param starter a program that runs a program there, and its own arguments
+   */
+  public void runMirrorBy(List<String> starter) {
+    mirrorStarter = List.copyOf(starter);
+    kill(MIRROR_DAEMON);
+    restart(MIRROR_DAEMON);
+  }
+
   /** Freezes all daemons: a cluster that hangs. */
   public void pause() {
     Commands.run(script("pause", name));
@@ -142,7 +154,7 @@ public final class LocalCluster extends TestCluster {
    */
   public void kill(String daemon) {
     try {
-      String pid = Files.readString(folder.resolve("run").resolve(daemon + ".pid")).strip();
+      String pid = pid(daemon);
       ProcessHandle.of(Long.parseLong(pid))
           .filter(process -> isOurs(pid))
           .ifPresent(
@@ -150,6 +162,22 @@ public final class LocalCluster extends TestCluster {
                 process.destroyForcibly();
                 process.onExit().orTimeout(30, TimeUnit.SECONDS).join();
               });
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private String pid(String daemon) throws IOException {
+    return Files.readString(folder.resolve("run").resolve(daemon + ".pid")).strip();
+  }
+
+  /** As {@link #pause(String)}, but within some milliseconds. */
+  public void freeze(String daemon) {
+    try {
+      String pid = pid(daemon);
+      if (isOurs(pid)) {
+        Commands.run(List.of("kill", "-STOP", pid));
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -166,7 +194,10 @@ public final class LocalCluster extends TestCluster {
 
   /** Starts one daemon again. */
   public void restart(String daemon) {
-    Commands.run(script("start", name, "--daemon", daemon));
+    List<String> command =
+        new ArrayList<>(daemon.equals(MIRROR_DAEMON) ? mirrorStarter : List.of());
+    command.addAll(script("start", name, "--daemon", daemon));
+    Commands.run(command);
   }
 
   /** Freezes one daemon. */

@@ -19,8 +19,21 @@ public final class MirroredClusters implements AutoCloseable {
    * @param name a short word, unique in this JVM
    */
   public static MirroredClusters start(String name) {
+    return start(name, "127.0.0.1", "127.0.0.1");
+  }
+
+  /**
+   * Starts them.
+   *
+   * @param name a short word, unique in this JVM
+   * @param first the address that the one listens on
+   * @param second that of the other
+   */
+  public static MirroredClusters start(String name, String first, String second) {
     MirroredClusters both =
-        new MirroredClusters(TestCluster.start(name + "1"), TestCluster.start(name + "2"));
+        new MirroredClusters(
+            TestCluster.start(name + "1", "--address", first),
+            TestCluster.start(name + "2", "--address", second));
     both.first.mirrorWith(both.second);
     return both;
   }

@@ -292,12 +292,14 @@ public final class RbdGroupSnapshots {
    * @throws VolumeException INVALID_ARGUMENT if it has others; FAILED_PRECONDITION if one is in use
    */
   public void delete(VolumeId id, Set<String> expected, Credentials user) {
-    sessions.in(
-        sessions.clusters().holding(id, "group snapshot"),
+    sessions.clusters().requireHolding(id, "group snapshot");
+    sessions.search(
+        id,
         user,
-        session -> {
-          find(session, id).ifPresent(group -> delete(group, expected));
-          return null;
+        RbdGroupSnapshots::find,
+        group -> {
+          delete(group, expected);
+          return true;
         });
   }
 

@@ -158,14 +158,15 @@ public final class RbdGroups {
    *     volumes are kept; then nothing is deleted
    */
   public void delete(VolumeId id, boolean keepVolumes, Credentials user) {
-    sessions.in(
-        sessions.clusters().holding(id, "volume group"),
+    sessions.clusters().requireHolding(id, "volume group");
+    sessions.search(
+        id,
         user,
-        session -> {
-          OpenGroup.find(session, id)
-              .filter(group -> !group.entry().isOfSnapshots())
-              .ifPresent(group -> new GroupDeletion(group).carryOut(keepVolumes));
-          return null;
+        (session, at) ->
+            OpenGroup.find(session, at).filter(group -> !group.entry().isOfSnapshots()),
+        group -> {
+          new GroupDeletion(group).carryOut(keepVolumes);
+          return true;
         });
   }
 

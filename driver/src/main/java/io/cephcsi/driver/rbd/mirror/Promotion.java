@@ -43,7 +43,8 @@ final class Promotion {
    * Promotes.
    *
    * @return why it must be forced, or waited for
-   * @throws VolumeException ABORTED when a forced one does not end
+   * @throws VolumeException ABORTED when a forced one does not end; FAILED_PRECONDITION when there
+   *     is no complete copy that a forced one could go back to
    */
   Optional<VolumeException> run(boolean force) {
     if (force) {
@@ -56,6 +57,16 @@ final class Promotion {
       return Optional.empty();
     }
     try (RbdImage image = volume.open()) {
+      MirrorSnapshots snapshots = MirrorSnapshots.of(volume.pool().io(), image.id());
+      if (snapshots.neverComplete()) {
+        return Optional.of(
+            new VolumeException(
+                Reason.ABORTED,
+                "volume " + volume.id() + " is being copied for the first time; try again"));
+      }
+      if (snapshots.endsInHalfDemotion()) {
+        return Optional.of(refused.refuseHalfDemoted(volume.id(), image.mirror().status()));
+      }
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
       return Optional.empty();
@@ -67,9 +78,9 @@ final class Promotion {
   }
 
   /**
-   * Mends what a promotion left that was cut off.
+   * Lets librbd go back to the last complete copy.
    *
-   * @return the time of the last complete copy
+   * @return the time of that
    */
   private Optional<Instant> prepareForced() {
     MirrorStatus status;
@@ -78,11 +89,16 @@ final class Promotion {
       status = image.mirror().status();
       imageId = image.id();
     }
-    if (CutPromotion.reopen(volume.pool().io(), imageId)) {
-      LOG.warn(
-          "volume {}: a forced promotion was cut off; going back to the last complete copy",
-          volume.id());
+    MirrorSnapshots snapshots = MirrorSnapshots.of(volume.pool().io(), imageId);
+    if (snapshots.neverComplete()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume " + volume.id() + " was never copied completely: there is nothing to promote");
     }
+    CutPromotion.reopen(volume.pool(), imageId, snapshots)
+        .ifPresent(
+            why ->
+                LOG.warn("volume {}: {}; going back to the last complete copy", volume.id(), why));
     return status.local().flatMap(site -> SyncReport.of(site.description()).snapshot());
   }
 

@@ -28,6 +28,7 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -229,10 +230,26 @@ public final class RbdSession {
 
   /**
    * A volume that the journal knows; one round trip. One more, in a pool that is not mirrored, if
-   * it does not: the image of a volume of another site gets its entry.
+   * it does not: the image of a volume of another site gets its entry. Its identifier may be that
+   * of another site by the cluster mapping.
    */
   public Optional<OpenVolume> find(VolumeId id) {
-    return find(id, id);
+    return places(id).map(at -> find(id, at)).flatMap(Optional::stream).findFirst();
+  }
+
+  /** Where on this cluster an identifier's may be: as it says, then as the cluster mapping says. */
+  private Stream<VolumeId> places(VolumeId id) {
+    return Stream.concat(Stream.of(id), Stream.of(id).flatMap(this::alternatives));
+  }
+
+  private Stream<VolumeId> alternatives(VolumeId id) {
+    return sessions.clusters().mapping().alternatives(id).stream()
+        .filter(at -> at.clusterId().equals(clusterId()));
+  }
+
+  /** Whether an identifier's may be on this cluster, by itself or by the cluster mapping. */
+  public boolean mayHave(VolumeId id) {
+    return id.clusterId().equals(clusterId()) || alternatives(id).findAny().isPresent();
   }
 
   /**
@@ -253,9 +270,23 @@ public final class RbdSession {
             });
   }
 
-  /** A snapshot that the journal knows, complete or not; one round trip. */
+  /**
+   * A snapshot that the journal knows, complete or not; one round trip. Its identifier may be that
+   * of another site by the cluster mapping.
+   */
   public Optional<OpenSnapshot> findSnapshot(VolumeId id) {
-    return pool(id)
+    return places(id).map(at -> findSnapshot(id, at)).flatMap(Optional::stream).findFirst();
+  }
+
+  /**
+   * As {@link #findSnapshot(VolumeId)}, of one that the caller knows by an identifier of another
+   * site.
+   *
+   * @param id the caller's
+   * @param at where it is here
+   */
+  public Optional<OpenSnapshot> findSnapshot(VolumeId id, VolumeId at) {
+    return pool(at)
         .flatMap(
             io ->
                 journal(JournalKind.SNAPSHOT, io)

@@ -18,6 +18,7 @@ import io.cephcsi.driver.rbd.background.TrashQueue;
 import io.cephcsi.driver.rbd.background.TrashRemoval;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -127,10 +128,46 @@ public final class RbdSessions implements AutoCloseable {
         });
   }
 
+  /**
+   * Works on a snapshot if it exists, as {@link #ifPresent}.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if no cluster where it may be is configured, or an
+   *     image of its name is there and the journal does not know it
+   */
+  public void ifSnapshotPresent(
+      VolumeId id,
+      Credentials user,
+      BiConsumer<RbdSession, IoContext> pools,
+      Consumer<OpenSnapshot> work) {
+    clusters.requireHolding(id, "snapshot");
+    search(
+        id,
+        user,
+        (session, at) -> {
+          session.pool(at).ifPresent(io -> pools.accept(session, io));
+          Optional<OpenSnapshot> found = session.findSnapshot(id, at);
+          String name = SnapshotParameters.DEFAULT_PREFIX + id.uuid();
+          if (found.isEmpty() && !at.equals(id) && hasImage(session, name, at)) {
+            throw new VolumeException(
+                Reason.FAILED_PRECONDITION,
+                "snapshot " + id + " has an image here, but no journal entry: nothing is deleted");
+          }
+          return found;
+        },
+        snapshot -> {
+          work.accept(snapshot);
+          return true;
+        });
+  }
+
+  private static boolean hasImage(RbdSession session, String name, VolumeId at) {
+    return session.pool(at).flatMap(io -> ImageId.find(new RbdPool(io), name)).isPresent();
+  }
+
   /** An image that is of no volume by its metadata is nobody's to delete. */
   private static void requireNoImage(RbdSession session, VolumeId id, VolumeId at) {
     String name = RbdParameters.DEFAULT_PREFIX + id.uuid();
-    if (session.pool(at).flatMap(io -> ImageId.find(new RbdPool(io), name)).isPresent()) {
+    if (hasImage(session, name, at)) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "volume "
@@ -145,13 +182,15 @@ public final class RbdSessions implements AutoCloseable {
    * also if the user may not look into the first pool, whose number may be another pool's here. No
    * round trip more for what is where its identifier says.
    *
+   * @param look gets the session of a cluster that is configured, and what the identifier is there
+   * @param work is done with what was found
    * @throws CephException.Denied if the user may not look into the first pool, and no other has it
    */
-  private <T> Optional<T> search(
+  public <F, T> Optional<T> search(
       VolumeId id,
       Credentials user,
-      BiFunction<RbdSession, VolumeId, Optional<OpenVolume>> look,
-      Function<OpenVolume, T> work) {
+      BiFunction<RbdSession, VolumeId, Optional<F>> look,
+      Function<F, T> work) {
     Map<String, ClusterConfig> configured = clusters.clusters();
     ClusterConfig own = configured.get(id.clusterId());
     AtomicReference<CephException.@Nullable Denied> denied = new AtomicReference<>();
@@ -178,8 +217,8 @@ public final class RbdSessions implements AutoCloseable {
     return Optional.empty();
   }
 
-  private static Optional<OpenVolume> looked(
-      Supplier<Optional<OpenVolume>> look, AtomicReference<CephException.@Nullable Denied> denied) {
+  private static <F> Optional<F> looked(
+      Supplier<Optional<F>> look, AtomicReference<CephException.@Nullable Denied> denied) {
     try {
       return look.get();
     } catch (CephException.Denied e) {
@@ -231,7 +270,8 @@ public final class RbdSessions implements AutoCloseable {
     return executors;
   }
 
-  OperationRegistry operations() {
+  /** Where names and ids are locked. */
+  public OperationRegistry operations() {
     return operations;
   }
 

@@ -9,6 +9,8 @@ import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.volume.CreatedSnapshot;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * Snapshots of RBD volumes, as images of their own:
@@ -41,33 +43,59 @@ public final class RbdSnapshots {
    * @param source the volume
    * @param parameters of the VolumeSnapshotClass
    * @throws VolumeException NOT_FOUND if the source does not exist; ALREADY_EXISTS if the name is
-   *     that of another source's snapshot
+   *     that of another source's snapshot; INVALID_ARGUMENT if the parameters name a cluster where
+   *     it is not
    */
   public CreatedSnapshot create(
       String requestName, VolumeId source, SnapshotParameters parameters, Credentials user) {
-    parameters
-        .clusterId()
-        .filter(cluster -> !cluster.equals(source.clusterId()))
-        .ifPresent(
-            cluster -> {
-              throw VolumeException.invalid(
-                  "parameters: clusterID is \"" + cluster + "\", but that of volume " + source);
-            });
-    return sessions.in(
-        sessions.clusters().requireOf(source, "volume"),
+    requirePossible(source, parameters.clusterId());
+    try (OperationRegistry.Hold hold =
+        sessions.operations().share(source.toString(), "CreateSnapshot")) {
+      Optional<CreatedSnapshot> made =
+          sessions.search(
+              source,
+              user,
+              (session, at) ->
+                  Optional.of(at)
+                      .filter(here -> isIn(parameters, here))
+                      .flatMap(here -> session.find(source, here)),
+              volume -> new SnapshotCreation(volume, requestName, parameters).run());
+      return made.or(() -> ofDeletedVolume(requestName, source, parameters, user))
+          .orElseThrow(
+              () -> {
+                sessions.clusters().requireOf(source, "volume");
+                return VolumeException.notFound("volume " + source + " does not exist");
+              });
+    }
+  }
+
+  /** Before anything is asked. */
+  private void requirePossible(VolumeId source, Optional<String> cluster) {
+    boolean possible =
+        cluster.isEmpty()
+            || cluster.get().equals(source.clusterId())
+            || sessions.clusters().mapping().alternatives(source).stream()
+                .anyMatch(at -> at.clusterId().equals(cluster.get()));
+    if (!possible) {
+      throw VolumeException.invalid(
+          "parameters: clusterID is \"" + cluster.get() + "\", but that of volume " + source);
+    }
+  }
+
+  private static boolean isIn(SnapshotParameters parameters, VolumeId at) {
+    return parameters.clusterId().filter(cluster -> !cluster.equals(at.clusterId())).isEmpty();
+  }
+
+  private Optional<CreatedSnapshot> ofDeletedVolume(
+      String requestName, VolumeId source, SnapshotParameters parameters, Credentials user) {
+    return sessions.search(
+        source,
         user,
-        session -> {
-          try (OperationRegistry.Hold hold =
-              session.operations().share(source.toString(), "CreateSnapshot")) {
-            return session
-                .find(source)
-                .map(volume -> new SnapshotCreation(volume, requestName, parameters).run())
-                .orElseGet(
-                    () ->
-                        new SnapshotOfDeletedVolume(session, source, requestName, parameters)
-                            .find());
-          }
-        });
+        (session, at) ->
+            isIn(parameters, at)
+                ? new SnapshotOfDeletedVolume(session, source, at, requestName, parameters).find()
+                : Optional.empty(),
+        Function.identity());
   }
 
   /**
@@ -75,14 +103,7 @@ public final class RbdSnapshots {
    * it live on. One that does not exist is deleted already.
    */
   public void delete(VolumeId id, Credentials user) {
-    sessions.in(
-        sessions.clusters().holding(id, "snapshot"),
-        user,
-        session -> {
-          session.pool(id).ifPresent(session::visitTrash);
-          session.findSnapshot(id).ifPresent(RbdSnapshots::delete);
-          return null;
-        });
+    sessions.ifSnapshotPresent(id, user, RbdSession::visitTrash, RbdSnapshots::delete);
   }
 
   private static void delete(OpenSnapshot snapshot) {

@@ -13,7 +13,6 @@ import io.cephcsi.driver.rbd.session.AttemptImages;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.volume.CreatedSnapshot;
-import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Map;
 import java.util.Optional;
@@ -25,25 +24,27 @@ import java.util.OptionalLong;
  * the volume named is not found.
  *
  * @param session of the call
- * @param source the volume
+ * @param source the volume, as the caller calls it
+ * @param at where it was on this cluster
  * @param requestName the name that the CO chose
  * @param parameters of the VolumeSnapshotClass
  */
 record SnapshotOfDeletedVolume(
-    RbdSession session, VolumeId source, String requestName, SnapshotParameters parameters) {
-  /**
-   * Finds the snapshot.
-   *
-   * @throws VolumeException NOT_FOUND if there is none
-   */
-  CreatedSnapshot find() {
-    VolumeException missing = VolumeException.notFound("volume " + source + " does not exist");
-    IoContext io =
-        parameters
-            .pool()
-            .map(session::requirePool)
-            .or(() -> session.pool(source))
-            .orElseThrow(() -> missing);
+    RbdSession session,
+    VolumeId source,
+    VolumeId at,
+    String requestName,
+    SnapshotParameters parameters) {
+  /** Finds the snapshot. */
+  Optional<CreatedSnapshot> find() {
+    return parameters
+        .pool()
+        .map(session::requirePool)
+        .or(() -> session.pool(at))
+        .flatMap(this::find);
+  }
+
+  private Optional<CreatedSnapshot> find(IoContext io) {
     RbdPool pool = new RbdPool(io);
     Journal journal = session.journal(JournalKind.SNAPSHOT, io);
     Optional<JournalEntry> found = journal.byName(requestName);
@@ -52,15 +53,17 @@ record SnapshotOfDeletedVolume(
       ImageNames names = new ImageNames(pool, parameters.namePrefix());
       journal.begin(requestName, names, Map.of()).undo(() -> {});
     }
-    JournalEntry entry =
-        found
-            .filter(this::isOfSource)
-            .filter(e -> e.groupId().isEmpty())
-            .orElseThrow(() -> missing);
+    return found
+        .filter(this::isOfSource)
+        .filter(e -> e.groupId().isEmpty())
+        .flatMap(entry -> made(pool, journal, entry));
+  }
+
+  private Optional<CreatedSnapshot> made(RbdPool pool, Journal journal, JournalEntry entry) {
+    IoContext io = pool.io();
     if (entry.isMade() && !AttachmentJournal.isBeingDeleted(entry)) {
       return SnapshotImage.made(journal, io, entry)
-          .map(snapshot -> OpenSnapshot.created(session.id(io, entry.uuid()), source, snapshot))
-          .orElseThrow(() -> missing);
+          .map(snapshot -> OpenSnapshot.created(session.id(io, entry.uuid()), source, snapshot));
     }
     session.visitTrash(io);
     Attempt attempt = journal.begin(requestName, uuid -> entry.name(), Map.of());
@@ -71,7 +74,7 @@ record SnapshotOfDeletedVolume(
       AttemptImages images = new AttemptImages(session, pool, attempt, parameters.namePrefix());
       SnapshotMaker.abandon(images, Optional.empty());
     }
-    throw missing;
+    return Optional.empty();
   }
 
   private boolean isOfSource(JournalEntry entry) {

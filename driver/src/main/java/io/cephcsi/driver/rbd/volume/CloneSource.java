@@ -38,11 +38,13 @@ record CloneSource(
    */
   static CloneSource require(
       RbdSession session, ContentSource from, Optional<EncryptionRequest> encryption) {
-    Optional<JournalEntry> entry = entry(session, from);
-    entry.ifPresent(
-        found -> EncryptionRequest.requireCopyable(encryption, "the source " + from.id(), found));
-    return entry
-        .flatMap(found -> session.pool(from.id()).flatMap(io -> of(new RbdPool(io), found)))
+    Optional<Known> known = find(session, from);
+    known.ifPresent(
+        found ->
+            EncryptionRequest.requireCopyable(
+                encryption, "the source " + from.id(), found.entry()));
+    return known
+        .flatMap(found -> of(found.pool(), found.entry()))
         .orElseThrow(
             () ->
                 VolumeException.notFound(
@@ -51,11 +53,27 @@ record CloneSource(
                         + " does not exist"));
   }
 
+  /**
+   * A source that the journal knows.
+   *
+   * @param pool of its image
+   * @param entry what the journal says
+   */
+  record Known(RbdPool pool, JournalEntry entry) {
+    static Known of(OpenSnapshot snapshot) {
+      return new Known(snapshot.pool(), snapshot.entry());
+    }
+
+    static Known of(OpenVolume volume) {
+      return new Known(volume.pool(), volume.entry());
+    }
+  }
+
   /** What the journal says of a source; one round trip. */
-  static Optional<JournalEntry> entry(RbdSession session, ContentSource from) {
+  static Optional<Known> find(RbdSession session, ContentSource from) {
     return from instanceof ContentSource.OfSnapshot
-        ? session.findSnapshot(from.id()).map(OpenSnapshot::entry)
-        : session.find(from.id()).map(OpenVolume::entry);
+        ? session.findSnapshot(from.id()).map(Known::of)
+        : session.find(from.id()).map(Known::of);
   }
 
   private static Optional<CloneSource> of(RbdPool pool, JournalEntry entry) {

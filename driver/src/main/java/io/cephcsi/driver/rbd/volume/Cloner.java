@@ -117,7 +117,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
 
   private void requireSameCluster() {
     String cluster = pending.request().parameters().clusterId();
-    if (!from.id().clusterId().equals(cluster)) {
+    if (!pending.session().mayHave(from.id())) {
       throw VolumeException.invalid(
           "volume_content_source: "
               + from.id()

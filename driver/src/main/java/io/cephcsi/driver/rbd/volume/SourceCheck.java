@@ -6,7 +6,6 @@ import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -45,7 +44,7 @@ record SourceCheck(PendingVolume pending) {
 
   private boolean isFrom(ImageLink parent, ContentSource wanted) {
     if (wanted instanceof ContentSource.OfSnapshot) {
-      return parent.poolId() == wanted.id().location() && isImageOf(parent, wanted);
+      return isImageOf(parent, wanted);
     }
     IoContext io = pending.pool().io();
     if (!ImageId.find(pending.pool(), pending.temporary()).equals(Optional.of(parent.imageId()))) {
@@ -54,15 +53,18 @@ record SourceCheck(PendingVolume pending) {
     Optional<ImageLink> origin =
         ImageHeader.read(io, parent.imageId()).flatMap(ImageHeader::parent);
     // The temporary image is ours to flatten; then it stands for its source.
-    return origin.isEmpty()
-        || (origin.get().poolId() == wanted.id().location() && isImageOf(origin.get(), wanted));
+    return origin.isEmpty() || isImageOf(origin.get(), wanted);
   }
 
   /** Whether an image is that of a source, which may be deleted and in the trash by now. */
   private boolean isImageOf(ImageLink image, ContentSource source) {
-    Optional<JournalEntry> entry = CloneSource.entry(pending.session(), source);
-    if (entry.isPresent()) {
-      return entry.get().imageId().equals(Optional.of(image.imageId()));
+    Optional<CloneSource.Known> known = CloneSource.find(pending.session(), source);
+    if (known.isPresent()) {
+      return image.poolId() == known.get().pool().io().poolId()
+          && known.get().entry().imageId().equals(Optional.of(image.imageId()));
+    }
+    if (image.poolId() != source.id().location()) {
+      return false;
     }
     return new RbdPool(pending.session().lease().rbdPool(source.id().location()))
         .trashEntry(image.imageId())
