@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.mirror;
 
+import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
@@ -8,6 +9,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ApartConnection;
 import io.cephcsi.driver.cluster.ClientFence;
+import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -114,16 +116,19 @@ final class Promotion {
     PromotionLimit limit =
         new PromotionLimit(
             volume.id(),
-            this::isKeptByDaemon,
+            () -> isKeptByDaemon(address),
             () -> fence.blocklist(address, SHUT_OUT),
             longest,
             PAUSE);
     try (limit;
         apart;
         IoContext io =
-            apart.cluster().openPool(volume.pool().io().pool(), volume.pool().io().namespace());
+            apart
+                .cluster()
+                .openPool(volume.pool().io().pool(), volume.pool().io().namespace())
+                .tryWhenFull();
         RbdImage image = new RbdPool(io).open(volume.imageName())) {
-      image.mirror().promote(true);
+      LongStep.run(() -> image.mirror().promote(true));
     } catch (CephException.Blocklisted e) {
       throw new VolumeException(
           Reason.ABORTED,
@@ -144,10 +149,18 @@ final class Promotion {
         Reason.ABORTED, "volume " + volume.id() + " cannot be promoted now; try again", e);
   }
 
-  /** Whether librbd waits for a daemon of this site; if that is not known, it does. */
-  private boolean isKeptByDaemon() {
+  /**
+   * Whether librbd waits for a daemon of this site; if that is not known, it does. It does not once
+   * it has the lock of the image, by which it goes back to an older copy: who else watches the
+   * image then, as a daemon that is started again, waits for that lock.
+   *
+   * @param promoter the address of the client that promotes
+   */
+  private boolean isKeptByDaemon(String promoter) {
     try (RbdImage image = volume.openReadOnly()) { // which does not watch it
-      return image.watchers().size() > 1; // one is the client that promotes
+      return image.watchers().size() > 1 // one is the client that promotes
+          && HeaderLock.holders(image.pool(), image.id()).stream()
+              .noneMatch(owner -> ClientFence.isSame(owner, promoter));
     } catch (CephException | VolumeException e) {
       return true;
     }
