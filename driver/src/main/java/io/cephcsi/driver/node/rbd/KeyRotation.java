@@ -99,7 +99,7 @@ public final class KeyRotation {
     try (RenewedLock lock = lock(volume);
         Passphrase present = key.fetch();
         Passphrase next = Passphrase.random();
-        HeaderCopy header = cryptsetup.header()) {
+        HeaderCopy header = header(cryptsetup)) {
       operation.phase("look at the slots");
       int slot =
           header
@@ -124,6 +124,11 @@ public final class KeyRotation {
       cryptsetup.removeSlot(slot, next);
       LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
     }
+  }
+
+  private static HeaderCopy header(Cryptsetup cryptsetup) {
+    cryptsetup.awaitOthers();
+    return cryptsetup.header();
   }
 
   /** Somebody may have changed the header after it was read, and before cryptsetup wrote it. */
