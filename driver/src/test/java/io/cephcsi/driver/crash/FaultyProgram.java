@@ -24,6 +24,7 @@ import net.bytebuddy.ByteBuddy;
 import net.bytebuddy.asm.Advice;
 import net.bytebuddy.description.method.MethodDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.dynamic.DynamicType;
 import net.bytebuddy.dynamic.scaffold.InstrumentedType;
 import net.bytebuddy.dynamic.scaffold.TypeValidation;
 import net.bytebuddy.matcher.ElementMatcher;
@@ -31,9 +32,10 @@ import net.bytebuddy.pool.TypePool;
 
 /**
  * The driver's program, made to end before or after its N-th write to the cluster, or step on the
- * node: the product has no code for it. A copy of the distribution with a {@link FaultPoint} in
- * each such method and an archive of its classes, made once by each JVM. An agent would do it in
- * each process anew, and without the archive: each start would take a second longer.
+ * node, and to take {@link MappedDevices} for real: the product has no code for it. A copy of the
+ * distribution with a {@link FaultPoint} in each such method and an archive of its classes, made
+ * once by each JVM. An agent would do it in each process anew, and without the archive: each start
+ * would take a second longer.
  */
 public final class FaultyProgram {
   private static final Path ORIGINAL = LocalCluster.root().resolve("driver/target/ceph-csi");
@@ -150,6 +152,8 @@ public final class FaultyProgram {
         if (writes != null) {
           out.write(withFaultPoints(type, writes));
           changed++;
+        } else if (type.equals(NODE + "machine.Sysfs")) {
+          out.write(withMappedDevices(type));
         } else {
           try (InputStream in = from.getInputStream(entry)) {
             in.transferTo(out);
@@ -166,26 +170,40 @@ public final class FaultyProgram {
 
   private static byte[] withFaultPoints(
       String type, ElementMatcher.Junction<MethodDescription> writes) {
+    return redefine(type)
+        .visit(Advice.to(FaultPoint.class).on(isPublic().and(writes)))
+        .make()
+        .getBytes();
+  }
+
+  private static byte[] withMappedDevices(String type) {
+    return redefine(type)
+        .visit(Advice.to(MappedDevices.OfText.class).on(named("text")))
+        .visit(Advice.to(MappedDevices.OfDirectory.class).on(named("in")))
+        .make()
+        .getBytes();
+  }
+
+  private static DynamicType.Builder<?> redefine(String type) {
     ClassFileLocator classes =
         ClassFileLocator.ForClassLoader.of(FaultyProgram.class.getClassLoader());
     return new ByteBuddy()
         .with(TypeValidation.DISABLED)
         .with(InstrumentedType.Factory.Default.FROZEN)
-        .redefine(TypePool.Default.of(classes).describe(type).resolve(), classes)
-        .visit(Advice.to(FaultPoint.class).on(isPublic().and(writes)))
-        .make()
-        .getBytes();
+        .redefine(TypePool.Default.of(classes).describe(type).resolve(), classes);
   }
 
   private static void addFaultPoint(JarOutputStream out, Path jar) throws IOException {
     if (!jar.getFileName().toString().startsWith("ceph-csi-native-bindings")) {
       return; // the driver's classes find it there
     }
-    String name = FaultPoint.class.getName().replace('.', '/') + ".class";
-    out.putNextEntry(new JarEntry(name));
-    try (InputStream in = FaultyProgram.class.getClassLoader().getResourceAsStream(name)) {
-      in.transferTo(out);
+    for (Class<?> point : List.of(FaultPoint.class, MappedDevices.class)) {
+      String name = point.getName().replace('.', '/') + ".class";
+      out.putNextEntry(new JarEntry(name));
+      try (InputStream in = FaultyProgram.class.getClassLoader().getResourceAsStream(name)) {
+        in.transferTo(out);
+      }
+      out.closeEntry();
     }
-    out.closeEntry();
   }
 }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.node.cephfs.NodeCephFsIT;
+import io.cephcsi.driver.node.rbd.EncryptedGoldenNode;
 import io.cephcsi.driver.node.rbd.EncryptedNode;
 import io.cephcsi.driver.node.rbd.KilledNbd;
 import io.cephcsi.driver.node.rbd.KrbdAgainstTrims;
@@ -36,6 +37,9 @@ public class NodeInMachineIT {
   private static final String RBD_ACCESS = NodeRbdAccessIT.class.getName();
   private static final String RBD_FORMAT = NodeRbdFormatIT.class.getName();
   private static final String ENCRYPTED = EncryptedNode.class.getName();
+  private static final String GOLDEN =
+      EncryptedGoldenNode.class.getName()
+          + "#aVolumeOfCephCsiIsStagedReadExpandedRotatedAndDeleted(java.lang.String)";
   private static final String CEPHFS = NodeCephFsIT.class.getName();
   private static final String RECLAIM = RBD + "#deletedFilesGiveTheirSpaceBack(java.lang.String)";
   private static final String AGAINST_TRIMS = KrbdAgainstTrims.class.getName();
@@ -75,8 +79,8 @@ public class NodeInMachineIT {
               RBD_FORMAT + "#aDeviceThatKeepsTheLockForItselfIsFormatted",
               ENCRYPTED + "#whatIsWrittenIsEncryptedAndThereAgain",
               ENCRYPTED + "#aHeaderThatOpensByAnotherPassphraseIsRefused",
-              ENCRYPTED + "#aPassphraseIsChangedWhileTheVolumeIsInUse",
               TwiceMapped.class.getName(),
+              GOLDEN + "@" + values.between(0, 1),
               NBD,
               RECLAIM + "@" + (1 - fileSystem),
               KilledNbd.class.getName(),
@@ -102,6 +106,7 @@ public class NodeInMachineIT {
         RBD_ACCESS,
         RBD_FORMAT,
         ENCRYPTED,
+        EncryptedGoldenNode.class.getName(),
         NodeRbdGrowIT.class.getName(),
         NodeRbdServerIT.class.getName(),
         NBD, // without those that grow: rbd-nbd of Ceph 16 cannot

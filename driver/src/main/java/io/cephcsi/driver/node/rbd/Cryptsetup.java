@@ -4,6 +4,7 @@ import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LuksDevices;
+import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.SecretFile;
 import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.volume.VolumeException;
@@ -27,6 +28,8 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
   /** Argon2id with 32 MiB takes some seconds on a busy node. */
   private static final Duration TIME = Duration.ofMinutes(2);
 
+  private static final Duration OTHERS = Duration.ofSeconds(30);
+
   private static final Logger LOG = LoggerFactory.getLogger(Cryptsetup.class);
   private static final int NO_HEADER = 1; // or one that cannot be used
   private static final int NO_SUCH_PASSPHRASE = 2;
@@ -37,6 +40,25 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "cryptsetup is not installed on this node: encrypted volumes need it");
+    }
+  }
+
+  /**
+   * Waits until what a driver that died left at work on the device has ended: a format that ends
+   * after another one would take the key from what is written meanwhile.
+   *
+   * @throws VolumeException ABORTED when it does not end soon
+   */
+  void awaitOthers() {
+    String path = device.toString();
+    if (!Processes.awaitEnd("cryptsetup", words -> words.contains(path), OTHERS)) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume "
+              + volumeId
+              + ": a cryptsetup that an earlier call began still works on "
+              + path
+              + "; try again later");
     }
   }
 

@@ -156,6 +156,7 @@ final class LuksSetup implements AutoCloseable {
 
   /** Sees to it that the image has LUKS that its passphrase opens, and notes that. */
   private void complete(Encrypted of, Cryptsetup cryptsetup, Operation operation) {
+    cryptsetup.awaitOthers();
     String kind = DeviceContent.of(cryptsetup.device());
     boolean begun = FormatNote.isOf(volume, of.key().imageId(), FormatNote.LUKS);
     boolean complete = kind.equals(LUKS) && cryptsetup.isOpenedBy(of.passphrase());

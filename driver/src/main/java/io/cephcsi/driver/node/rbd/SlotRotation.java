@@ -34,12 +34,14 @@ record SlotRotation(
    * Rotates the passphrase.
    *
    * @throws VolumeException FAILED_PRECONDITION when the device cannot be written, or is not opened
-   *     by what the KMS has; ABORTED when the KMS has another passphrase meanwhile
+   *     by what the KMS has; ABORTED when the KMS has another passphrase meanwhile, or while a
+   *     cryptsetup that a dead driver began works on the device
    */
   void run() {
     if (BlockDevice.at(cryptsetup.device()).filter(BlockDevice::isReadOnly).isPresent()) {
       throw refused("is staged for reading only: its passphrase is changed where it is writable");
     }
+    cryptsetup.awaitOthers();
     try (Passphrase present = key.fetch();
         Passphrase next = Passphrase.random();
         HeaderCopy header = cryptsetup.header()) {
