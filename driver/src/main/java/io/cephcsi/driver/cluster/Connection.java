@@ -61,12 +61,13 @@ final class Connection {
     }
   }
 
+  /** In a full pool, what frees space must not wait, and what needs more fails at once. */
   private IoContext open(String name, String namespace) {
     try {
-      return cluster.openPool(name, namespace);
+      return cluster.openPool(name, namespace).tryWhenFull();
     } catch (CephException.NotFound e) {
       cluster.awaitLatestOsdMap(); // it may be newer than our map
-      return cluster.openPool(name, namespace);
+      return cluster.openPool(name, namespace).tryWhenFull();
     }
   }
 

@@ -124,8 +124,8 @@ public record LateReservation(
     if (maker().isEmpty()) {
       return;
     }
-    try (IoContext names = cluster.openPool(directoryPool, namespace);
-        IoContext entries = cluster.openPool(entryPool, namespace)) {
+    try (IoContext names = cluster.openPool(directoryPool, namespace).tryWhenFull();
+        IoContext entries = cluster.openPool(entryPool, namespace).tryWhenFull()) {
       if (!leadsToEntry(names)) {
         removeEntry(entries, maker().get());
         removeEntry(entries, givenUp());

@@ -112,7 +112,7 @@ class OtherSiteVolumeIT {
             .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(32 * MIB))
             .putAllSecrets(Map.of("userID", user, "userKey", key.strip()))
             .build();
-    assertStatus(Code.UNAUTHENTICATED, () -> DRIVER.controller().controllerExpandVolume(request));
+    assertStatus(Code.PERMISSION_DENIED, () -> DRIVER.controller().controllerExpandVolume(request));
     map(TestDriver.CLUSTER_ID, forbidden);
     assertThat(DRIVER.controller().controllerExpandVolume(request).getCapacityBytes())
         .isEqualTo(32 * MIB);

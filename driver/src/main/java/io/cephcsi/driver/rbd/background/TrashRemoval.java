@@ -47,6 +47,7 @@ public final class TrashRemoval {
   private final MgrTasks tasks;
   private final DeletedImages deleted;
   private final DriverSnapshots ownSnapshots;
+  private final FullPools fullPools = new FullPools();
   private final AtomicInteger removals = new AtomicInteger();
   private final Cache<String, Boolean> requested =
       Caffeine.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(10)).build();
@@ -220,7 +221,8 @@ public final class TrashRemoval {
             });
       }
     }
-    return remove(io, imageId, later);
+    long data = header.map(found -> found.data().poolId()).orElse(io.poolId());
+    return remove(io, imageId, data, later);
   }
 
   private void removeClone(IoContext io, TrashEntry clone, Set<ImageLink> clones, Later later) {
@@ -241,8 +243,9 @@ public final class TrashRemoval {
         "/", io.cluster().fsid(), Long.toString(io.poolId()), io.namespace(), imageId);
   }
 
-  private boolean remove(IoContext io, String imageId, Later later) {
-    if (tasks.removeFromTrash(io, imageId)) {
+  private boolean remove(IoContext io, String imageId, long dataPool, Later later) {
+    if (!fullPools.containEither(io.cluster(), io.poolId(), dataPool)
+        && tasks.removeFromTrash(io, imageId)) {
       requested.put(key(io, imageId), true);
       return true;
     }
@@ -318,7 +321,7 @@ public final class TrashRemoval {
     if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
       return work.apply(io);
     }
-    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace())) {
+    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace()).tryWhenFull()) {
       return work.apply(other);
     }
   }
