@@ -31,10 +31,10 @@ public final class OtherMachine implements AutoCloseable {
     ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name);
     ip("address", "add", machine.hostAddress() + "/30", "dev", name);
     ip("link", "set", name, "up");
-    ip("-n", name, "address", "add", machine.address() + "/30", "dev", "eth0");
-    ip("-n", name, "link", "set", "eth0", "up");
-    ip("-n", name, "link", "set", "lo", "up");
-    ip("-n", name, "route", "add", "default", "via", machine.hostAddress());
+    machine.ipThere("address", "add", machine.address() + "/30", "dev", "eth0");
+    machine.ipThere("link", "set", "eth0", "up");
+    machine.ipThere("link", "set", "lo", "up");
+    machine.ipThere("route", "add", "default", "via", machine.hostAddress());
     return machine;
   }
 
@@ -79,6 +79,13 @@ public final class OtherMachine implements AutoCloseable {
   public void close() {
     ip("link", "delete", name);
     ip("netns", "delete", name);
+  }
+
+  /** Not by {@code ip -n}, which makes mounts and so does not work below a chroot. */
+  private void ipThere(String... args) {
+    List<String> command = command("ip");
+    command.addAll(List.of(args));
+    Commands.run(command);
   }
 
   private static void ip(String... args) {

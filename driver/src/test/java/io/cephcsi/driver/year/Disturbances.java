@@ -1,6 +1,7 @@
 package io.cephcsi.driver.year;
 
 import io.cephcsi.driver.testing.DriverSeat;
+import io.cephcsi.driver.testing.MirrorNetwork;
 import io.cephcsi.driver.testing.ServedProcess;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.MirroredClusters;
@@ -16,14 +17,17 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Interruptions of two sites: a driver is killed and started again, a daemon is stopped for some
- * seconds, or the daemons that mirror are killed and started again. Each begins within a moment
- * after it was asked for, so that it meets the call that follows.
+ * seconds, the daemons that mirror are killed and started again, or the network between the sites
+ * is cut for some seconds. Each begins within a moment after it was asked for, so that it meets the
+ * call that follows.
  */
 final class Disturbances implements AutoCloseable {
   private static final List<String> DAEMONS = List.of("mon.a", "mgr.x", "osd.0");
+  private static final String NETWORK = "network";
   private static final int MOMENT_MILLIS = 400;
   private static final int LONGEST_MILLIS = 8000;
 
+  private final MirrorNetwork network;
   private final MirroredClusters clusters;
   private final List<DriverSeat> seats;
   private final ServedProcess[] processes;
@@ -40,8 +44,9 @@ final class Disturbances implements AutoCloseable {
    * @param seats of the driver of each site
    * @param count how many interruptions there will be
    */
-  Disturbances(MirroredClusters clusters, List<DriverSeat> seats, int count, long seed) {
-    this.clusters = clusters;
+  Disturbances(MirrorNetwork network, List<DriverSeat> seats, int count, long seed) {
+    this.network = network;
+    this.clusters = network.clusters();
     this.seats = seats;
     this.left = count;
     this.random = new Random(seed);
@@ -70,13 +75,15 @@ final class Disturbances implements AutoCloseable {
     left--;
     int site = random.nextInt(2);
     int millis = 1000 + random.nextInt(LONGEST_MILLIS - 1000);
-    int kind = random.nextInt(mayCut ? 10 : 9);
+    int kind = random.nextInt(mayCut ? 11 : 9);
     String daemon =
         kind < 8 ? DAEMONS.get(random.nextInt(DAEMONS.size())) : LocalCluster.MIRROR_DAEMON;
     Runnable work =
         kind < 4
             ? () -> kill(site)
-            : kind < 9 ? () -> stop(site, daemon, millis) : () -> cut(millis);
+            : kind < 9
+                ? () -> stop(site, daemon, millis)
+                : kind == 9 || !network.isPossible() ? () -> cut(millis) : () -> cutNetwork(millis);
     timer.schedule(work, random.nextInt(MOMENT_MILLIS), TimeUnit.MILLISECONDS);
   }
 
@@ -122,6 +129,23 @@ final class Disturbances implements AutoCloseable {
     timer.schedule(this::join, millis, TimeUnit.MILLISECONDS);
   }
 
+  /** What the daemons send to the other site is lost. */
+  @SuppressWarnings("FutureReturnValueIgnored")
+  private synchronized void cutNetwork(int millis) {
+    if (!broken.add(NETWORK)) {
+      left++;
+      return;
+    }
+    count("network cut");
+    network.cut();
+    timer.schedule(this::joinNetwork, millis, TimeUnit.MILLISECONDS);
+  }
+
+  private synchronized void joinNetwork() {
+    network.join();
+    broken.remove(NETWORK);
+  }
+
   private synchronized void join() {
     clusters.join();
     broken.remove("0" + LocalCluster.MIRROR_DAEMON);
@@ -158,7 +182,7 @@ final class Disturbances implements AutoCloseable {
     timer.shutdownNow();
     synchronized (this) {
       broken.stream()
-          .filter(what -> !what.endsWith(LocalCluster.MIRROR_DAEMON))
+          .filter(what -> !what.endsWith(LocalCluster.MIRROR_DAEMON) && !what.equals(NETWORK))
           .forEach(what -> cluster(what.charAt(0) - '0').resume(what.substring(1)));
       for (ServedProcess process : processes) {
         process.close();

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.app.DriverConfig;
+import io.cephcsi.driver.testing.MirrorNetwork;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.driver.volume.VolumeId;
@@ -87,18 +88,18 @@ class ReplicationYearIT {
   }
 
   private void year(long seed) throws Exception {
-    try (MirroredClusters clusters = MirroredClusters.start("year");
-        Site first = new Site(clusters.first(), 0);
-        Site second = new Site(clusters.second(), 1)) {
+    try (MirrorNetwork network = MirrorNetwork.start("year");
+        Site first = new Site(network.clusters().first(), 0);
+        Site second = new Site(network.clusters().second(), 1)) {
       sites.add(first);
       sites.add(second);
-      secrets = TestDriver.secrets(clusters.first(), DriverConfig.Type.RBD);
+      secrets = TestDriver.secrets(network.clusters().first(), DriverConfig.Type.RBD);
       try (Disturbances all =
-          new Disturbances(clusters, List.of(first.seat(), second.seat()), count(), seed)) {
+          new Disturbances(network, List.of(first.seat(), second.seat()), count(), seed)) {
         disturbances = all;
         int years = 0;
         while (years == 0 || disturbances.left() > 0) {
-          months(clusters);
+          months(network.clusters());
           years++;
           System.out.println(years + " years, " + disturbances + ", repeated after " + repeated);
         }
