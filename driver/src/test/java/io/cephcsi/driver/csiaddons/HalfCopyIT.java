@@ -182,11 +182,17 @@ class HalfCopyIT {
     return status().info().orElseThrow().primary();
   }
 
-  /** State 1 is copied completely, and follows. */
+  /** State 1 is copied completely, and follows; state 2 is written there. */
   private void copyFirstState() {
     write(1);
     theirs().enable(id, Map.of());
+    awaitCopied(1);
+    write(2);
+  }
+
+  private void awaitCopied(int state) {
     soon(() -> newest().filter(MirrorPart::complete).isPresent());
+    soon(() -> states().equals(Set.of(state)));
     soon(
         () ->
             status()
@@ -194,17 +200,15 @@ class HalfCopyIT {
                 .filter(site -> site.isUp(MirrorSite.State.REPLAYING))
                 .filter(site -> site.description().contains("\"idle\""))
                 .isPresent());
-    assertThat(states()).containsExactly(1);
-    write(2);
   }
 
-  /** Freezes the other site when something of state 2 is here. */
-  private void freezeHalf() {
+  /** Freezes the other site when something of a state is here, and something of the one before. */
+  private void freezeHalf(int state) {
     await()
         .atMost(LONGEST)
         .pollDelay(Duration.ZERO)
         .pollInterval(Duration.ofMillis(2))
-        .until(() -> stateOf(OBJECTS / 2) == 2);
+        .until(() -> stateOf(OBJECTS / 2) == state);
     clusters.first().freeze("osd.0");
     assertThat(newest().filter(MirrorPart::half)).as("too late: all is copied").isPresent();
   }
@@ -216,14 +220,14 @@ class HalfCopyIT {
   }
 
   /** The other site is gone, and the daemon of this one with it. */
-  private void lose() {
+  private void lose(int state) {
     clusters.second().kill(LocalCluster.MIRROR_DAEMON);
     clusters.first().pause();
     soon(() -> status().remote().stream().noneMatch(MirrorSite::up));
     soon(() -> status().local().filter(MirrorSite::up).isEmpty());
     soon(this::isUnwatched);
     assertThat(newest().filter(MirrorPart::half)).isPresent();
-    assertThat(states()).containsExactly(1, 2);
+    assertThat(states()).containsExactly(state - 1, state);
   }
 
   private boolean isUnwatched() {
@@ -258,7 +262,7 @@ class HalfCopyIT {
   }
 
   /** The other site comes back, and gives up what only it has. */
-  private void resyncThere() {
+  private void resyncThere(int state) {
     clusters.first().resume();
     clusters.join();
     repeat(() -> theirs().demote(id, true));
@@ -276,7 +280,7 @@ class HalfCopyIT {
             }
           });
     }
-    assertThat(states(clusters.first())).containsExactly(2);
+    assertThat(states(clusters.first())).containsExactly(state);
     assertStatus(Code.FAILED_PRECONDITION, "split brain", () -> theirs().resync(id, false));
     repeat(() -> !theirs().resync(id, true));
     soon(() -> states(clusters.first()).equals(Set.of(1)));
@@ -292,20 +296,41 @@ class HalfCopyIT {
     assertThat(isPrimary()).isTrue();
   }
 
+  /** librbd would make it the primary as it is. */
   @Test
-  void aDemotionThatWasCopiedInPartIsUndoneByForce() {
+  void aDemotionThatWasCopiedInPartIsNotPromoted() {
     copyFirstState();
     theirs().demote(id, false);
-    freezeHalf();
+    freezeHalf(2);
     assertThat(newest().orElseThrow().kind()).isEqualTo(MirrorPart.Kind.DEMOTED_COPY);
-    assertStatus(Code.ABORTED, "not copied", () -> ours().promote(id, false)); // the daemon runs
-    lose();
-    assertStatus(Code.FAILED_PRECONDITION, "last complete copy", () -> ours().promote(id, false));
+    assertStatus(Code.ABORTED, "in part", () -> ours().promote(id, false)); // the daemon runs
+    lose(2);
+    assertStatus(Code.ABORTED, "in part", () -> ours().promote(id, false));
+    assertStatus(Code.FAILED_PRECONDITION, "demotion", () -> ours().promote(id, true));
+    assertRestIsCopied();
+  }
+
+  /** librbd would go back to before the first copy: to an image without data. */
+  @Test
+  void aSecondCopyInPartIsNotPromoted() {
+    copyFirstState();
+    takeMirrorSnapshot();
+    freezeHalf(2);
+    lose(2);
+    assertStatus(Code.FAILED_PRECONDITION, "no data", () -> ours().promote(id, true));
     assertThat(isPrimary()).isFalse();
-    ours().promote(id, true);
-    assertThat(states()).containsExactly(1);
+    clusters.first().resume();
+    clusters.join();
+    awaitCopied(2);
+  }
+
+  private void assertRestIsCopied() {
+    assertThat(isPrimary()).isFalse();
+    clusters.first().resume();
+    clusters.join();
+    assertThat(repeat(() -> ours().promote(id, false))).allMatch(Code.ABORTED::equals);
+    assertThat(states()).containsExactly(2);
     assertThat(isPrimary()).isTrue();
-    resyncThere(); // which must not take the demotion for what both sites have
   }
 
   /** A driver that dies over the way back, and another one that dies over the next attempt. */
@@ -313,8 +338,11 @@ class HalfCopyIT {
   void aForcedPromotionThatIsKilledIsRepeated() {
     copyFirstState();
     takeMirrorSnapshot();
-    freezeHalf();
-    lose();
+    awaitCopied(2);
+    write(3);
+    takeMirrorSnapshot();
+    freezeHalf(3);
+    lose(3);
     try (DriverSeat seat =
         new DriverSeat(
             DriverConfig.Type.RBD,
@@ -328,7 +356,7 @@ class HalfCopyIT {
       long before = orphans();
       killOver(seat, replication, () -> orphans() > before);
       assertThat(isPrimary()).as("killed too late").isFalse();
-      assertThat(states()).as("killed too late").contains(2);
+      assertThat(states()).as("killed too late").contains(3);
       killOver(seat, replication, () -> stateOf(0) == 1); // on its way back
       System.out.println("killed on the way back: " + states() + ", primary " + isPrimary());
       try (ServedProcess process = seat.start()) {
@@ -338,8 +366,8 @@ class HalfCopyIT {
       }
     }
     assertThat(isPrimary()).isTrue();
-    assertThat(states()).containsExactly(1);
-    resyncThere();
+    assertThat(states()).containsExactly(1); // snapshot 2 has what was there before copy 2
+    resyncThere(3);
   }
 
   private void killOver(DriverSeat seat, TestReplication replication, Callable<Boolean> moment) {

@@ -16,8 +16,6 @@ import java.util.function.Function;
  * before that many bytes are there. Used by one thread; nothing here blocks.
  */
 public final class ClassOutput {
-  private static final int STRUCTURE_HEADER = 6;
-
   private final ByteBuffer bytes;
 
   private ClassOutput(ByteBuffer bytes) {
@@ -81,17 +79,6 @@ public final class ClassOutput {
     T read = content.apply(this);
     bytes.limit(outer).position(end);
     return read;
-  }
-
-  /** How many bytes the versioned structure has that comes next, its header included. */
-  public int length() {
-    ByteBuffer next = bytes.duplicate().order(ByteOrder.LITTLE_ENDIAN);
-    next.getShort(); // versions
-    int length = next.getInt();
-    if (length < 0 || length > next.remaining()) {
-      throw new BufferUnderflowException();
-    }
-    return length + STRUCTURE_HEADER;
   }
 
   private int atMostTheRest(int length) {

@@ -80,4 +80,42 @@ record MirrorSnapshots(List<HeaderSnapshot> newestFirst) {
         .findFirst()
         .filter(snapshot -> part(snapshot).half());
   }
+
+  /**
+   * The snapshot that librbd goes back to when it is forced to promote an image of which a part is
+   * copied: the newest complete one. A daemon takes the snapshot of a copy first, and copies then;
+   * so it has the content of the copy before it.
+   *
+   * @return empty when librbd does not have to go back
+   * @throws VolumeException FAILED_PRECONDITION when it would not, or would fail over it
+   */
+  Optional<HeaderSnapshot> wayBack() {
+    Optional<HeaderSnapshot> half = half();
+    if (half.isEmpty()) {
+      return Optional.empty();
+    }
+    if (part(half.get()).kind() == MirrorPart.Kind.DEMOTED_COPY) {
+      throw noWayBack("the copy is of the demotion of the other site");
+    }
+    for (HeaderSnapshot snapshot :
+        newestFirst.subList(newestFirst.indexOf(half.get()) + 1, newestFirst.size())) {
+      if (snapshot.mirror().isEmpty()) { // librbd takes it for one, and ends the process
+        throw noWayBack("snapshot " + snapshot.name() + " was taken between two copies");
+      }
+      if (!part(snapshot).half()) {
+        return Optional.of(snapshot);
+      }
+    }
+    throw noWayBack("no copy is complete");
+  }
+
+  /** What is told of an image that librbd would make the primary with a part of a copy. */
+  static VolumeException noWayBack(String why) {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "the image is copied in part, and librbd cannot go back to a complete copy: "
+            + why
+            + "; nothing is changed. It can be promoted when the other site and the daemons run"
+            + " again, and have copied the rest");
+  }
 }

@@ -1,6 +1,9 @@
 package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ObjectMap;
+import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
@@ -46,7 +49,7 @@ final class Promotion {
    *
    * @return why it must be forced, or waited for
    * @throws VolumeException ABORTED when a forced one does not end; FAILED_PRECONDITION when there
-   *     is no complete copy that a forced one could go back to
+   *     is no complete copy that librbd goes back to
    */
   Optional<VolumeException> run(boolean force) {
     if (force) {
@@ -55,7 +58,7 @@ final class Promotion {
       LOG.warn(
           "volume {}: its promotion was forced; what another site wrote {} is not here",
           volume.id(),
-          copied.map(time -> "since " + time).orElse("since the last copy"));
+          copied.map(time -> "since " + time).orElse("since that copy"));
       return Optional.empty();
     }
     try (RbdImage image = volume.open()) {
@@ -67,7 +70,13 @@ final class Promotion {
                 "volume " + volume.id() + " is being copied for the first time; try again"));
       }
       if (snapshots.endsInHalfDemotion()) {
-        return Optional.of(refused.refuseHalfDemoted(volume.id(), image.mirror().status()));
+        return Optional.of(
+            new VolumeException(
+                Reason.ABORTED,
+                "volume "
+                    + volume.id()
+                    + ": what the other site wrote before it was demoted is copied in part; it can be"
+                    + " promoted when the rest is copied"));
       }
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
@@ -80,9 +89,10 @@ final class Promotion {
   }
 
   /**
-   * Lets librbd go back to the last complete copy.
+   * Makes sure that librbd makes no image the primary that is copied in part.
    *
-   * @return the time of that
+   * @return the time of the last complete copy; empty when it is not known, or librbd goes back
+   *     further
    */
   private Optional<Instant> prepareForced() {
     MirrorStatus status;
@@ -97,11 +107,31 @@ final class Promotion {
           Reason.FAILED_PRECONDITION,
           "volume " + volume.id() + " was never copied completely: there is nothing to promote");
     }
-    CutPromotion.reopen(volume.pool(), imageId, snapshots)
-        .ifPresent(
-            why ->
-                LOG.warn("volume {}: {}; going back to the last complete copy", volume.id(), why));
+    Optional<HeaderSnapshot> wayBack = snapshots.wayBack();
+    if (wayBack.filter(to -> isEmptied(imageId, to)).isPresent()) {
+      throw MirrorSnapshots.noWayBack("it would go back to before the first copy, with no data");
+    }
+    if (CutPromotion.reopen(volume.pool().io(), imageId, snapshots)) {
+      LOG.warn("volume {}: a forced promotion was cut off; going back once more", volume.id());
+    }
+    if (wayBack.isPresent()) {
+      LOG.warn(
+          "volume {}: its newest copy is not complete; librbd goes back to the one before the last"
+              + " complete copy",
+          volume.id());
+      return Optional.empty();
+    }
     return status.local().flatMap(site -> SyncReport.of(site.description()).snapshot());
+  }
+
+  /** Whether an image that has data had none at a snapshot, as far as object maps tell. */
+  private boolean isEmptied(String imageId, HeaderSnapshot snapshot) {
+    return new UsageMeter(volume.pool())
+        .objectMap(imageId)
+        .filter(now -> now.existing() > 0)
+        .flatMap(now -> ObjectMap.read(volume.pool().io(), imageId, snapshot.id(), now.objects()))
+        .filter(then -> then.existing() == 0)
+        .isPresent();
   }
 
   /**

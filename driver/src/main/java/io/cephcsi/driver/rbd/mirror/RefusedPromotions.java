@@ -94,28 +94,6 @@ final class RefusedPromotions {
         cause);
   }
 
-  /**
-   * Why a volume cannot be promoted without force that has a part of what the other site wrote
-   * before its demotion. librbd of Ceph 16 would promote it.
-   *
-   * @param status what the daemons say
-   * @return ABORTED while a daemon may copy the rest, else FAILED_PRECONDITION
-   */
-  VolumeException refuseHalfDemoted(VolumeId id, MirrorStatus status) {
-    forget(id);
-    String what =
-        "volume "
-            + id
-            + ": what the other site wrote before it was demoted is not copied completely";
-    return status.sites().stream().anyMatch(MirrorSite::up)
-        ? new VolumeException(Reason.ABORTED, what + " yet; try again")
-        : new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            what
-                + ", and no daemon rbd-mirror runs: a forced promotion goes back to the last complete"
-                + " copy");
-  }
-
   /** What fails for another reason than librbd's refusal is ABORTED, not FAILED_PRECONDITION. */
   static RuntimeException notToBeForced(RuntimeException e) {
     boolean failed =

@@ -1,11 +1,14 @@
 package io.cephcsi.driver.rbd.mirror;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.MirrorPart;
 import io.cephcsi.bindings.cls.MirrorPart.Kind;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -78,6 +81,31 @@ class MirrorSnapshotsTest {
     assertThat(all(HALF, COPIED).endsInHalfDemotion()).isFalse();
     assertThat(all(ORPHAN, HALF_DEMOTED).endsInHalfDemotion()).isFalse();
     assertThat(all(PRIMARY, HALF_DEMOTED).endsInHalfDemotion()).isFalse();
+  }
+
+  private static MirrorSnapshots only(MirrorPart... parts) {
+    return new MirrorSnapshots(
+        all(parts).newestFirst().stream().filter(s -> s.mirror().isPresent()).toList());
+  }
+
+  private static void assertNoWayBack(MirrorSnapshots snapshots, String why) {
+    assertThatThrownBy(snapshots::wayBack)
+        .hasMessageContaining(why)
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION));
+  }
+
+  @Test
+  void librbdGoesBackToTheNewestCompleteCopyOrNotAtAll() {
+    assertThat(only(HALF, COPIED, COPIED).wayBack()).map(HeaderSnapshot::id).contains(8L);
+    assertThat(only(ORPHAN, HALF, COPIED).wayBack()).map(HeaderSnapshot::id).contains(7L);
+    assertThat(only(COPIED, HALF).wayBack()).isEmpty(); // it does not have to
+    assertThat(only().wayBack()).isEmpty();
+    assertNoWayBack(only(HALF_DEMOTED, COPIED), "demotion");
+    assertNoWayBack(only(ORPHAN, HALF_DEMOTED, COPIED), "demotion");
+    assertNoWayBack(all(HALF, COPIED), "between two copies"); // one of a user
+    assertNoWayBack(only(HALF), "no copy is complete");
   }
 
   @Test

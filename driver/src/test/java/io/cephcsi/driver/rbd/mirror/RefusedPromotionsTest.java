@@ -74,26 +74,6 @@ class RefusedPromotionsTest {
   }
 
   @ParameterizedTest
-  @CsvSource({
-    "true, true, ABORTED",
-    "true, false, ABORTED",
-    "false, true, ABORTED",
-    "false, false, FAILED_PRECONDITION"
-  })
-  void theRestOfADemotionIsWaitedFor(boolean here, boolean there, Reason reason) {
-    MirrorStatus status =
-        new MirrorStatus(
-            Optional.empty(), List.of(local(here, IDLE), remote(there, State.STOPPED)));
-    for (int call = 0; call < 3; call++) {
-      assertThat(refused.refuseHalfDemoted(ID, status))
-          .hasMessageContaining(ID.toString())
-          .extracting(VolumeException::reason)
-          .isEqualTo(reason);
-      pass(Duration.ofHours(1));
-    }
-  }
-
-  @ParameterizedTest
   @EnumSource(names = "UNKNOWN", mode = EnumSource.Mode.EXCLUDE)
   void aDaemonIsBelievedOnceItMustHaveNoticedADemotion(State state) {
     MirrorSite there = remote(true, state);
