@@ -86,11 +86,6 @@ public final class ClientFence {
     return !SHUT_OUT.isEmpty();
   }
 
-  /** Whether two addresses are those of one client, with a protocol or without. */
-  public static boolean isSame(String address, String other) {
-    return bare(address).equals(bare(other));
-  }
-
   /** Without the protocol, which not every client has in its address. */
   private static String bare(String address) {
     return PROTOCOL.matcher(address).replaceFirst("");

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.rbd.mirror;
 
-import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ObjectMap;
 import io.cephcsi.bindings.cls.UsageMeter;
@@ -146,7 +145,7 @@ final class Promotion {
     PromotionLimit limit =
         new PromotionLimit(
             volume.id(),
-            () -> isKeptByDaemon(address),
+            this::isKeptByDaemon,
             () -> fence.blocklist(address, SHUT_OUT),
             longest,
             PAUSE);
@@ -180,17 +179,12 @@ final class Promotion {
   }
 
   /**
-   * Whether librbd waits for a daemon of this site; if that is not known, it does. It does not once
-   * it has the lock of the image, by which it goes back to an older copy: who else watches the
-   * image then, as a daemon that is started again, waits for that lock.
-   *
-   * @param promoter the address of the client that promotes
+   * Whether librbd waits for a daemon of this site; if that is not known, it does. It has the lock
+   * of the image meanwhile, too.
    */
-  private boolean isKeptByDaemon(String promoter) {
+  private boolean isKeptByDaemon() {
     try (RbdImage image = volume.openReadOnly()) { // which does not watch it
-      return image.watchers().size() > 1 // one is the client that promotes
-          && HeaderLock.holders(image.pool(), image.id()).stream()
-              .noneMatch(owner -> ClientFence.isSame(owner, promoter));
+      return image.watchers().size() > 1; // one is the client that promotes
     } catch (CephException | VolumeException e) {
       return true;
     }
