@@ -307,7 +307,11 @@ class HalfCopyIT {
     lose(2);
     assertStatus(Code.ABORTED, "in part", () -> ours().promote(id, false));
     assertStatus(Code.FAILED_PRECONDITION, "demotion", () -> ours().promote(id, true));
-    assertRestIsCopied();
+    assertThat(isPrimary()).isFalse();
+    clusters.first().resume();
+    clusters.join();
+    repeat(() -> theirs().promote(id, false)); // a daemon that was ended does not go on before
+    awaitCopied(2);
   }
 
   /** librbd would go back to before the first copy: to an image without data. */
@@ -322,15 +326,6 @@ class HalfCopyIT {
     clusters.first().resume();
     clusters.join();
     awaitCopied(2);
-  }
-
-  private void assertRestIsCopied() {
-    assertThat(isPrimary()).isFalse();
-    clusters.first().resume();
-    clusters.join();
-    assertThat(repeat(() -> ours().promote(id, false))).allMatch(Code.ABORTED::equals);
-    assertThat(states()).containsExactly(2);
-    assertThat(isPrimary()).isTrue();
   }
 
   /** A driver that dies over the way back, and another one that dies over the next attempt. */
