@@ -115,7 +115,7 @@ record MirrorSnapshots(List<HeaderSnapshot> newestFirst) {
         Reason.FAILED_PRECONDITION,
         "the image is copied in part, and librbd cannot go back to a complete copy: "
             + why
-            + "; nothing is changed. It can be promoted when the other site and the daemons run"
-            + " again, and have copied the rest");
+            + "; nothing is changed. It can be promoted when the rest is copied, or when it was made"
+            + " anew from the other site (ResyncVolume)");
   }
 }

@@ -75,8 +75,8 @@ final class Promotion {
                 "volume "
                     + volume.id()
                     + ": what the other site wrote before it was demoted is copied in part; it can be"
-                    + " promoted when the rest is copied. If the daemon here was started again"
-                    + " meanwhile, promote the other site and demote it once more"));
+                    + " promoted when the rest is copied. If the daemon here does not copy it, promote"
+                    + " the other site again"));
       }
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
