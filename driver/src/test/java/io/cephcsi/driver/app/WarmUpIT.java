@@ -1,7 +1,6 @@
 package io.cephcsi.driver.app;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cephcsi.driver.testing.DriverSeat;
 import io.cephcsi.driver.testing.PoolState;
@@ -19,8 +18,10 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 
 /** What a controller does by itself after its start. */
+@EnabledIf("io.cephcsi.testing.TestCluster#canControl")
 class WarmUpIT {
   private static final long BYTES = 16L << 20;
 
@@ -29,15 +30,12 @@ class WarmUpIT {
   /** Of its own: what other tests have removed in the background changes a pool as well. */
   @BeforeAll
   static void startCluster() throws IOException {
-    assumeTrue(TestCluster.canControl(), "needs CEPH_TEST_PROVIDER=local");
     cluster = TestCluster.start("warm-up");
   }
 
   @AfterAll
   static void stopCluster() {
-    if (cluster != null) {
-      cluster.close();
-    }
+    cluster.close();
   }
 
   @Test

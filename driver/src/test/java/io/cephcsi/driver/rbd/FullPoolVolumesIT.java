@@ -2,7 +2,6 @@ package io.cephcsi.driver.rbd;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -24,8 +23,10 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 
 /** A pool at its quota, where writes wait by default: what gives space back must not. */
+@EnabledIf("io.cephcsi.testing.TestCluster#canControl")
 class FullPoolVolumesIT {
   private static final long MIB = 1L << 20;
 
@@ -35,7 +36,6 @@ class FullPoolVolumesIT {
 
   @BeforeAll
   static void start() {
-    assumeTrue(TestCluster.canControl(), "needs CEPH_TEST_PROVIDER=local");
     ceph = TestCluster.start("full-volumes");
     driver = TestDriver.rbd(ceph).withCredentials().start();
     cluster = ceph.connect();
@@ -43,11 +43,9 @@ class FullPoolVolumesIT {
 
   @AfterAll
   static void stop() {
-    if (ceph != null) {
-      driver.close();
-      cluster.close();
-      ceph.close();
-    }
+    driver.close();
+    cluster.close();
+    ceph.close();
   }
 
   private static void quota(long bytes, boolean full) {

@@ -35,8 +35,12 @@ public interface Attacher {
    *     more than one is in use
    */
   default Optional<AttachedDevice> find(ImageSpec image) {
-    return AttachedDevice.chosen(
-        list().stream().filter(device -> device.image().equals(image)).toList());
+    return AttachedDevice.chosen(devices(image));
+  }
+
+  /** All devices of one image. As {@link #list}. */
+  default List<AttachedDevice> devices(ImageSpec image) {
+    return list().stream().filter(device -> device.image().equals(image)).toList();
   }
 
   /** The image that a device is; empty when it is none of this attacher's. As {@link #list}. */

@@ -113,10 +113,6 @@ public final class KrbdAttacher implements Attacher {
             .toList());
   }
 
-  private List<AttachedDevice> devices(ImageSpec image) {
-    return list().stream().filter(device -> device.image().equals(image)).toList();
-  }
-
   @Override
   public Optional<Boolean> isOf(AttachedDevice device, AttachRequest request) {
     return fsid(device).map(request.fsid()::equals);

@@ -292,15 +292,8 @@ public final class RbdGroupSnapshots {
    * @throws VolumeException INVALID_ARGUMENT if it has others; FAILED_PRECONDITION if one is in use
    */
   public void delete(VolumeId id, Set<String> expected, Credentials user) {
-    sessions.clusters().requireHolding(id, "group snapshot");
-    sessions.search(
-        id,
-        user,
-        RbdGroupSnapshots::find,
-        group -> {
-          delete(group, expected);
-          return true;
-        });
+    sessions.ifPresent(
+        "group snapshot", id, user, RbdGroupSnapshots::find, group -> delete(group, expected));
   }
 
   private static void delete(OpenGroup group, Set<String> expected) {

@@ -158,16 +158,13 @@ public final class RbdGroups {
    *     volumes are kept; then nothing is deleted
    */
   public void delete(VolumeId id, boolean keepVolumes, Credentials user) {
-    sessions.clusters().requireHolding(id, "volume group");
-    sessions.search(
+    sessions.ifPresent(
+        "volume group",
         id,
         user,
         (session, at) ->
             OpenGroup.find(session, at).filter(group -> !group.entry().isOfSnapshots()),
-        group -> {
-          new GroupDeletion(group).carryOut(keepVolumes);
-          return true;
-        });
+        group -> new GroupDeletion(group).carryOut(keepVolumes));
   }
 
   /**

@@ -110,8 +110,8 @@ public final class RbdSessions implements AutoCloseable {
       Credentials user,
       BiConsumer<RbdSession, IoContext> pools,
       Consumer<OpenVolume> work) {
-    clusters.requireHolding(id, "volume");
-    search(
+    ifPresent(
+        "volume",
         id,
         user,
         (session, at) -> {
@@ -122,10 +122,7 @@ public final class RbdSessions implements AutoCloseable {
           }
           return found;
         },
-        volume -> {
-          work.accept(volume);
-          return true;
-        });
+        work);
   }
 
   /**
@@ -139,8 +136,8 @@ public final class RbdSessions implements AutoCloseable {
       Credentials user,
       BiConsumer<RbdSession, IoContext> pools,
       Consumer<OpenSnapshot> work) {
-    clusters.requireHolding(id, "snapshot");
-    search(
+    ifPresent(
+        "snapshot",
         id,
         user,
         (session, at) -> {
@@ -154,8 +151,29 @@ public final class RbdSessions implements AutoCloseable {
           }
           return found;
         },
-        snapshot -> {
-          work.accept(snapshot);
+        work);
+  }
+
+  /**
+   * Works on something that is to be given back, if it exists.
+   *
+   * @param what it is, such as {@code volume group}
+   * @param look as of {@link #search}
+   * @throws VolumeException FAILED_PRECONDITION if no cluster where it may be is configured
+   */
+  public <F> void ifPresent(
+      String what,
+      VolumeId id,
+      Credentials user,
+      BiFunction<RbdSession, VolumeId, Optional<F>> look,
+      Consumer<F> work) {
+    clusters.requireHolding(id, what);
+    search(
+        id,
+        user,
+        look,
+        found -> {
+          work.accept(found);
           return true;
         });
   }
