@@ -13,8 +13,9 @@ import java.util.Optional;
  *
  * <p>A part that a system keeps open makes all of them refuse: a hibernated system has what it did
  * not write yet in the other file systems, too, and most of them do not show it. So do hashes of
- * dm-verity, which hold for the free blocks of another part as well. A part that was not unmounted
- * makes those refuse that do not show whether they were: the system may be suspended, not dead.
+ * dm-verity, which hold for the free blocks of another part as well. A part that was not unmounted,
+ * or that was refused and may be mounted, makes those refuse that do not show whether they were:
+ * the system may be suspended, not dead.
  */
 final class ContentTree {
   private static final int SECTOR = 512;
@@ -62,7 +63,7 @@ final class ContentTree {
         physicalVolumes.add(parts.size());
       }
       Inspection inspection =
-          partition.usual() ? content.inspect() : partition.refusal().of(kind(content));
+          partition.usual() ? content.inspect() : partition.refusal().of(kind(partition, content));
       parts.add(leaf(partition.name(), content.device(), inspection));
     }
     for (int at : physicalVolumes) {
@@ -73,7 +74,10 @@ final class ContentTree {
     return parts;
   }
 
-  private static FileSystemKind kind(Content content) {
+  private static FileSystemKind kind(Partition partition, Content content) {
+    if (content.kinds().isEmpty() && partition.type() == PartitionType.BOOT) {
+      return FileSystemKind.BOOT;
+    }
     return content.kinds().size() == 1 ? content.kinds().iterator().next() : FileSystemKind.UNKNOWN;
   }
 
@@ -137,11 +141,14 @@ final class ContentTree {
           root.refused(reason, detail, kind -> true));
     }
     Optional<ContentNode> mounted = leaves.stream().filter(ContentTree::isMounted).findFirst();
+    String is = mounted.isPresent() ? " is: " : " may be: ";
+    mounted =
+        mounted.or(() -> found.leaves().stream().filter(ContentTree::mayBeMounted).findFirst());
     if (mounted.isPresent()) {
       root =
           root.refused(
               mounted.get().reason().orElseThrow(),
-              "may be in use, as " + mounted.get().name() + " is: " + mounted.get().detail(),
+              "may be in use, as " + mounted.get().name() + is + mounted.get().detail(),
               kind -> !kind.hasMountMark());
       leaves = root.leaves();
     } else {
@@ -176,6 +183,18 @@ final class ContentTree {
             reason ->
                 reason == RefusalReason.NOT_CLEAN || reason == RefusalReason.JOURNAL_NOT_EMPTY)
         .orElse(false);
+  }
+
+  /**
+   * Refused, so that it is not known whether it was unmounted: most reasons come before a mark is
+   * looked at, and encrypted or unknown content shows none.
+   */
+  private static boolean mayBeMounted(ContentNode leaf) {
+    return leaf.reason().isPresent()
+        && switch (leaf.kind()) {
+          case BLANK, SWAP, BOOT -> false;
+          default -> true;
+        };
   }
 
   /** In use or hibernated, or of a Windows that was not shut down, which hides that it is. */

@@ -64,11 +64,12 @@ final class ExtSuperblock {
 
   private void checkState() {
     int state = u16(0x3A);
-    if ((state & STATE_ERRORS) != 0 || u32(0x194) != 0) {
-      throw new Refusal(RefusalReason.HAS_ERRORS, "errors are recorded: e2fsck must run first");
-    }
-    if (state != STATE_VALID) {
+    boolean errors = (state & STATE_ERRORS) != 0;
+    if ((state & STATE_VALID) == 0 || (!errors && state != STATE_VALID)) {
       throw new Refusal(RefusalReason.NOT_CLEAN, "not cleanly unmounted (state " + state + ")");
+    }
+    if (errors || u32(0x194) != 0) {
+      throw new Refusal(RefusalReason.HAS_ERRORS, "errors are recorded: e2fsck must run first");
     }
     if (u32(0xE8) != 0) {
       throw new Refusal(RefusalReason.ORPHANS, "the list of orphan inodes is not empty");

@@ -24,6 +24,7 @@ public enum FileSystemKind {
   OTHER("another file system or disk label"),
   MBR("an MBR partition table"),
   GPT("a GPT partition table"),
+  BOOT("a boot loader"),
   BLANK("nothing"),
   UNKNOWN("nothing known");
 

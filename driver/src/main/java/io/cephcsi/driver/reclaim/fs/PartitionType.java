@@ -21,7 +21,9 @@ enum PartitionType {
   APPLE("for an Apple system"),
   HIBERNATION("for the memory of a hibernated system"),
   ENCRYPTED("for dm-crypt without a header"),
-  CEPH("for a Ceph OSD");
+  CEPH("for a Ceph OSD"),
+  /** Of a BIOS, PReP, or Windows' own: nobody mounts it. */
+  BOOT("for a boot loader");
 
   private static final Map<Integer, PartitionType> OF_MBR =
       Map.ofEntries(
@@ -69,7 +71,10 @@ enum PartitionType {
           new Family("4fbd7e29-", "", CEPH),
           new Family("45b0969e-", "", CEPH),
           new Family("30cd0809-", "", CEPH),
-          new Family("cafecafe-", "", CEPH));
+          new Family("cafecafe-", "", CEPH),
+          new Family("21686148-6449-6e6f-744e-656564454649", "", BOOT),
+          new Family("9e1a2d38-c612-4316-aa26-8b49521e5a8b", "", BOOT),
+          new Family("e3c9e316-0b5c-4db8-817d-f92df00215ae", "", BOOT));
 
   private final String use;
 

@@ -64,7 +64,8 @@ class FileSystemsUncleanIT extends ImageCase {
   @CsvSource(
       delimiter = ';',
       value = {
-        "set_super_value state 2; HAS_ERRORS",
+        "set_super_value state 2; NOT_CLEAN",
+        "set_super_value state 3; HAS_ERRORS",
         "set_super_value state 0; NOT_CLEAN",
         "set_super_value error_count 1; HAS_ERRORS",
         "set_super_value last_orphan 12; ORPHANS",

@@ -23,7 +23,8 @@ class PartitionTablesTest {
   private static final byte[] EXFAT = TinyDos.exfat();
   private static final byte[] SWAP = TinyDos.swap();
   private static final byte[] NOISE = noise();
-  private static final byte[][] FOUR = {FAT, NOISE, SWAP, EXFAT};
+  private static final byte[] EXT = new TinyExt(new Random(3)).bytes;
+  private static final byte[][] FOUR = {FAT, new byte[100 * TinyDisk.SECTOR], SWAP, EXFAT};
 
   private static byte[] noise() {
     byte[] noise = new byte[100 * TinyDisk.SECTOR];
@@ -77,7 +78,7 @@ class PartitionTablesTest {
     assertThat(content.parts())
         .extracting(ContentNode::kind)
         .containsExactly(
-            FileSystemKind.FAT, FileSystemKind.UNKNOWN, FileSystemKind.SWAP, FileSystemKind.EXFAT);
+            FileSystemKind.FAT, FileSystemKind.BLANK, FileSystemKind.SWAP, FileSystemKind.EXFAT);
     for (int i = 0; i < FOUR.length; i++) {
       ContentNode part = content.parts().get(i);
       assertThat(part.offset()).isEqualTo((long) disk.starts.get(i) * TinyDisk.SECTOR);
@@ -124,8 +125,9 @@ class PartitionTablesTest {
   }
 
   @Test
-  void anEncryptedPartitionKeepsNoOtherFromBeingTrimmed() throws IOException {
-    Survey survey = TinyDisk.mbr(1, luks(), FAT).survey();
+  void anEncryptedPartitionKeepsNoFileSystemFromBeingTrimmedThatShowsWhetherItIsMounted()
+      throws IOException {
+    Survey survey = TinyDisk.mbr(1, luks(), EXT).survey();
     assertThat(clean(survey).freeBytes()).isPositive();
     assertThat(survey.content().parts().get(0).reason()).contains(RefusalReason.ENCRYPTED);
   }
@@ -133,10 +135,10 @@ class PartitionTablesTest {
   @Test
   void aTableInAPartitionIsRefused() throws IOException {
     byte[] inner = TinyDisk.guid(FAT).bytes;
-    Survey survey = TinyDisk.guid(inner, SWAP).survey();
+    Survey survey = TinyDisk.guid(inner, EXT).survey();
     assertThat(survey.content().parts().get(0).reason())
         .contains(RefusalReason.UNSUPPORTED_PARTITIONS);
-    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.SWAP);
+    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.EXT2);
     assertRefused(
         TinyDisk.guid(inner).survey(), FileSystemKind.GPT, RefusalReason.UNSUPPORTED_PARTITIONS);
   }
@@ -167,17 +169,17 @@ class PartitionTablesTest {
 
   @Test
   void aPartitionThatIsReadOnlyIsLeftAlone() throws IOException {
-    TinyDisk disk = TinyDisk.guid(FAT, SWAP);
+    TinyDisk disk = TinyDisk.guid(FAT, EXT);
     disk.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
     Survey survey = disk.copyEntries().survey();
-    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.SWAP);
+    assertThat(clean(survey).kind()).isEqualTo(FileSystemKind.EXT2);
     ContentNode part = survey.content().parts().get(0);
     assertThat(part.kind()).isEqualTo(FileSystemKind.FAT);
     assertThat(part.reason()).contains(RefusalReason.UNSUPPORTED_FEATURE);
-    TinyDisk volume = TinyDisk.guid(Arrays.copyOf(new TinyLvm().bytes, 1 << 20), SWAP);
+    TinyDisk volume = TinyDisk.guid(Arrays.copyOf(new TinyLvm().bytes, 1 << 20), EXT);
     volume.disk().putLong(2 * TinyDisk.SECTOR + 48, 1L << 60);
     assertThat(Ranges.of(clean(volume.copyEntries().survey())))
-        .isEqualTo(volume.free(new byte[0], SWAP));
+        .isEqualTo(volume.free(new byte[0], EXT));
   }
 
   @Test
@@ -385,6 +387,85 @@ class PartitionTablesTest {
         TinyDisk.guid(FAT, mounted(), SWAP).survey(), FileSystemKind.EXT2, RefusalReason.NOT_CLEAN);
   }
 
+  private static byte[] with(byte[] start, int at, String text) {
+    byte[] bytes = Arrays.copyOf(start, 256 << 10);
+    byte[] part = text.getBytes(StandardCharsets.ISO_8859_1);
+    System.arraycopy(part, 0, bytes, at, part.length);
+    return bytes;
+  }
+
+  /** Ext2 that recorded an error while it was mounted. */
+  private static byte[] mountedWithErrors() {
+    byte[] ext = EXT.clone();
+    ext[1024 + 0x3A] = 2;
+    return ext;
+  }
+
+  /** Ext2 with a feature that is not known. */
+  private static byte[] ofTheFuture() {
+    byte[] ext = EXT.clone();
+    ext[1024 + 0x60] = 0x20;
+    return ext;
+  }
+
+  @Test
+  void partsThatDoNotShowWhetherTheyAreMountedAreLeftBesideOneThatMayBe() throws IOException {
+    String thin = TinyLvm.text().replaceFirst("\"striped\"", "\"thin-pool\"");
+    assertThat(thin).isNotEqualTo(TinyLvm.text());
+    byte[] f2fs = with(new byte[0], 1024, "\u0010 \u00f5\u00f2");
+    byte[] bcachefs = with(new byte[0], 4096 + 24, "\u00c6\u0085s\u00f6N\u001aE\u00ca");
+    byte[] zfs = with(new byte[0], 16 << 10, "version, name");
+    for (byte[] other :
+        List.of(
+            new TinyLvm(List.of(thin)).bytes,
+            f2fs,
+            bcachefs,
+            zfs,
+            mountedWithErrors(),
+            ofTheFuture(),
+            luks(),
+            NOISE)) {
+      TinyDisk disk = TinyDisk.guid(SWAP, Arrays.copyOf(other, other.length / 512 * 512), EXT, FAT);
+      Survey survey = disk.survey();
+      assertThat(survey.content().parts().get(1).reason()).isPresent();
+      assertThat(survey.content().parts())
+          .extracting(part -> part.reason().isPresent())
+          .containsExactly(true, true, false, true);
+      assertThat(survey.content().parts().get(0).detail())
+          .startsWith("may be in use, as partition 2 ");
+      assertThat(Ranges.of(clean(survey)))
+          .as(survey.content().toString())
+          .isEqualTo(disk.free(new byte[0], new byte[0], EXT));
+      assertThat(
+              TinyDisk.guid(SWAP, Arrays.copyOf(other, other.length / 512 * 512))
+                  .survey()
+                  .inspection())
+          .isInstanceOf(Inspection.Refused.class);
+    }
+  }
+
+  @Test
+  void anErrorThatWasRecordedDoesNotHideThatExtIsMounted() throws IOException {
+    assertRefused(
+        FileSystems.survey(new MemoryImage(mountedWithErrors())),
+        FileSystemKind.EXT2,
+        RefusalReason.NOT_CLEAN);
+  }
+
+  @Test
+  void aPartitionForABootLoaderKeepsNoOtherFromBeingTrimmed() throws IOException {
+    for (String guid :
+        List.of(
+            "21686148-6449-6e6f-744e-656564454649",
+            "9e1a2d38-c612-4316-aa26-8b49521e5a8b",
+            "e3c9e316-0b5c-4db8-817d-f92df00215ae")) {
+      Survey survey = typed(guid, NOISE, SWAP).survey();
+      assertThat(survey.content().understood()).as(guid).isEqualTo("ext2, swap space");
+      assertThat(survey.content().parts().get(1).kind()).isEqualTo(FileSystemKind.BOOT);
+      assertThat(typed(guid, FAT, SWAP).survey().content().understood()).isEqualTo("ext2");
+    }
+  }
+
   @Test
   void aSwapAreaAloneIsToldFromOneInAPartition() throws IOException {
     assertThat(FileSystems.survey(new MemoryImage(SWAP)).content().isSwapAlone()).isTrue();
@@ -395,21 +476,23 @@ class PartitionTablesTest {
   @Test
   void partitionsThatAreNoPlainOnesByTheirTypeAreLeftAlone() throws IOException {
     for (int type : List.of(0x84, 0xA5, 0xA6, 0xA9, 0xAF, 0xBF, 0xE7, 0xFB, 0xFD)) {
-      TinyDisk disk = TinyDisk.mbr(1, FAT, EXFAT, SWAP);
+      TinyDisk disk = TinyDisk.mbr(1, EXT, EXFAT, EXT);
       disk.disk().put(TinyDisk.record(disk.starts.get(1) - 2, 0) + 4, (byte) type);
       Survey survey = disk.survey();
       assertThat(survey.content().parts().get(1).reason())
           .as("type %s", type)
           .contains(RefusalReason.UNSUPPORTED_FEATURE);
-      assertThat(survey.content().understood()).isEqualTo("FAT, swap space");
+      assertThat(Ranges.of(clean(survey))).isEqualTo(disk.free(EXT, new byte[0], EXT));
     }
     TinyDisk disk = TinyDisk.mbr(2, FAT, EXFAT, SWAP);
     disk.disk().put(TinyDisk.record(0, 0) + 4, (byte) 0x42);
     assertRefused(disk.survey(), FileSystemKind.MBR, RefusalReason.UNSUPPORTED_PARTITIONS);
   }
 
-  private static TinyDisk typed(String guid) {
-    TinyDisk disk = TinyDisk.guid(FAT, EXFAT);
+  private static TinyDisk typed(String guid, byte[]... contents) {
+    List<byte[]> all = new ArrayList<>(List.of(contents));
+    all.add(0, EXT);
+    TinyDisk disk = TinyDisk.guid(all.toArray(byte[][]::new));
     UUID type = UUID.fromString(guid);
     long first = type.getMostSignificantBits();
     int at = 2 * TinyDisk.SECTOR + TinyDisk.ENTRY;
@@ -434,15 +517,16 @@ class PartitionTablesTest {
             "824cc7a0-36a8-11e3-890a-952519ad3f61",
             "4fbd7e29-9d25-41b8-afd0-062c0ceff05d",
             "7ffec5c9-2d00-49b7-8941-3ea10a5586b7")) {
-      Survey survey = typed(guid).survey();
+      Survey survey = typed(guid, EXFAT).survey();
       assertThat(survey.content().parts().get(1).reason())
           .as(guid)
           .contains(RefusalReason.UNSUPPORTED_FEATURE);
-      assertThat(survey.content().understood()).isEqualTo("FAT");
+      assertThat(survey.content().understood()).isEqualTo("ext2");
     }
     for (String guid :
         List.of("5808c8aa-7e8f-42e0-85d2-e1e90434cfb3", "af9b60a0-1431-4f62-bc68-3311714a69ad")) {
-      assertRefused(typed(guid).survey(), FileSystemKind.GPT, RefusalReason.UNSUPPORTED_PARTITIONS);
+      assertRefused(
+          typed(guid, EXFAT).survey(), FileSystemKind.GPT, RefusalReason.UNSUPPORTED_PARTITIONS);
     }
     for (String guid :
         List.of(
@@ -453,7 +537,9 @@ class PartitionTablesTest {
             "e6d6d379-f507-44c2-a23c-238f2a3df928",
             "4f68bce3-e8cd-4db1-96e7-fbcaf984b709",
             "933ac7e1-2eb4-4f13-b844-0e14e2aef915")) {
-      assertThat(typed(guid).survey().content().understood()).as(guid).isEqualTo("FAT, exFAT");
+      assertThat(typed(guid, EXFAT).survey().content().understood())
+          .as(guid)
+          .isEqualTo("ext2, exFAT");
     }
   }
 }
