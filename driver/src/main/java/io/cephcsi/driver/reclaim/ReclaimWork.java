@@ -37,6 +37,7 @@ final class ReclaimWork {
   private final BooleanSupplier mustStop;
   private boolean canFence;
   private boolean writing; // whether anything that changes the image was sent
+  private boolean isUncertain; // whether some of that may still be carried out
   private OfflineTrim.Planned planned = OfflineTrim.Planned.notAsked();
   private TrimReport trim = planned.report();
   private volatile String stopped = ""; // set on threads of librbd, too
@@ -110,12 +111,13 @@ final class ReclaimWork {
     } catch (CephException.Canceled | CephException.Busy e) {
       stopped = stopped.isEmpty() ? "another client requested the lock of the image" : stopped;
     } catch (CephException.TimedOut e) {
-      if (writing && canFence) { // else no discard was sent
-        lock.fence();
-      }
+      isUncertain |= writing;
       throw e;
     } finally {
       planned.close();
+      if (locked && isUncertain && canFence) {
+        lock.fence();
+      }
       if (locked) {
         lock.release();
       }
@@ -187,11 +189,13 @@ final class ReclaimWork {
       return;
     }
     writing = true;
+    isUncertain = true; // of one that fails or throws, others may be on their way
     TrimPlan ranges = planned.plan().get();
     TrimPlan.Tally sent = ranges.new Tally();
     int inFlight = plan.atOnce(OfflineTrim.DEFAULT_CONCURRENCY);
     try {
       OfflineTrim.discard(image, ranges, inFlight, pace, operation, stop, sent);
+      isUncertain = false;
     } finally {
       trim = trim.discarded(sent.sum());
     }
