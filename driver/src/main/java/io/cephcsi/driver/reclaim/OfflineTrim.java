@@ -15,6 +15,7 @@ import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;
 import io.cephcsi.driver.reclaim.fs.InspectionMemory;
 import io.cephcsi.driver.reclaim.fs.InspectionStopped;
+import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import io.cephcsi.driver.reclaim.fs.Survey;
 import io.cephcsi.driver.reclaim.luks.LuksRefusal;
 import io.cephcsi.driver.reclaim.luks.LuksVolume;
@@ -23,7 +24,6 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -83,8 +83,8 @@ final class OfflineTrim {
    *
    * @param granularity the shortest range that is discarded inside an object
    * @param passphrase by which an encrypted image is read; empty to leave it alone
-   * @param stop whether to end early, with a plan of nothing; asked before each read, must not
-   *     block
+   * @param stop whether to end early, with a plan of nothing; asked before each read and each piece
+   *     of a walk over the objects, must not block
    * @return for the caller to close
    * @throws VolumeException FAILED_PRECONDITION when the passphrase does not open it
    */
@@ -92,7 +92,7 @@ final class OfflineTrim {
       RbdImage image, long granularity, Optional<Passphrase> passphrase, BooleanSupplier stop) {
     InspectionMemory memory = InspectionMemory.of(stop);
     try {
-      Planned planned = plan(image, granularity, passphrase, new ImageReader(image, stop), memory);
+      Planned planned = plan(image, granularity, passphrase, stop, memory);
       memory = InspectionMemory.of(() -> false); // the other one belongs to the plan now
       return planned;
     } catch (InspectionStopped e) {
@@ -111,14 +111,15 @@ final class OfflineTrim {
       RbdImage image,
       long granularity,
       Optional<Passphrase> passphrase,
-      BlockReader reader,
+      BooleanSupplier stop,
       InspectionMemory memory)
       throws IOException {
+    BlockReader reader = new ImageReader(image, stop);
     Survey survey = FileSystems.survey(reader, memory);
     boolean luks = survey.content().kind() == FileSystemKind.LUKS;
     if (!luks || passphrase.isEmpty()) {
       boolean encrypted = survey.inspection().kind() == FileSystemKind.LUKS;
-      return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges, memory);
+      return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges, stop, memory);
     }
     try {
       LuksVolume decrypted = open(reader, passphrase.get());
@@ -131,6 +132,7 @@ final class OfflineTrim {
               ContentNode.encrypted(image.size(), inside.content(), decrypted.dataOffset())),
           true,
           clean -> visitor -> clean.freeRanges(decrypted.onDevice(visitor)),
+          stop,
           memory);
     } catch (LuksRefusal e) {
       return Planned.nothing(
@@ -160,6 +162,7 @@ final class OfflineTrim {
       Survey survey,
       boolean encrypted,
       Function<Inspection.Clean, TrimPlan.FreeSpace> free,
+      BooleanSupplier stop,
       InspectionMemory memory) {
     Inspection inspection = survey.inspection();
     String where = encrypted && inspection.kind() != FileSystemKind.LUKS ? " in LUKS" : "";
@@ -173,12 +176,23 @@ final class OfflineTrim {
     Inspection.Clean clean = (Inspection.Clean) inspection;
     ImageLayout layout = image.layout();
     Optional<ObjectMap> stored = new UsageMeter(image.pool()).objectMap(image.id());
+    if (stored.isEmpty() && layout.objects() > ObjectWalk.MOST_OBJECTS) {
+      String why =
+          "the image has no valid object map, and more than "
+              + ObjectWalk.MOST_OBJECTS
+              + " objects to be asked for";
+      return Planned.nothing(
+          TrimReport.skipped(RefusalReason.TOO_LARGE, why, clean.kind().label())
+              .of(survey.content()),
+          encrypted,
+          memory);
+    }
     boolean snapshots = !image.snapshots().list().isEmpty();
     TrimPlan plan =
         new TrimPlan(
             free.apply(clean),
             layout,
-            stored.orElseGet(() -> walk(image, layout)),
+            stored.orElseGet(() -> ObjectWalk.of(image, stop)),
             image.parent().isPresent() ? image.overlap() : 0,
             !snapshots
                 ? TrimPlan.Sharing.NONE
@@ -187,25 +201,6 @@ final class OfflineTrim {
     TrimReport report =
         TrimReport.done(survey.content().understood() + where, plan.sum()).of(survey.content());
     return new Planned(report, Optional.of(plan), encrypted, memory);
-  }
-
-  /** A map for an image that has none: librbd asks every object. */
-  private static ObjectMap walk(RbdImage image, ImageLayout layout) {
-    BitSet exists = new BitSet();
-    image.diff(
-        Optional.empty(),
-        0,
-        layout.size(),
-        false,
-        true,
-        (offset, length, data) -> {
-          for (long at = offset; data && at < offset + length; ) {
-            exists.set((int) layout.objectOf(at));
-            at += layout.stripeUnit() - at % layout.stripeUnit();
-          }
-          return true;
-        });
-    return ObjectMap.of(layout.objects(), object -> exists.get((int) object));
   }
 
   /**

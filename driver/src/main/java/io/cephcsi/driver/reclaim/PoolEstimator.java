@@ -20,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -89,7 +90,11 @@ public final class PoolEstimator {
         executor.execute(
             () -> {
               try {
-                found.accept(estimate(image));
+                ImageEstimate estimate = estimate(image, operation::isCancelled);
+                if (operation.isCancelled()) {
+                  return; // it may have been ended early
+                }
+                found.accept(estimate);
                 operation.progress(done.incrementAndGet(), images.size());
               } catch (RuntimeException e) {
                 failure.compareAndSet(null, e);
@@ -129,12 +134,12 @@ public final class PoolEstimator {
     return List.copyOf(images.values());
   }
 
-  private ImageEstimate estimate(ImageName name) {
+  private ImageEstimate estimate(ImageName name, BooleanSupplier stop) {
     try {
       // librbd opens all ancestors, and what is read may be a parent's.
       AncestryCheck.require(io, name.id());
       try (RbdImage image = new RbdPool(io).openByIdReadOnly(name.id())) {
-        return new ImageEstimate(name.id(), name.name(), TrimEstimate.of(image, plan));
+        return new ImageEstimate(name.id(), name.name(), TrimEstimate.of(image, plan, stop));
       }
     } catch (CephException.TimedOut e) {
       if (timeouts.incrementAndGet() >= PATIENCE) {

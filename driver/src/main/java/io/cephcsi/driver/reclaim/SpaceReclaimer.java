@@ -203,10 +203,9 @@ public final class SpaceReclaimer {
       ClusterLoad load,
       Admission.Slot slot) {
     operation.phase("measure");
-    Usage before;
+    Usage before = usage(image, plan); // may take long: not while the image is open for writing
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
-      before = usage(open.image(), plan);
       // It may have waited long: for the cluster, and for a slot.
       Optional<SkipReason> skip = SkipReason.ofState(open.image());
       if (skip.isPresent()) {

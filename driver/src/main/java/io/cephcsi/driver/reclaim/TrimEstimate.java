@@ -4,6 +4,7 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.reclaim.fs.ContentNode;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /** What a trim of an image would free, for rankings. Changes nothing, and takes no lock. */
 public final class TrimEstimate {
@@ -16,18 +17,19 @@ public final class TrimEstimate {
    *     is mounted, encrypted, or not known
    */
   public static TrimReport of(RbdImage image) {
-    return of(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY);
+    return of(image, ReclaimPlan.DEFAULT_TRIM_GRANULARITY, () -> false);
   }
 
   /**
    * As {@link #of(RbdImage)}, for images that are to be trimmed next: looks first whether the image
    * may be.
    *
+   * @param stop whether to end early, with an answer that is none; must not block
    * @return also for what reason the image would be skipped: it is in use, migrating, a mirror's
    *     secondary, thick on purpose, or has no exclusive lock; or it is a swap area and nothing
    *     else, of which nobody has said that its machine is not suspended
    */
-  static TrimReport of(RbdImage image, ReclaimPlan plan) {
+  static TrimReport of(RbdImage image, ReclaimPlan plan, BooleanSupplier stop) {
     Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
     if (skip.isPresent()) {
       return TrimReport.skipped(skip.get().reason(), skip.get().detail(), "");
@@ -35,7 +37,7 @@ public final class TrimEstimate {
     if (!plan.enableLock() && !image.features().contains(ImageFeature.EXCLUSIVE_LOCK)) {
       return ReclaimWork.withoutLock();
     }
-    TrimReport report = of(image, plan.trimGranularity());
+    TrimReport report = of(image, plan.trimGranularity(), stop);
     return report
         .content()
         .filter(ContentNode::isSwapAlone)
@@ -49,9 +51,9 @@ public final class TrimEstimate {
         .orElse(report);
   }
 
-  private static TrimReport of(RbdImage image, long granularity) {
+  private static TrimReport of(RbdImage image, long granularity, BooleanSupplier stop) {
     try (OfflineTrim.Planned planned =
-        OfflineTrim.plan(image, granularity, Optional.empty(), () -> false)) {
+        OfflineTrim.plan(image, granularity, Optional.empty(), stop)) {
       return planned.report();
     }
   }

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.testing.FileSystemImage;
@@ -12,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -125,6 +128,51 @@ class GiveWayIT extends LitterCase {
     try (RbdImage next = otherPool.open(name)) {
       next.write(0, next.read(0, 512));
     }
+  }
+
+  /** It takes half a minute: librbd asks for each of half a million objects. */
+  @Test
+  void aNewcomerDoesNotWaitUntilAllObjectsOfAnImageWithoutAMapAreAskedFor() throws Exception {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", 64L * MIB);
+    pool.create(
+        name,
+        2L << 40,
+        ImageOptions.builder()
+            .features(Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK))
+            .build());
+    try (RbdImage image = open()) {
+      files.writeTo(image);
+    }
+    CompletableFuture<ReclaimResult> trim = reclaimAside(TRIM);
+    Awaitility.await()
+        .pollInterval(Duration.ofMillis(10))
+        .until(() -> operations.running().stream().anyMatch(o -> o.phase().equals("trim")));
+    TimeUnit.MILLISECONDS.sleep(500);
+    assertThat(trim).isNotDone();
+    long start = System.nanoTime();
+    try (RbdImage newcomer = otherPool.open(name)) {
+      assertThat(trim.get(60, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.GAVE_WAY);
+      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(3));
+      newcomer.write(0, newcomer.read(0, 512));
+    }
+  }
+
+  @Test
+  void anImageWithoutAMapThatHasTooManyObjectsIsNotTrimmed() {
+    FileSystemImage files = FileSystemImage.make(folder, "ext4", 64L * MIB);
+    pool.create(
+        name,
+        17L << 40,
+        ImageOptions.builder()
+            .features(Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK))
+            .build());
+    try (RbdImage image = open()) {
+      files.writeTo(image);
+    }
+    ReclaimResult result = reclaimed(reclaim(TRIM));
+    assertThat(result.trim().reason()).isEqualTo("too_large");
+    assertThat(result.trim().detail()).contains("no valid object map");
+    assertThat(result.trim().fileSystem()).isEqualTo("ext4");
   }
 
   @Test

@@ -349,7 +349,8 @@ class OfflineTrimIT extends ReclaimCase {
       FileCopy.toImage(disk.file(), image);
     }
     try (RbdImage image = pool.openReadOnly(name)) {
-      assertThat(TrimEstimate.of(image, ReclaimPlan.DEFAULT).reason()).isEqualTo("swap_alone");
+      assertThat(TrimEstimate.of(image, ReclaimPlan.DEFAULT, () -> false).reason())
+          .isEqualTo("swap_alone");
     }
     ReclaimResult result = reclaimed(reclaim(TRIM));
     assertThat(result.trim().fileSystem()).isEqualTo("swap space");
