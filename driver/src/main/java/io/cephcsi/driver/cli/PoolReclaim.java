@@ -78,7 +78,7 @@ final class PoolReclaim {
         .time()
         .ifPresent(time -> DaemonThreads.of("reclaim-time", () -> endAfter(time, over)).start());
     try {
-      if (!state.isEstimated()) {
+      if (state.isToBeEstimated()) {
         estimate();
       }
       PoolPlan chosen = PoolPlan.of(state.estimates(), options.top(), options.minBytes());

@@ -107,14 +107,20 @@ final class PoolState implements AutoCloseable {
     return image.id().isEmpty() ? "/" + image.name() : image.id();
   }
 
-  /** Whether all images are estimated. */
+  /** Whether all images are estimated: those that were made since are not looked at. */
   synchronized boolean isEstimated() {
     return estimated;
   }
 
-  /** Whether an image is estimated. */
+  /** Whether an image need not be looked at: what was in use or unreadable is tried again. */
   synchronized boolean knows(String id) {
-    return estimates.containsKey(id);
+    ImageEstimate image = estimates.get(id);
+    return image == null ? estimated : !image.isOfTheMoment();
+  }
+
+  /** Whether images are to be looked at: all that are not known, or some again. */
+  synchronized boolean isToBeEstimated() {
+    return !estimated || estimates.values().stream().anyMatch(ImageEstimate::isOfTheMoment);
   }
 
   /** Keeps an estimate; it stands in the file some seconds later. */

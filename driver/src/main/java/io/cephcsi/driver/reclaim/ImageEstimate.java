@@ -29,6 +29,12 @@ public record ImageEstimate(String id, String name, TrimReport trim) {
     return trim.discardedBytes();
   }
 
+  /** Whether it was in use, or could not be read, so that another time may bring another answer. */
+  public boolean isOfTheMoment() {
+    return trim.reason().equals(SkipReason.IN_USE)
+        || trim.reason().equals(PoolEstimator.UNREADABLE);
+  }
+
   /** Bytes for an operation of an OSD. */
   private double benefit() {
     return (double) bytes() / (PER_IMAGE + trim.discarded().operations());

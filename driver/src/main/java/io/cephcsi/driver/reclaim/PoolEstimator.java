@@ -63,7 +63,7 @@ public final class PoolEstimator {
    *
    * @param known whether the image with an id need not be looked at
    * @param found told of each image, by several threads
-   * @return whether all were looked at
+   * @return whether all were looked at, and the cluster answered each time
    * @throws CephException when the pool cannot be listed, or the cluster does not answer
    */
   public boolean run(Operation operation, Predicate<String> known, Consumer<ImageEstimate> found) {
@@ -111,7 +111,7 @@ public final class PoolEstimator {
     if (failed != null) {
       throw failed;
     }
-    return done.get() == images.size();
+    return done.get() == images.size() && timeouts.get() == 0;
   }
 
   /** The images by id: two names of one id are one image. */

@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param detail as a sentence
  */
 record SkipReason(String reason, String detail) {
-  private static final String IN_USE = "in_use";
+  static final String IN_USE = "in_use";
   private static final SkipReason MIGRATING =
       new SkipReason("migrating", "the image is being migrated");
 

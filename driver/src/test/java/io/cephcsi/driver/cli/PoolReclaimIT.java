@@ -323,6 +323,25 @@ class PoolReclaimIT {
   }
 
   @Test
+  void anImageThatWasInUseForTheEstimateIsTrimmedByARunThatGoesOn() throws IOException {
+    images("ext4-", 2);
+    try (RbdImage user = pool.open("ext4-0")) {
+      assertThat(user.size()).isEqualTo(SMALL);
+      Program first = reclaim("--state", state.toString());
+      assertThat(first.exitCode()).as(first.err()).isZero();
+      assertThat(left(json(first), "ext4-0")).isEqualTo("in_use");
+    }
+    long before = used("ext4-0");
+    image("later", small, SMALL);
+    Program next = reclaim("--state", state.toString());
+    assertThat(next.exitCode()).as(next.err()).isZero();
+    JsonNode images = json(next).path("images");
+    assertThat(images).hasSize(2);
+    assertThat(PoolStates.named(images, "ext4-0").path("outcome").asText()).isEqualTo("done");
+    assertThat(used("ext4-0")).isLessThan(before);
+  }
+
+  @Test
   void aRunThatIsTerminatedEndsInOrderAndGoesOn() throws Exception {
     images("ext4-", 8);
     Path out = folder.resolve("terminated");

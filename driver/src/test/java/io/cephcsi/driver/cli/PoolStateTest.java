@@ -62,7 +62,7 @@ class PoolStateTest {
       try (PoolState next = PoolState.open(Optional.of(copy), RUN)) {
         assertThat(next.isEstimated()).isTrue();
         assertThat(next.estimates()).containsExactly(A, EVIL);
-        assertThat(next.knows("e1")).isTrue();
+        assertThat(next.knows(A.id())).isTrue();
         assertThat(next.outcome(A)).contains(outcome(Kind.GAVE_WAY, 40));
         assertThat(next.outcome(EVIL)).isEmpty();
         assertThat(next.discardedBytes()).isEqualTo(40);
@@ -84,6 +84,28 @@ class PoolStateTest {
     try (PoolState state = open()) {
       assertThat(state.isEstimated()).isFalse();
       assertThat(state.knows(A.id())).isTrue();
+    }
+  }
+
+  @Test
+  void whatWasInUseOrUnreadableIsLookedAtAgain() {
+    ImageEstimate unreadable =
+        new ImageEstimate(
+            "u", "u", new TrimReport("unreadable", "", "", Discarded.NOTHING, Optional.empty()));
+    try (PoolState state = open()) {
+      state.add(A);
+      assertThat(state.isToBeEstimated()).isTrue();
+      state.estimated();
+      assertThat(state.isToBeEstimated()).isFalse();
+      for (ImageEstimate image : List.of(EVIL, unreadable)) {
+        state.add(image);
+        assertThat(state.knows(image.id())).isFalse();
+        assertThat(state.isToBeEstimated()).isTrue();
+        state.add(new ImageEstimate(image.id(), image.name(), A.trim()));
+        assertThat(state.knows(image.id())).isTrue();
+        assertThat(state.isToBeEstimated()).isFalse();
+      }
+      assertThat(state.knows("made since")).isTrue();
     }
   }
 

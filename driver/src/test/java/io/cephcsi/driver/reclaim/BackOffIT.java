@@ -19,7 +19,9 @@ import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -331,6 +333,43 @@ class BackOffIT {
       reclaimUntilItIsGivenUp(new TestTarget(ceph, new RbdPool(weakIo), name, "weak"));
     }
     awaitCalm();
+  }
+
+  @Test
+  void anEstimateWithoutAnAnswerIsNotTheWholePool() {
+    try (RadosCluster hasty =
+            RadosCluster.connect(ceph.settings().operationTimeout(Duration.ofSeconds(4)).build());
+        IoContext own = hasty.openPool("rbd")) {
+      String image = ImageId.find(pool, name).orElseThrow();
+      List<ImageEstimate> found = new ArrayList<>();
+      boolean all =
+          operations
+              .start(
+                  "pool",
+                  "estimate",
+                  Runnable::run,
+                  operation ->
+                      new PoolEstimator(own, ReclaimPlan.DEFAULT, 1, 0)
+                          .run(
+                              operation,
+                              id -> {
+                                if (id.equals(image)) {
+                                  ceph.pause("osd.0"); // the pool is listed by now
+                                }
+                                return !id.equals(image);
+                              },
+                              estimate -> {
+                                ceph.resume("osd.0");
+                                found.add(estimate);
+                              }))
+              .join();
+      assertThat(found).hasSize(1);
+      assertThat(found.get(0).trim().reason()).isEqualTo(PoolEstimator.UNREADABLE);
+      assertThat(found.get(0).isOfTheMoment()).isTrue();
+      assertThat(all).isFalse();
+    } finally {
+      ceph.resume("osd.0");
+    }
   }
 
   @Test
