@@ -164,7 +164,8 @@ final class BenchReclaimCommand implements Callable<Integer> {
         ProgressLine progress = ProgressLine.start(this::progress, spec.commandLine().getErr())) {
       spec.commandLine().getErr().println("the image is " + image);
       doing = "making the image";
-      try (ScratchImage scratch = ScratchImage.make(io, image.image(), bytes, trim)) {
+      try (ScratchImage scratch =
+          ScratchImage.make(io, image.image(), bytes, trim, () -> interrupted)) {
         measure(scratch, new CliTarget(connection, io, image), loads, trim, points);
         doing = "removing the image";
       }
@@ -196,7 +197,11 @@ final class BenchReclaimCommand implements Callable<Integer> {
     Deque<BenchLoad> left = new ArrayDeque<>(loads);
     boolean shares = trim && report != null && rates == null;
     while (!left.isEmpty()) {
-      scratch.fill(objects, data, i -> doing = ProgressLine.bar("filling", 100.0 * i / objects));
+      scratch.fill(
+          objects,
+          data,
+          i -> doing = ProgressLine.bar("filling", 100.0 * i / objects),
+          () -> interrupted);
       doing = "";
       if (interrupted) {
         return;
@@ -329,7 +334,7 @@ final class BenchReclaimCommand implements Callable<Integer> {
     operations.stop();
     operations.cancelAll();
     try {
-      ended.await(60, TimeUnit.SECONDS);
+      ended.await(10, TimeUnit.MINUTES); // to remove the image takes a while, too
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -12,6 +12,7 @@ import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.FileSystems;
 import io.cephcsi.driver.reclaim.fs.Inspection;
+import io.cephcsi.driver.volume.Extent;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -21,12 +22,14 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /**
@@ -60,9 +63,11 @@ final class ScratchImage implements AutoCloseable {
    *
    * @param size in bytes, a multiple of 4 MiB
    * @param fileSystem whether it holds an ext4, made by mkfs.ext4, which must be installed
+   * @param stop whether to end early, with a part of the file system; asked often
    * @throws io.cephcsi.bindings.error.CephException.Exists if there is an image of the name
    */
-  static ScratchImage make(IoContext io, String name, long size, boolean fileSystem)
+  static ScratchImage make(
+      IoContext io, String name, long size, boolean fileSystem, BooleanSupplier stop)
       throws IOException {
     RbdPool pool = new RbdPool(io);
     pool.create(
@@ -70,7 +75,7 @@ final class ScratchImage implements AutoCloseable {
         size,
         ImageOptions.builder().features(FEATURES).objectSizeBytes(OBJECT_BYTES).build());
     try {
-      List<Long> free = fileSystem ? withFileSystem(pool, name, size) : objects(0, size);
+      List<Long> free = fileSystem ? withFileSystem(pool, name, size, stop) : objects(0, size);
       Collections.shuffle(free, new Random(1)); // the same places in every run
       return new ScratchImage(pool, name, free);
     } catch (IOException | RuntimeException e) {
@@ -90,8 +95,8 @@ final class ScratchImage implements AutoCloseable {
   }
 
   /** Makes the file system in a sparse file, copies what is not zero, and gives what is free. */
-  private static List<Long> withFileSystem(RbdPool pool, String name, long size)
-      throws IOException {
+  private static List<Long> withFileSystem(
+      RbdPool pool, String name, long size, BooleanSupplier stop) throws IOException {
     Path file = Files.createTempFile("ceph-csi-bench", ".ext4");
     try (FileChannel content =
             FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
@@ -100,12 +105,12 @@ final class ScratchImage implements AutoCloseable {
       Command.of("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1")
           .with(Argument.path(file.toAbsolutePath()))
           .run();
-      copy(content, size, image);
       Inspection inspection = FileSystems.inspect(new FileReader(content, size));
       if (!(inspection instanceof Inspection.Clean clean)) {
         throw new IOException(
             "the file system that mkfs.ext4 made cannot be trimmed: " + inspection);
       }
+      copy(content, used(clean, size), image, stop);
       List<Long> free = new ArrayList<>();
       clean.freeRanges(range -> free.addAll(objects(range.offset(), range.end())));
       return free;
@@ -114,15 +119,37 @@ final class ScratchImage implements AutoCloseable {
     }
   }
 
-  private static void copy(FileChannel from, long size, RbdImage image) throws IOException {
-    ByteBuffer part = ByteBuffer.allocate(COPIED_AT_ONCE);
-    ByteBuffer zeroes = ByteBuffer.allocate(COPIED_AT_ONCE);
-    for (long at = 0; at < size; at += COPIED_AT_ONCE) {
-      part.clear();
-      read(from, at, part);
-      part.flip();
-      if (!part.equals(zeroes)) {
-        image.write(at, part.array());
+  /** What the file system uses: the other parts of the file are holes, and may be terabytes. */
+  private static List<Extent> used(Inspection.Clean clean, long size) {
+    List<Extent> used = new ArrayList<>();
+    long[] at = {0};
+    clean.freeRanges(
+        range -> {
+          if (range.offset() > at[0]) {
+            used.add(new Extent(at[0], range.offset() - at[0]));
+          }
+          at[0] = range.end();
+        });
+    if (at[0] < size) {
+      used.add(new Extent(at[0], size - at[0]));
+    }
+    return used;
+  }
+
+  private static void copy(
+      FileChannel from, List<Extent> used, RbdImage image, BooleanSupplier stop)
+      throws IOException {
+    byte[] zeroes = new byte[COPIED_AT_ONCE];
+    for (Extent extent : used) {
+      for (long at = extent.offset(); at < extent.end(); at += COPIED_AT_ONCE) {
+        if (stop.getAsBoolean()) {
+          return;
+        }
+        byte[] part = new byte[(int) Math.min(COPIED_AT_ONCE, extent.end() - at)];
+        read(from, at, ByteBuffer.wrap(part));
+        if (!Arrays.equals(part, 0, part.length, zeroes, 0, part.length)) {
+          image.write(at, part);
+        }
       }
     }
     image.flush();
@@ -148,11 +175,12 @@ final class ScratchImage implements AutoCloseable {
    * Writes data at the beginning of objects that nothing uses.
    *
    * @param written told how many objects are written by now
+   * @param stop whether to end early; asked before each object
    */
-  void fill(int objects, byte[] data, IntConsumer written) {
+  void fill(int objects, byte[] data, IntConsumer written, BooleanSupplier stop) {
     Deque<RbdCompletion> running = new ArrayDeque<>();
     try (RbdImage image = pool.open(name)) {
-      for (int i = 0; i < objects; i++) {
+      for (int i = 0; i < objects && !stop.getAsBoolean(); i++) {
         if (running.size() == IN_FLIGHT) {
           finish(running);
         }

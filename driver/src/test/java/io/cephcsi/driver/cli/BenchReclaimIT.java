@@ -8,9 +8,12 @@ import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -144,6 +147,39 @@ class BenchReclaimIT {
     Program program = bench("--concurrency=" + many, "--max-bytes-per-second=0,1048576");
     assertThat(program.exitCode()).isEqualTo(2);
     assertThat(program.err()).contains("122 loads; at most 100");
+  }
+
+  @Test
+  void whatIsFilledWhenTheProcessIsTerminatedIsRemoved() throws Exception {
+    Path err = folder.resolve("err");
+    long before = CLUSTER.rados("ls", "-p", CLUSTER.otherPool()).lines().count();
+    Process process =
+        Program.start(
+            folder.resolve("out"),
+            err,
+            "bench",
+            "reclaim",
+            "--conf=" + CLUSTER.conf(),
+            "--pool=" + CLUSTER.otherPool(),
+            "--size=1T", // takes minutes to fill
+            "--fill=100",
+            "--object-data=4096",
+            "--method=sparsify");
+    try {
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(60))
+          .until(
+              () -> CLUSTER.rados("ls", "-p", CLUSTER.otherPool()).lines().count() > before + 50);
+      long start = System.nanoTime();
+      process.destroy();
+      assertThat(process.waitFor(120, TimeUnit.SECONDS)).isTrue();
+      System.out.printf(
+          "bench reclaim ended %d ms after SIGTERM%n", (System.nanoTime() - start) / 1_000_000);
+    } finally {
+      process.destroyForcibly();
+    }
+    assertThat(Files.readString(err)).contains("the image is ").doesNotContain("Exception");
+    nothingIsLeft();
   }
 
   @Test
