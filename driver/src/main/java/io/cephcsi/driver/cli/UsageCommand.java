@@ -194,7 +194,8 @@ final class UsageCommand extends ImageCommand {
       ImageId.require(images.io(), id);
       Optional<ImageUsage> usage = new UsageMeter(images).measure(id, query);
       if (usage.isEmpty()) {
-        return UsageReport.Row.failed(ref.toString(), "it has no valid object map");
+        return UsageReport.Row.failed(
+            ref.toString(), "it has no valid object map, or one of more than 8 MiB");
       }
       return new UsageReport.Row(ref.toString(), usage, estimate(images, id), "");
     } catch (RuntimeException e) {

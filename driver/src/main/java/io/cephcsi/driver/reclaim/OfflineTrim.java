@@ -178,7 +178,7 @@ final class OfflineTrim {
     Optional<ObjectMap> stored = new UsageMeter(image.pool()).objectMap(image.id());
     if (stored.isEmpty() && layout.objects() > ObjectWalk.MOST_OBJECTS) {
       String why =
-          "the image has no valid object map, and more than "
+          "the image has no valid object map of 8 MiB at most, and more than "
               + ObjectWalk.MOST_OBJECTS
               + " objects to be asked for";
       return Planned.nothing(

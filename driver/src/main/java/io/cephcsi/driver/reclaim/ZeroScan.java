@@ -3,22 +3,61 @@ package io.cephcsi.driver.reclaim;
 import io.cephcsi.bindings.rbd.ImageInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import io.cephcsi.driver.volume.Extent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.LongPredicate;
+import java.util.function.Supplier;
 
 /**
  * Estimates what sparsify would leave: reads all allocated data and looks for zeroes. Changes
  * nothing.
+ *
+ * <p>What a trim would discard before, and what is allocated, are walked side by side: neither is
+ * kept in memory. Used by one thread.
  */
 final class ZeroScan {
   private static final int READ_BYTES = 4 << 20;
   private static final byte[] ZEROES = new byte[READ_BYTES];
 
-  private ZeroScan() {}
+  private final Supplier<Optional<Extent>> extents;
+  private final Reader reader;
+  private final LongPredicate goOn;
+  private final long unit;
+  private final long objectSize;
+  private final List<Extent> cuts = new ArrayList<>(); // what is discarded of the part
+  private Optional<Extent> extent = Optional.empty();
+  private Optional<Extent> part = Optional.empty();
+  private UnitCounter counter = new UnitCounter(0, 1, 1);
+  private long kept;
+
+  /** Reads data that may have zeroes. */
+  interface Reader {
+    byte[] read(long offset, int length);
+  }
+
+  /**
+   * @param extents what is allocated, ascending
+   * @param goOn told before each part how far it is, in bytes; whether to go on
+   * @param unit what is freed as a whole, in bytes
+   */
+  ZeroScan(
+      Supplier<Optional<Extent>> extents,
+      Reader reader,
+      LongPredicate goOn,
+      long unit,
+      long objectSize) {
+    this.extents = extents;
+    this.reader = reader;
+    this.goOn = goOn;
+    this.unit = unit;
+    this.objectSize = objectSize;
+    next();
+  }
 
   /**
    * The usage after trim and sparsify.
@@ -36,78 +75,90 @@ final class ZeroScan {
     ImageInfo info = image.info();
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit = plan.exactUsage() ? SparseSize.of(plan, image) : info.objectSize();
-    Discards discards = Discards.of(trim.plan());
-    ReclaimMethod method = trim.method(plan, image);
-    List<Extent> extents = allocated(image, info.size(), !plan.exactUsage());
-    long total = extents.stream().mapToLong(Extent::length).sum();
-    long kept = 0;
-    long done = 0;
-    for (Extent extent : extents) {
-      UnitCounter counter = new UnitCounter(extent.offset(), unit, info.objectSize());
-      for (long at = extent.offset(); at < extent.end(); at += READ_BYTES) {
-        if (operation.isCancelled()) {
-          return OptionalLong.empty();
-        }
-        int length = (int) Math.min(READ_BYTES, extent.end() - at);
-        Extent part = new Extent(at, length);
-        byte[] data = data(image, part, method, discards);
-        counter.count(data);
-        done += length;
-        operation.progress(done, total);
-      }
-      kept += counter.finish();
+    boolean sparsifies = trim.method(plan, image).sparsifies();
+    AllocatedExtents extents = new AllocatedExtents(image, info, !plan.exactUsage());
+    try {
+      ZeroScan scan =
+          new ZeroScan(
+              extents::next,
+              sparsifies ? image::read : ZeroScan::kept,
+              done -> {
+                operation.progress(done, info.size());
+                return !operation.isCancelled();
+              },
+              unit,
+              info.objectSize());
+      trim.plan()
+          .ifPresent(
+              ranges -> ranges.forEach((offset, length, whole) -> scan.discard(offset, length)));
+      return OptionalLong.of(scan.finish());
+    } catch (InspectionStopped e) {
+      return OptionalLong.empty();
     }
-    return OptionalLong.of(kept);
   }
 
-  /** A part as it would be after the trim; what is kept anyway has any data but zeroes. */
-  private static byte[] data(RbdImage image, Extent part, ReclaimMethod method, Discards discards) {
-    int length = (int) part.length();
-    if (cut(part, discards) == length) {
-      return new byte[length]; // need not be read
-    }
-    byte[] data;
-    if (method.sparsifies()) {
-      data = image.read(part.offset(), length);
-    } else {
-      data = new byte[length];
-      Arrays.fill(data, (byte) 1);
-    }
-    discard(data, part, discards);
+  /** Any data but zeroes. */
+  private static byte[] kept(long offset, int length) {
+    byte[] data = new byte[length];
+    Arrays.fill(data, (byte) 1);
     return data;
   }
 
-  /** How much of an extent is discarded. */
-  private static long cut(Extent extent, Discards discards) {
-    long[] bytes = {0};
-    discards.within(extent.offset(), extent.end(), (from, to) -> bytes[0] += to - from);
-    return bytes[0];
+  /** Takes the next range that is discarded; they ascend. */
+  void discard(long offset, long length) {
+    long end = offset + length;
+    while (part.isPresent() && part.get().offset() < end) {
+      long from = Math.max(offset, part.get().offset());
+      long to = Math.min(end, part.get().end());
+      if (from < to) {
+        cuts.add(new Extent(from, to - from));
+      }
+      if (part.get().end() > end) {
+        return; // the next range may cut it, too
+      }
+      count();
+      next();
+    }
   }
 
-  private static void discard(byte[] data, Extent extent, Discards discards) {
-    discards.within(
-        extent.offset(),
-        extent.end(),
-        (from, to) ->
-            Arrays.fill(
-                data, (int) (from - extent.offset()), (int) (to - extent.offset()), (byte) 0));
+  /** Looks at the rest, and tells the usage. */
+  long finish() {
+    while (part.isPresent()) {
+      count();
+      next();
+    }
+    return kept;
   }
 
-  private static List<Extent> allocated(RbdImage image, long size, boolean wholeObjects) {
-    List<Extent> extents = new ArrayList<>();
-    image.diff(
-        Optional.empty(),
-        0,
-        size,
-        false,
-        wholeObjects,
-        (offset, length, exists) -> {
-          if (exists) {
-            extents.add(new Extent(offset, length));
-          }
-          return true;
-        });
-    return extents;
+  private void next() {
+    long at = part.map(Extent::end).orElse(0L);
+    if (part.isEmpty() || at == extent.map(Extent::end).orElse(0L)) {
+      extent = extents.get();
+      at = extent.map(Extent::offset).orElse(at);
+      counter = new UnitCounter(at, unit, objectSize);
+    }
+    long from = at;
+    part = extent.map(e -> new Extent(from, Math.min(READ_BYTES, e.end() - from)));
+    cuts.clear();
+  }
+
+  /** Counts the part as it would be after the trim. */
+  private void count() {
+    Extent now = part.orElseThrow();
+    if (!goOn.test(now.offset())) {
+      throw new InspectionStopped();
+    }
+    int length = (int) now.length();
+    boolean gone = cuts.stream().mapToLong(Extent::length).sum() == length;
+    byte[] data = gone ? new byte[length] : reader.read(now.offset(), length);
+    for (Extent cut : cuts) {
+      int from = (int) (cut.offset() - now.offset());
+      Arrays.fill(data, from, from + (int) cut.length(), (byte) 0);
+    }
+    counter.count(data);
+    if (now.end() == extent.orElseThrow().end()) {
+      kept += counter.finish();
+    }
   }
 
   private static boolean isZero(byte[] data, int from, int to) {

@@ -477,6 +477,28 @@ class ImageCommandsIT {
     }
   }
 
+  /** Its object map alone has 59 MiB. */
+  @Test
+  void anImageOfNineHundredTebibytesDoesNotEndTheProcess() throws Exception {
+    // Where nobody else looks: to remove it takes many minutes.
+    String namespace = CEPH.pool() + "/n" + UUID.randomUUID();
+    String large = namespace + "/" + name;
+    CEPH.rbd("namespace", "create", namespace);
+    String features = "layering,exclusive-lock,object-map,fast-diff";
+    CEPH.rbd("create", "--size", "900T", "--image-feature", features, large);
+    String right = forged("-right", (image, id) -> {});
+    String[] place = {"--conf", CEPH.conf().toString(), large, right};
+    for (String command : List.of("usage --no-walk", "usage --no-walk --reclaimable")) {
+      List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
+      args.addAll(List.of(place));
+      Program run = Program.fork(folder, args.toArray(new String[0]));
+      String text = run.out() + run.err();
+      assertThat(run.exitCode()).as(text).isEqualTo(3);
+      assertThat(text).contains(large + ": it has no valid object map").doesNotContain("OutOf");
+      assertThat(run.out()).contains(right.substring(right.indexOf('/') + 1));
+    }
+  }
+
   @Test
   void aNameOfAWrongFormIsSaidBeforeAnythingIsDone() {
     pool.create(name, 64L * MIB, options());

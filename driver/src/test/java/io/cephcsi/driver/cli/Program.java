@@ -37,7 +37,8 @@ record Program(int exitCode, String out, String err) {
         new ArrayList<>(
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xmx256m",
+                "-Xmx128m", // as the launcher has it
+                "-XX:+ExitOnOutOfMemoryError",
                 "-cp",
                 System.getProperty(
                     "surefire.test.class.path", System.getProperty("java.class.path")),

@@ -171,7 +171,7 @@ class GiveWayIT extends LitterCase {
     }
     ReclaimResult result = reclaimed(reclaim(TRIM));
     assertThat(result.trim().reason()).isEqualTo("too_large");
-    assertThat(result.trim().detail()).contains("no valid object map");
+    assertThat(result.trim().detail()).contains("no valid object map of 8 MiB");
     assertThat(result.trim().fileSystem()).isEqualTo("ext4");
   }
 

@@ -2,6 +2,7 @@ package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -33,9 +34,15 @@ public final class ObjectMap {
 
   private static final int HEADER_BYTES = 18;
   private static final int CRC_BLOCK = 4096;
-  private static final int READ_BYTES = 8 << 20;
+  private static final int READ_BYTES = 9 << 20; // the largest map, with its checksums
   private static final int OBJECTS_IN_WORD = 32;
-  private static final long MAX_OBJECTS = 256_000_000; // librbd's own bound
+
+  /**
+   * The most objects of a map that is read: 8 MiB of bits, for 128 TiB with objects of 4 MiB. An
+   * image names its size itself; librbd's own bound, 256 million, takes more memory than many a
+   * process has.
+   */
+  public static final long MOST_OBJECTS = 1 << 25;
 
   private static final long ZERO_BLOCK = zeroes(CRC_BLOCK);
 
@@ -54,11 +61,12 @@ public final class ObjectMap {
   }
 
   /**
-   * Reads a map: one round trip for each 8 MiB of it, which are 33 million objects.
+   * Reads a map, as a rule in one round trip.
    *
    * @param snapshotId 0 for the head
    * @param objects how many objects the image or snapshot has; what the map holds beyond is cut off
-   * @return empty when there is no map, it is damaged, or it is too short
+   * @return empty when there is no map, it is damaged, it is too short, or it has more than {@link
+   *     #MOST_OBJECTS}
    */
   public static Optional<ObjectMap> read(
       IoContext io, String imageId, long snapshotId, long objects) {
@@ -78,7 +86,7 @@ public final class ObjectMap {
 
   private static Optional<byte[]> stored(
       IoContext io, String imageId, long snapshotId, long objects) {
-    if (objects < 0 || objects > MAX_OBJECTS) {
+    if (objects < 0 || objects > MOST_OBJECTS) {
       return Optional.empty();
     }
     try {
@@ -97,7 +105,7 @@ public final class ObjectMap {
     // One byte more than expected tells a map that is longer, as after a shrink was broken off.
     byte[] part = io.read(object, 0, Math.min(READ_BYTES, expected + 1));
     byte[] all = part;
-    int most = expectedBytes(MAX_OBJECTS); // what is longer is no map
+    int most = expectedBytes(MOST_OBJECTS); // what is longer is no map
     while (all.length <= most
         && (part.length == READ_BYTES || (all.length > expected && part.length > 0))) {
       part = io.read(object, all.length, READ_BYTES);
@@ -113,7 +121,7 @@ public final class ObjectMap {
         && from.getInt(0) == 14
         && from.get(5) == 1
         && from.getLong(10) >= objects
-        && from.getLong(10) <= MAX_OBJECTS;
+        && from.getLong(10) <= MOST_OBJECTS;
   }
 
   private static boolean isWithoutChecksums(byte[] stored, long objects) {
@@ -217,6 +225,15 @@ public final class ObjectMap {
       count += Long.bitCount((word | word >>> 1) & LOW);
     }
     return count;
+  }
+
+  /** The bytes of the objects that exist, or are being removed, of an image as large as the map. */
+  long existingBytes(ImageLayout layout) {
+    long bytes = existing() * layout.objectSize();
+    for (long object = layout.firstPartialObject(); object < objects; object++) {
+      bytes -= exists(object) ? layout.objectSize() - layout.bytesOf(object) : 0;
+    }
+    return bytes;
   }
 
   /** Whether an object exists, or is being removed. */

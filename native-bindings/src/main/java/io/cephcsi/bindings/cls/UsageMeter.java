@@ -30,7 +30,8 @@ public final class UsageMeter {
    * Measures by the object maps alone: one round trip for the header and one for each map, the
    * image is not opened.
    *
-   * @return empty when a map is missing, not valid or damaged, or there is no such image
+   * @return empty when a map is missing, not valid, damaged, or larger than {@link
+   *     ObjectMap#MOST_OBJECTS}, or there is no such image
    */
   public Optional<ImageUsage> byObjectMap(String imageId) {
     return UsageHeader.read(pool.io(), imageId)
@@ -114,18 +115,21 @@ public final class UsageMeter {
     if (head.isEmpty()) {
       return Optional.empty();
     }
-    diff.next(head.get());
-    MapDiff all = MapDiff.fromNothing();
-    all.next(head.get());
+    long bytes = head.get().existingBytes(header.layout());
     return Optional.of(
         new ImageUsage(
             ImageUsage.Method.OBJECT_MAP,
             header.layout().size(),
-            all.writtenBytes(header.layout()),
+            bytes,
             OptionalLong.of(head.get().existing()),
-            diff.writtenBytes(header.layout()),
+            header.snapshots().isEmpty() ? bytes : since(diff, head.get(), header.layout()),
             snapshots,
             header.hasParent() ? OptionalLong.empty() : OptionalLong.of(0)));
+  }
+
+  private static long since(MapDiff diff, ObjectMap head, ImageLayout layout) {
+    diff.next(head);
+    return diff.writtenBytes(layout);
   }
 
   /**
@@ -187,7 +191,10 @@ public final class UsageMeter {
             OptionalLong.empty()));
   }
 
-  /** Whether librbd compares object maps, for it asks every object where it cannot. */
+  /**
+   * Whether librbd compares object maps, for it asks every object where it cannot. Of maps that are
+   * too large to be read here this is not known.
+   */
   private boolean mapsAreUsable(RbdImage image) {
     Optional<UsageHeader> header = UsageHeader.read(pool.io(), image.id());
     if (header.isEmpty()) { // of a form that only librbd knows

@@ -15,15 +15,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ObjectMapTest {
   /** Encodes a map as librbd stores it. */
   private static byte[] encoded(int[] states) {
-    int bits = (states.length + 3) / 4;
-    byte[] data = new byte[bits];
+    byte[] data = new byte[(states.length + 3) / 4];
     for (int i = 0; i < states.length; i++) {
       data[i / 4] |= (byte) (states[i] << (6 - 2 * (i % 4)));
     }
+    return encoded(data, states.length);
+  }
+
+  private static byte[] encoded(byte[] data, long objects) {
+    int bits = data.length;
     int blocks = (bits + 4095) / 4096;
     ByteBuffer to = ByteBuffer.allocate(18 + bits + 12 + 4 * blocks);
     to.order(ByteOrder.LITTLE_ENDIAN);
-    to.putInt(14).put((byte) 1).put((byte) 1).putInt(8).putLong(states.length).put(data);
+    to.putInt(14).put((byte) 1).put((byte) 1).putInt(8).putLong(objects).put(data);
     to.putInt(8 + 4 * blocks).putInt(rawCrc(to.array(), 4, 14)).putInt(blocks);
     for (int i = 0; i < blocks; i++) {
       to.putInt(rawCrc(data, 4096 * i, Math.min(4096, bits - 4096 * i)));
@@ -76,6 +80,33 @@ class ObjectMapTest {
     assertThat(next).isEqualTo(-1);
     assertThat(map.existing()).isEqualTo(existing);
     assertThat(map.exists(objects)).isFalse();
+  }
+
+  @Test
+  void theBytesOfObjectsAreThoseOfADiffFromNothing() {
+    for (ImageLayout layout :
+        new ImageLayout[] {
+          new ImageLayout(999L * 4096 + 1000, 4096, 4096, 1),
+          new ImageLayout(995L * 4096, 4096, 4096, 1),
+          new ImageLayout(999L * 4096 + 1000, 4096, 1024, 7)
+        }) {
+      int objects = (int) layout.objects();
+      for (long seed = 0; seed < 20; seed++) {
+        ObjectMap map = ObjectMap.decode(encoded(random(objects, seed)), objects).orElseThrow();
+        MapDiff diff = MapDiff.fromNothing();
+        diff.next(map);
+        assertThat(map.existingBytes(layout)).isEqualTo(diff.writtenBytes(layout)).isPositive();
+      }
+    }
+  }
+
+  @Test
+  void aMapOfMoreThanEightMebibytesIsNotRead() {
+    long most = ObjectMap.MOST_OBJECTS;
+    assertThat(ObjectMap.decode(encoded(new byte[8 << 20], most), most)).isPresent();
+    byte[] more = encoded(new byte[(8 << 20) + 1], most + 1);
+    assertThat(ObjectMap.decode(more, most + 1)).isEmpty();
+    assertThat(ObjectMap.decode(more, 5)).isEmpty();
   }
 
   @Test

@@ -49,8 +49,8 @@ final class ObjectMapCheck {
   private String compare(
       String id, String name, ImageCondition image, boolean isFirst, List<Finding> findings) {
     Optional<BitSet> objects = objects(id, image);
-    if (objects.isEmpty()) {
-      return ""; // not among those that are compared
+    if (objects.isEmpty() || image.objects() > ObjectMap.MOST_OBJECTS) {
+      return ""; // not among those that are compared, or too large to be
     }
     context.workers().turn();
     Optional<ObjectMap> map = ObjectMap.read(context.io(), id, 0, image.objects());
