@@ -83,10 +83,12 @@ final class TrackerVerifyCommand implements Callable<Integer> {
   private List<TrackerReport> check(
       RadosCluster cluster, FileSystemInfo fileSystem, IoContext io, ParallelReads reads) {
     Journal volumes = new Journal(JournalKind.VOLUME, options.instanceId(), io, io);
+    Journal snapshots = new Journal(JournalKind.SNAPSHOT, options.instanceId(), io, io);
     TrackerCheck check =
         new TrackerCheck(
             new Trackers().in(io),
-            new Journal(JournalKind.SNAPSHOT, options.instanceId(), io, io),
+            snapshots,
+            snapshots::isReserved,
             volumes,
             new ManagerSnapshots(cluster, fileSystem.name(), options.group()));
     List<ShallowVolume> shallow =

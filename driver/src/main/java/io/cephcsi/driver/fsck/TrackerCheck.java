@@ -15,6 +15,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.Predicate;
 
 /**
  * Compares reference trackers with the journal and the snapshots of the file system. It only reads.
@@ -25,19 +26,26 @@ public final class TrackerCheck {
 
   private final ReferenceTracker trackers;
   private final Journal snapshots;
+  private final Predicate<JournalEntry> named;
   private final Journal volumes;
   private final BackingSnapshots backing;
 
   /**
    * @param trackers of the file system
    * @param snapshots the journal of its snapshots
+   * @param named whether a name leads to the entry of a snapshot: those of an instance, or of all
    * @param volumes the journal of its volumes
    * @param backing its snapshots
    */
   public TrackerCheck(
-      ReferenceTracker trackers, Journal snapshots, Journal volumes, BackingSnapshots backing) {
+      ReferenceTracker trackers,
+      Journal snapshots,
+      Predicate<JournalEntry> named,
+      Journal volumes,
+      BackingSnapshots backing) {
     this.trackers = trackers;
     this.snapshots = snapshots;
+    this.named = named;
     this.volumes = volumes;
     this.backing = backing;
   }
@@ -115,12 +123,7 @@ public final class TrackerCheck {
     if (!backing.exists(entry.get())) {
       problems.add("the file system has no snapshot " + entry.get().name());
     }
-    boolean listed =
-        snapshots
-            .byName(entry.get().requestName())
-            .filter(byName -> byName.uuid().equals(entry.get().uuid()))
-            .isPresent();
-    if (own == ReferenceState.ABSENT && listed) {
+    if (own == ReferenceState.ABSENT && named.test(entry.get())) {
       problems.add("the snapshot " + entry.get().requestName() + " exists and has no reference");
     }
   }

@@ -190,8 +190,9 @@ public final class FileSystemCheck {
     TrackerCheck check =
         new TrackerCheck(
             new Trackers().in(io),
-            new Journal(JournalKind.SNAPSHOT, "default", io, io),
-            new Journal(JournalKind.VOLUME, "default", io, io),
+            entries(JournalKind.SNAPSHOT, io),
+            entry -> isNamed(context, entry),
+            entries(JournalKind.VOLUME, io),
             subvolumes);
     List<String> ids = List.copyOf(check.snapshotIds(shallow));
     progress.begin("checking trackers of " + context.place(), ids.size());
@@ -210,6 +211,16 @@ public final class FileSystemCheck {
                           .toList());
           progress.step();
         });
+  }
+
+  /** A journal whose entries are read by their uuid: they are the same for all instances. */
+  private static Journal entries(JournalKind kind, IoContext io) {
+    return new Journal(kind, "default", io, io);
+  }
+
+  /** Whether a name of any instance leads to the entry of a snapshot. */
+  private static boolean isNamed(PoolCheckContext context, JournalEntry snapshot) {
+    return !context.live().names(JournalKind.SNAPSHOT, snapshot).isEmpty();
   }
 
   /** Those of the volumes that show a snapshot which are still there. */
@@ -248,7 +259,7 @@ public final class FileSystemCheck {
     return () -> {
       IoContext io = context.io();
       ReferenceTracker trackers = new Trackers().in(io);
-      Journal snapshots = new Journal(JournalKind.SNAPSHOT, "default", io, io);
+      Journal snapshots = entries(JournalKind.SNAPSHOT, io);
       Optional<JournalEntry> snapshot =
           VolumeId.parse(id).flatMap(parsed -> snapshots.byUuid(parsed.uuid()));
       if (snapshot.filter(subvolumes::exists).isEmpty()) {
@@ -262,7 +273,7 @@ public final class FileSystemCheck {
       }
       List<String> keys = new ArrayList<>();
       still(context, id, shallow).forEach(volume -> keys.add(volume.name()));
-      if (!snapshot.get().isDeleted() && snapshots.isReserved(snapshot.get())) {
+      if (!snapshot.get().isDeleted() && isNamed(context, snapshot.get())) {
         keys.add(id);
       }
       keys.removeIf(

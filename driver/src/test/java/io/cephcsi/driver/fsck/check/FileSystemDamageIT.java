@@ -172,6 +172,32 @@ class FileSystemDamageIT {
     assertThat(driver.create("fs-1", 8 * MIB).getVolumeId()).isEqualTo(volume.getVolumeId());
   }
 
+  /** Without its own reference the snapshot would go with the last volume that shows it. */
+  @Test
+  void theOwnReferenceOfASnapshotThatAnotherInstanceMadeIsMended() {
+    String id = snapshot.getSnapshotId();
+    String tracker = "rt-backingsnapshot-" + id;
+    String second = "csi.snaps.second";
+    SavedObject names = SavedObject.of(io, CheckedFileSystem.SNAPSHOTS);
+    SavedObject right = SavedObject.of(io, tracker);
+    cluster.set(CheckedFileSystem.SNAPSHOTS, "csi.snap.fs-snap", "");
+    cluster.set(second, "csi.snap.fs-snap", uuid(id).toString());
+    try {
+      assertFound();
+      cluster.set(tracker, id, "");
+      io.writeFull(tracker, new byte[] {0, 0, 0, 1});
+      assertFound("TRACKER_WRONG " + id);
+      assertThat(cluster.repair()).containsExactly("added the references " + id);
+      assertFound();
+      assertThat(SavedObject.of(io, tracker).content().orElseThrow().omap().keySet())
+          .isEqualTo(right.content().orElseThrow().omap().keySet());
+    } finally {
+      io.remove(second);
+      names.restore(io);
+      right.restore(io);
+    }
+  }
+
   @Test
   void damagesOfSubvolumesAreFound() {
     String orphan = "csi-vol-" + UUID.randomUUID();
