@@ -209,7 +209,8 @@ public final class DriverProcess implements AutoCloseable {
             new RbdBackend(
                 new RbdVolumes(sessions, new StaleGroupMembers()),
                 new RbdSnapshots(sessions),
-                executors),
+                executors,
+                driver.nodeSettings().hasTopology()),
             operations,
             executors);
     csi.add(calls);

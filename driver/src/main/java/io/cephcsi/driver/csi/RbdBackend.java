@@ -32,16 +32,20 @@ public final class RbdBackend implements ControllerBackend {
   private final RbdVolumes volumes;
   private final RbdSnapshots snapshots;
   private final ClusterExecutors executors;
+  private final boolean topology;
 
   /**
    * @param volumes does the work
    * @param snapshots does the work on snapshots
    * @param executors run it
+   * @param topology whether the driver says that volumes have a topology
    */
-  public RbdBackend(RbdVolumes volumes, RbdSnapshots snapshots, ClusterExecutors executors) {
+  public RbdBackend(
+      RbdVolumes volumes, RbdSnapshots snapshots, ClusterExecutors executors, boolean topology) {
     this.volumes = volumes;
     this.snapshots = snapshots;
     this.executors = executors;
+    this.topology = topology;
   }
 
   @Override
@@ -69,7 +73,7 @@ public final class RbdBackend implements ControllerBackend {
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
     MutableParameters mutable =
         MutableParameters.parse(request.getParametersMap(), request.getMutableParametersMap());
-    RbdParameters parameters = Topologies.parameters(request);
+    RbdParameters parameters = Topologies.parameters(request, topology);
     RbdOptions.require(request.getParametersMap());
     parameters
         .encryption()

@@ -3,6 +3,7 @@ package io.cephcsi.driver.csi;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.TopologyPools;
 import io.cephcsi.driver.volume.CreatedVolume;
+import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
@@ -13,15 +14,30 @@ import java.util.Map;
 final class Topologies {
   private Topologies() {}
 
-  /** The parameters of a request, in the pools that its accessibility requirements allow. */
-  static RbdParameters parameters(CreateVolumeRequest request) {
+  /**
+   * The parameters of a request, in the pools that its accessibility requirements allow.
+   *
+   * @param advertised whether the driver says that volumes have a topology; otherwise a CO tells no
+   *     requirements, whatever the StorageClass and the pod want
+   * @throws VolumeException FAILED_PRECONDITION if the class constrains pools, nothing is required,
+   *     and nothing is advertised
+   */
+  static RbdParameters parameters(CreateVolumeRequest request, boolean advertised) {
     TopologyRequirement requirement = request.getAccessibilityRequirements();
+    TopologyPools pools = TopologyPools.parse(request.getParametersMap());
+    boolean required = requirement.getPreferredCount() > 0 || requirement.getRequisiteCount() > 0;
+    if (!pools.isEmpty() && !required && !advertised) {
+      throw new VolumeException(
+          VolumeException.Reason.FAILED_PRECONDITION,
+          "parameters: "
+              + TopologyPools.PARAMETER
+              + ": the controller has no topology, so it is not told where the volume is needed:"
+              + " start it with the --domainlabels (or --topology) of the nodes");
+    }
     return RbdParameters.parse(
         request.getParametersMap(),
-        TopologyPools.parse(request.getParametersMap())
-            .require(
-                segments(requirement.getPreferredList()),
-                segments(requirement.getRequisiteList())));
+        pools.require(
+            segments(requirement.getPreferredList()), segments(requirement.getRequisiteList())));
   }
 
   private static List<Map<String, String>> segments(List<Topology> topologies) {

@@ -24,7 +24,8 @@ import java.util.stream.Stream;
  * report keys with a prefix, such as {@code topology.rbd.csi.ceph.com/zone}.
  */
 public final class TopologyPools {
-  static final String PARAMETER = "topologyConstrainedPools";
+  /** The parameter of StorageClasses. */
+  public static final String PARAMETER = "topologyConstrainedPools";
 
   private final List<Pool> pools;
 
