@@ -20,6 +20,7 @@ import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
@@ -162,10 +163,15 @@ public final class SocketServer implements AutoCloseable {
           socket + " exists and is not a socket: remove it, or choose another path");
     }
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      // A process that is stopped takes no connections: with a full queue a connect would wait.
+      channel.configureBlocking(false);
       channel.connect(UnixDomainSocketAddress.of(socket));
     } catch (ConnectException nobodyThere) {
       Files.deleteIfExists(socket);
       return;
+    } catch (SocketException queueIsFull) {
+      throw new IOException(
+          "another process serves " + socket + ", and takes no connections", queueIsFull);
     }
     throw new IOException("another process serves " + socket);
   }

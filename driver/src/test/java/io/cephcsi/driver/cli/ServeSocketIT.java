@@ -15,13 +15,16 @@ import io.grpc.ManagedChannel;
 import io.grpc.Status.Code;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -85,6 +88,33 @@ class ServeSocketIT extends ServedCase {
     createAndDelete(first.channel(socket));
   }
 
+  /** A process that is stopped takes no connections, and its queue is full some time. */
+  @Test
+  void aSocketWhoseProcessTakesNoConnectionsIsServedByIt() throws IOException {
+    List<SocketChannel> waiting = new ArrayList<>();
+    try (ServerSocketChannel listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      listening.bind(UnixDomainSocketAddress.of(socket), 1);
+      boolean taken = true;
+      while (taken) {
+        SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
+        waiting.add(client);
+        client.configureBlocking(false);
+        try {
+          taken = client.connect(UnixDomainSocketAddress.of(socket));
+        } catch (SocketException e) {
+          taken = false; // the queue is full
+        }
+      }
+      assertThat(waiting).hasSizeGreaterThan(1);
+      assertExit(1, "another process serves " + socket, "--type=rbd", "--endpoint=" + socket);
+    } finally {
+      for (SocketChannel client : waiting) {
+        client.close();
+      }
+    }
+    assertThat(socket).exists();
+  }
+
   // The end
 
   @Test
@@ -121,7 +151,8 @@ class ServeSocketIT extends ServedCase {
       Awaitility.await()
           .untilAsserted(
               () -> assertStatus(Code.UNAVAILABLE, () -> nameOf(process.channel(socket))));
-      assertStatus(Code.UNAVAILABLE, () -> nameOf(channel));
+      Awaitility.await() // it is told a moment later
+          .untilAsserted(() -> assertStatus(Code.UNAVAILABLE, () -> nameOf(channel)));
       assertThat(process.isAlive()).isTrue();
       assertThat(made).isNotDone();
     } finally {
