@@ -84,9 +84,6 @@ values of classes and secret. What cannot be served is refused here.
 {{- $second := pick .Values.cephfs "instanceID" "credentials" "storageClass" "secret" "snapshotClass" "volumeGroupSnapshotClass" -}}
 {{- $drivers = append $drivers (merge (dict "kind" "cephfs" "name" .Values.cephfs.driverName "suffix" "-cephfs" "folder" "/csi-cephfs" "socket" "cephfs.sock") $second) -}}
 {{- end -}}
-{{- if .Values.csiMapping -}}
-{{- fail "csiMapping: this driver does not map clusterIDs; volumes are served in the cluster that their ids name" -}}
-{{- end -}}
 {{- range $drivers -}}
 {{- if and (eq .kind "cephfs") (eq (toString (default "false" .storageClass.encrypted)) "true") -}}
 {{- fail "storageClass.encrypted: this driver does not encrypt CephFS" -}}
@@ -118,8 +115,36 @@ values of classes and secret. What cannot be served is refused here.
 {{- end -}}
 {{- end -}}
 
+{{/* Node plugins are on the nodes' network: a controller that is there as well has ports of its own. */}}
+{{- define "csi.isBesideNode" -}}
+{{- if and (eq (index . 1) "provisioner") (index . 0).Values.provisioner.enableHostNetwork }}true{{ end -}}
+{{- end -}}
+
 {{- define "csi.metricsPort" -}}
-{{- include "csi.port" (list (index . 0) (index (index . 0).Values (index . 1)).httpMetrics.containerPort 8080) -}}
+{{- $own := ternary 8082 8080 (eq (include "csi.isBesideNode" .) "true") -}}
+{{- include "csi.port" (list (index . 0) (index (index . 0).Values (index . 1)).httpMetrics.containerPort $own) -}}
+{{- end -}}
+
+{{/* Two pods of a node that ask for one port: the second is never scheduled. */}}
+{{- define "csi.requirePorts" -}}
+{{- $node := include "csi.metricsPort" (list . "nodeplugin") -}}
+{{- if and (eq (include "csi.isBesideNode" (list . "provisioner")) "true") .Values.nodeplugin.httpMetrics.enabled .Values.provisioner.httpMetrics.enabled -}}
+{{- if eq $node (include "csi.metricsPort" (list . "provisioner")) -}}
+{{- fail (printf "provisioner.httpMetrics.containerPort: with provisioner.enableHostNetwork it must differ from the node plugin's, which is %s" $node) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The port of csi-addons: list context component. */}}
+{{- define "csi.addonsPort" -}}
+{{- $root := index . 0 -}}
+{{- if eq (include "csi.isBesideNode" .) "true" -}}
+{{- include "csi.port" (list $root $root.Values.csiAddons.controllerPort 9072) -}}
+{{- else if eq (index . 1) "provisioner" -}}
+{{- include "csi.port" (list $root (coalesce $root.Values.csiAddons.controllerPort $root.Values.csiAddons.port) 9070) -}}
+{{- else -}}
+{{- include "csi.port" (list $root $root.Values.csiAddons.port 9070) -}}
+{{- end -}}
 {{- end -}}
 
 {{/*
@@ -281,7 +306,7 @@ resources: {{ toJson $root.Values.nodeplugin.plugin.resources }}
   args:
     - --csi-addons-address=/csi/csi-addons.sock
     - --node-id=$(NODE_ID)
-    - --controller-port={{ $addons.port }}
+    - --controller-port={{ include "csi.addonsPort" . }}
     - --pod=$(POD_NAME)
     - --namespace=$(POD_NAMESPACE)
     - --pod-uid=$(POD_UID)
@@ -309,7 +334,7 @@ resources: {{ toJson $root.Values.nodeplugin.plugin.resources }}
           fieldPath: metadata.uid
   ports:
     - name: csi-addons
-      containerPort: {{ $addons.port }}
+      containerPort: {{ include "csi.addonsPort" . }}
       protocol: TCP
   securityContext: {{ include (ternary "csi.privileged" "csi.restricted" (eq (index . 1) "nodeplugin")) . | nindent 4 }}
   volumeMounts:
@@ -326,7 +351,23 @@ resources: {{ toJson $root.Values.nodeplugin.plugin.resources }}
 {{- end -}}
 
 {{- define "csi.hasAddons" -}}
-{{- if and .Values.csiAddons.enabled (eq (include "csi.kind" .) "rbd") }}true{{ end -}}
+{{- if .Values.csiAddons.enabled }}true{{ end -}}
+{{- end -}}
+
+{{/*
+Whether a NetworkPolicy keeps others from the controller. csi-addons' sidecar takes every token of the cluster, and the Secrets of
+which a caller says the names: it is not open unless somebody says so.
+*/}}
+{{- define "csi.hasNetworkPolicy" -}}
+{{- $wanted := .Values.networkPolicy.enabled -}}
+{{- if kindIs "bool" $wanted -}}
+{{- if and $wanted .Values.provisioner.enableHostNetwork -}}
+{{- fail "networkPolicy does not hold for pods on the node's network: provisioner.enableHostNetwork must be false" -}}
+{{- end -}}
+{{- if $wanted }}true{{ end -}}
+{{- else if and .Values.csiAddons.enabled (not .Values.provisioner.enableHostNetwork) -}}
+true
+{{- end -}}
 {{- end -}}
 
 {{/* On the node a sidecar reaches the privileged driver's socket only if SELinux does not keep it from that. */}}
@@ -341,6 +382,24 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end -}}
+
+{{/*
+csi-snapshotter from 8.6 on waits without end, for all snapshots, where the CRDs of group snapshots are older. What is rendered
+without a cluster has neither version.
+*/}}
+{{- define "csi.requireGroupCrds" -}}
+{{- $snapshotter := .Values.provisioner.snapshotter -}}
+{{- $api := .Capabilities.APIVersions -}}
+{{- $old := or ($api.Has "groupsnapshot.storage.k8s.io/v1beta1") ($api.Has "groupsnapshot.storage.k8s.io/v1beta2") -}}
+{{- if and (ne (toString $snapshotter.enabled) "false") ($snapshotter.args).enableVolumeGroupSnapshots $old (not ($api.Has "groupsnapshot.storage.k8s.io/v1")) -}}
+{{- $tag := toString $snapshotter.image.tag -}}
+{{- if regexMatch "^v?[0-9]+[.][0-9]+[.][0-9]+$" $tag -}}
+{{- if semverCompare ">=8.6.0" $tag -}}
+{{- fail (printf "provisioner.snapshotter.args.enableVolumeGroupSnapshots: csi-snapshotter %s needs the CRDs of group snapshots in the version v1, of external-snapshotter 8.6 or newer; the cluster has older ones" $tag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Volumes and mounts that controller and node have. */}}
@@ -374,13 +433,24 @@ capabilities:
 
 {{- define "csi.volumes" -}}
 - name: ceph-csi-config
+  {{- if .Values.configMapKey }}
+  projected:
+    sources:
+      - configMap:
+          name: {{ .Values.configMapName }}
+          items:
+            - key: {{ .Values.configMapKey }}
+              path: config.json
+      - configMap:
+          name: {{ .Values.configMapName }}
+          optional: true
+          items:
+            - key: cluster-mapping.json
+              path: cluster-mapping.json
+  {{- else }}
   configMap:
     name: {{ .Values.configMapName }}
-    {{- with .Values.configMapKey }}
-    items:
-      - key: {{ . }}
-        path: config.json
-    {{- end }}
+  {{- end }}
 - name: ceph-config
   configMap:
     name: {{ .Values.cephConfConfigMapName }}
@@ -402,17 +472,22 @@ capabilities:
 {{- end }}
 {{- range include "csi.drivers" . | fromYamlArray }}
 {{- if .credentials }}
+{{- /* A Secret that is not there leaves its cluster without credentials, and not all nodes without a plugin. */}}
+{{- $made := ternary (default (printf "csi-%s-secret" .kind) .secret.name) "" (eq (toString .secret.create) "true") }}
+{{- $admin := and (not .secret.userID) .secret.adminID }}
 - name: credentials-{{ .kind }}
   projected:
     defaultMode: 0440
     sources:
       {{- range .credentials }}
+      {{- $word := ternary "admin" "user" (and (eq .secretName $made) (not (empty $admin))) }}
       - secret:
           name: {{ .secretName }}
+          optional: true
           items:
-            - key: {{ default "userID" .userIDKey }}
+            - key: {{ default (printf "%sID" $word) .userIDKey }}
               path: {{ .clusterID }}/userID
-            - key: {{ default "userKey" .userKeyKey }}
+            - key: {{ default (printf "%sKey" $word) .userKeyKey }}
               path: {{ .clusterID }}/userKey
       {{- end }}
 {{- end }}

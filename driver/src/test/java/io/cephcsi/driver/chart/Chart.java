@@ -49,9 +49,30 @@ public final class Chart {
     return rendered(VALUES.resolve(file), "ceph", values);
   }
 
-  static Chart rendered(Path file, String release, Map<String, Object> values) {
+  /** The same of a file of values, as a release of some name. */
+  public static Chart rendered(Path file, String release, Map<String, Object> values) {
+    return rendered(FOLDER, file, release, values);
+  }
+
+  /** A {@link #copy} of the chart that was changed. */
+  static Chart rendered(Path chart, Map<String, Object> values) {
+    return rendered(chart, VALUES, "ceph", values);
+  }
+
+  /** Copies the chart into an empty folder. */
+  static void copy(Path to) throws IOException {
+    try (Stream<Path> files = Files.walk(FOLDER)) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        Path copy = to.resolve(FOLDER.relativize(file));
+        Files.createDirectories(copy.getParent());
+        Files.copy(file, copy);
+      }
+    }
+  }
+
+  private static Chart rendered(Path chart, Path file, String release, Map<String, Object> values) {
     TemplateCommand command =
-        new Helm(FOLDER)
+        new Helm(chart)
             .template()
             .withName(release)
             .withNamespace(NAMESPACE)

@@ -33,6 +33,9 @@ import io.fabric8.kubernetes.api.model.storage.StorageClass;
 import io.fabric8.kubernetes.api.model.storage.VolumeAttributesClass;
 import io.fabric8.openshift.api.model.monitoring.v1.PrometheusRule;
 import io.fabric8.openshift.api.model.monitoring.v1.ServiceMonitor;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,6 +44,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -190,7 +194,7 @@ class ChartSchemaTest {
     "credentials[0].cluster, x, cluster",
     "cephfs.instanceId, x, instanceId",
     "csiConfig[0].clusterID, x, monitors",
-    "csiMapping[0].ClusterIDMapping, x, csiMapping: this driver does not map",
+    "csiMapping[0].ClusterIDMapping, x, ClusterIDMapping",
     "encryptionKMSConfig.vault, x, encryptionKMSConfig",
     "provisioner.snapshotMetadata.enabled, true, provisioner.snapshotMetadata",
     "secret.create, true, userKey"
@@ -198,6 +202,30 @@ class ChartSchemaTest {
   void whatCannotBeServedIsRefused(String key, String value, String message) {
     Object set = value.equals("true") ? true : value;
     assertThatThrownBy(() -> Chart.rendered("", Map.of(key, set))).hasMessageContaining(message);
+  }
+
+  /** The versions of an API are those of a cluster: without one, others stand for them. */
+  @Test
+  void groupSnapshotsWithOlderCrdsAreRefused(@TempDir Path folder) throws IOException {
+    Map<String, Object> groups =
+        Map.of("provisioner.snapshotter.args.enableVolumeGroupSnapshots", true);
+    Map<String, Object> older =
+        Map.of(
+            "provisioner.snapshotter.args.enableVolumeGroupSnapshots",
+            true,
+            "provisioner.snapshotter.image.tag",
+            "v8.5.0");
+    Chart.copy(folder);
+    Path helpers = folder.resolve("templates/_helpers.tpl");
+    String text = Files.readString(helpers);
+    String old = text.replace("groupsnapshot.storage.k8s.io/v1beta2", "apps/v1");
+    Files.writeString(helpers, old);
+    assertThatThrownBy(() -> Chart.rendered(folder, groups))
+        .hasMessageContaining("needs the CRDs of group snapshots in the version v1");
+    assertThat(Chart.rendered(folder, older).workloads()).hasSize(2);
+    assertThat(Chart.rendered(folder, Map.of()).workloads()).hasSize(2);
+    Files.writeString(helpers, old.replace("groupsnapshot.storage.k8s.io/v1\"", "batch/v1\""));
+    assertThat(Chart.rendered(folder, groups).workloads()).hasSize(2);
   }
 
   @Test

@@ -6,11 +6,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.chart.Chart;
 import io.cephcsi.driver.cluster.ClusterDefaults;
+import io.cephcsi.driver.cluster.ClusterMapping;
+import io.cephcsi.driver.volume.VolumeId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
@@ -106,6 +109,35 @@ class ChartConfigTest {
     assertThat(driver.nodeSettings().reclaimBytesPerSecond()).isEqualTo(1L << 30);
     assertThat(config("ceph-csi-cephfs.yaml", "Deployment").drivers().get(0).type())
         .isEqualTo(DriverConfig.Type.CEPHFS);
+  }
+
+  /** Driver and ceph-csi look for it beside config.json. */
+  @Test
+  void theMappingOfAnotherSiteIsBesideTheClusters() throws IOException {
+    assertThat(mapping(Chart.of(""))).isEqualTo("[]");
+    Path values =
+        Files.writeString(
+            folder.resolve("values.yaml"),
+            """
+            csiMapping:
+              - clusterIDMapping: {site1: site2}
+                RBDPoolIDMapping: [{"3": "12"}]
+            """);
+    Files.writeString(
+        folder.resolve("cluster-mapping.json"), mapping(Chart.rendered(values, "ceph", Map.of())));
+    UUID uuid = UUID.randomUUID();
+    assertThat(
+            ClusterMapping.beside(folder.resolve("config.json"))
+                .alternatives(new VolumeId("site2", 12, uuid)))
+        .containsExactly(new VolumeId("site1", 3, uuid));
+  }
+
+  private static String mapping(Chart chart) {
+    return chart
+        .find("ConfigMap", "ceph-csi-config")
+        .orElseThrow()
+        .at("/data/cluster-mapping.json")
+        .asText();
   }
 
   private DriverConfig config(String values, String kind) throws IOException {

@@ -1,0 +1,82 @@
+package io.cephcsi.driver.chart;
+
+import static io.cephcsi.driver.chart.Chart.containers;
+import static io.cephcsi.driver.chart.Chart.list;
+import static io.cephcsi.driver.chart.Chart.texts;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The chart's pods get ports that are free, and open them to those who need them. */
+@EnabledOnOs(architectures = "amd64", disabledReason = "Helm's library is there for amd64 only")
+class ChartNetworkTest {
+  private static final String CASES = "io.cephcsi.driver.chart.Chart#cases";
+
+  /** A pod that asks for a port which another has on its node is not scheduled. */
+  @ParameterizedTest
+  @MethodSource(CASES)
+  void aControllerOnTheNodesNetworkHasPortsOfItsOwn(String values) {
+    Map<String, Object> beside = new HashMap<>();
+    beside.put("provisioner.enableHostNetwork", true);
+    beside.put("networkPolicy.enabled", false);
+    beside.put("nodeplugin.httpMetrics.enabled", true);
+    beside.put("csiAddons.enabled", true);
+    if (values.startsWith("ceph-csi-")) {
+      assertThatThrownBy(() -> Chart.rendered(values, beside))
+          .hasMessageContaining("provisioner.httpMetrics.containerPort");
+      beside.put("provisioner.httpMetrics.containerPort", 18080);
+    }
+    Chart chart = Chart.rendered(values, beside);
+    Set<Integer> taken = new HashSet<>();
+    for (JsonNode workload : chart.workloads()) {
+      assertThat(workload.at("/spec/template/spec/hostNetwork").asBoolean()).isTrue();
+      Set<Integer> own = new HashSet<>(ChartTest.ports(workload));
+      for (JsonNode container : containers(workload)) {
+        texts(container.path("args")).stream()
+            .filter(argument -> argument.matches("--(health-port|http-endpoint)=.*"))
+            .forEach(argument -> own.add(Integer.parseInt(argument.replaceAll(".*[=:]", ""))));
+      }
+      own.forEach(port -> assertThat(taken.add(port)).as("port " + port).isTrue());
+    }
+    assertThat(taken).hasSizeGreaterThan(3);
+  }
+
+  /** Its sidecar takes every token of the cluster. */
+  @Test
+  void csiAddonsAreOpenToTheirManagerOnlyUnlessValuesSaySo() {
+    Map<String, Object> addons = Map.of("csiAddons.enabled", true);
+    for (String type : List.of("rbd", "cephfs")) {
+      Chart chart = Chart.rendered("", Map.of("csiAddons.enabled", true, "type", type));
+      JsonNode policy = chart.find("NetworkPolicy", "ceph-ceph-csi-java-provisioner").orElseThrow();
+      JsonNode controller = chart.of(List.of("Deployment")).get(0);
+      int port =
+          containers(controller).stream()
+              .filter(container -> container.path("name").asText().equals("csi-addons"))
+              .mapToInt(container -> container.at("/ports/0/containerPort").asInt())
+              .findFirst()
+              .orElseThrow();
+      assertThat(port).isEqualTo(type.equals("rbd") ? 9070 : 9071);
+      List<JsonNode> rules =
+          list(policy.at("/spec/ingress")).stream()
+              .filter(rule -> rule.at("/ports/0/port").asInt() == port)
+              .toList();
+      assertThat(rules).hasSize(1);
+      assertThat(rules.get(0).at("/from/0/namespaceSelector/matchLabels").toString())
+          .contains("csi-addons-system");
+    }
+    assertThat(Chart.rendered("", addons).of(List.of("NetworkPolicy"))).hasSize(1);
+    assertThat(Chart.of("").of(List.of("NetworkPolicy"))).isEmpty();
+    Map<String, Object> open = Map.of("csiAddons.enabled", true, "networkPolicy.enabled", false);
+    assertThat(Chart.rendered("", open).of(List.of("NetworkPolicy"))).isEmpty();
+  }
+}
