@@ -56,7 +56,8 @@ public final class MountFlags {
 
   private static final Pattern FLAG = Pattern.compile("(?:[^,\"]|\"[^\"]*\")+");
   private static final Pattern REFUSED =
-      Pattern.compile("bad option|fsconfig system call failed|Unknown parameter|mount error 22");
+      Pattern.compile(
+          "bad option|unknown option|fsconfig system call failed|Unknown parameter|mount error 22");
 
   private MountFlags() {}
 

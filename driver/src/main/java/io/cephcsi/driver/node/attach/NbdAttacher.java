@@ -153,9 +153,12 @@ public final class NbdAttacher implements Attacher {
     // rbd starts rbd-nbd, which reads the key once more: it cannot come from their input.
     try (SecretFile key = SecretFile.of(keys, image.toString(), request.credentials().key())) {
       Command command = RbdProgram.as(request, key.path());
-      if (request.log().isPresent()) {
-        command = command.with("--log_file").with(Argument.path(request.log().get()));
-      }
+      // Their usual places are in folders of the user ceph, who could put links there.
+      command = command.with("--admin_socket=");
+      command =
+          request.log().isPresent()
+              ? command.with("--log_file").with(Argument.path(request.log().get()))
+              : command.with("--log_file=");
       command = command.with("device");
       command =
           again.isEmpty()

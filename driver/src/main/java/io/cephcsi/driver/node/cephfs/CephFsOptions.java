@@ -34,16 +34,14 @@ public final class CephFsOptions {
               "ms_mode=(legacy|crc|secure|prefer-crc|prefer-secure)",
               "read_from_replica=(no|balance|localize) crush_location=[A-Za-z0-9_.:|-]{1,500}"));
 
-  /** Of ceph-fuse(8). */
+  /** Of ceph-fuse(8): those of FUSE's lower interface, which it uses, and of the kernel. */
   static final CephFsOptions FUSE =
       new CephFsOptions(
           "fuseMountOptions",
           AllowedOptions.of(
               "allow_other default_permissions nonempty debug max_read=N max_write=N",
               "max_readahead=N max_background=N congestion_threshold=N async_read sync_read",
-              "big_writes atomic_o_trunc hard_remove use_ino readdir_ino direct_io kernel_cache",
-              "auto_cache noauto_cache entry_timeout=[0-9.]{1,12} attr_timeout=[0-9.]{1,12}",
-              "negative_timeout=[0-9.]{1,12} splice_read splice_write splice_move",
+              "big_writes atomic_o_trunc splice_read splice_write splice_move",
               "no_splice_read no_splice_write no_splice_move"));
 
   /** The capability and the access mode say this. */

@@ -7,6 +7,7 @@ import io.cephcsi.driver.node.machine.KernelModule;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.ServerCgroup;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
@@ -17,6 +18,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -27,6 +30,27 @@ public final class CephFuseMounter implements CephFsMounter {
   private static final String PROGRAM = "ceph-fuse";
   private static final String FS_TYPE = "fuse." + PROGRAM;
   private static final Duration ENDING = Duration.ofSeconds(30);
+
+  /** It gives the path of its mount to a shell, as it is, when it calls mount(8). */
+  private static final Pattern NOTHING_FOR_A_SHELL = Pattern.compile("[A-Za-z0-9/._~:@%+,=-]+");
+
+  /** What shapes a mount for the kernel, and has no meaning for FUSE: it refuses these. */
+  private static final Set<String> NOT_OF_FUSE =
+      Set.of(
+          "silent",
+          "loud",
+          "nofail",
+          "_netdev",
+          "diratime",
+          "nodiratime",
+          "relatime",
+          "norelatime",
+          "strictatime",
+          "nostrictatime",
+          "lazytime",
+          "nolazytime",
+          "iversion",
+          "noiversion");
 
   private final ServerCgroup servers;
 
@@ -63,6 +87,13 @@ public final class CephFuseMounter implements CephFsMounter {
 
   @Override
   public void mount(Request request, Path target) {
+    if (!NOTHING_FOR_A_SHELL.matcher(target.toString()).matches()) {
+      throw VolumeException.invalid(
+          PROGRAM
+              + " gives the path of its mount to a shell: "
+              + PlainText.show(target.toString())
+              + " has other characters than letters, digits and /._~:@%+,=-");
+    }
     if (!request.options().contains("nonempty")) {
       requireEmpty(target);
     }
@@ -72,7 +103,7 @@ public final class CephFuseMounter implements CephFsMounter {
     if (request.readOnly()) {
       options.add("ro");
     }
-    options.addAll(request.options());
+    request.options().stream().filter(one -> !NOT_OF_FUSE.contains(one)).forEach(options::add);
     Command mount =
         Command.of(PROGRAM)
             .with(Argument.path(target))
@@ -80,6 +111,8 @@ public final class CephFuseMounter implements CephFsMounter {
             // It calls mount(8) when it has to free names, and would end itself if that failed: the
             // container's image may have been removed since it was started.
             .with("--client_die_on_failed_dentry_invalidate", "false")
+            // Their usual places are in folders of the user ceph, who could put links there.
+            .with("--log_file=", "--admin_socket=")
             .inNetwork(request.cluster().node().cephFsNetwork())
             .with("--mon_host")
             .with(Argument.of("monitors", String.join(",", request.cluster().monitors())))

@@ -2,6 +2,7 @@ package io.cephcsi.driver.node.cephfs;
 
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.driver.node.MountFlags;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -37,7 +38,7 @@ final class MountErrors {
     }
     Matcher found = ERRNO.matcher(said);
     if (!found.find()) {
-      return e;
+      return MountFlags.explained(e);
     }
     int errno = Integer.parseInt(found.group(1) != null ? found.group(1) : found.group(2));
     return switch (Errno.of(errno)) {

@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 import java.util.UUID;
 
@@ -16,6 +17,8 @@ import java.util.UUID;
  * in a directory that only this driver writes to. Safe for several threads, for one volume each.
  */
 final class StagingRecords {
+  private static final String FILES = "????????-????-????-????-????????????";
+
   private final Path folder;
 
   /**
@@ -32,7 +35,7 @@ final class StagingRecords {
 
   /** Whether a volume was staged at a path. */
   boolean has(Path stagingPath) {
-    return Sysfs.in(folder, "*").stream()
+    return Sysfs.in(folder, FILES).stream()
         .anyMatch(file -> read(file).filter(stagingPath::equals).isPresent());
   }
 
@@ -41,18 +44,25 @@ final class StagingRecords {
     return find(volumeId).filter(stagingPath::equals).isEmpty() && has(stagingPath);
   }
 
+  /** Writes it, whole or not at all; nothing if it is written down already. */
   void put(String volumeId, Path stagingPath) {
+    if (find(volumeId).filter(stagingPath::equals).isPresent()) {
+      return;
+    }
+    Path file = file(volumeId);
+    Path fresh = file.resolveSibling(file.getFileName() + ".new");
     try {
       Files.createDirectories(folder);
-      Files.writeString(file(volumeId), stagingPath.toString());
+      Files.writeString(fresh, stagingPath.toString());
+      Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** Forgets a volume, if it was staged at this path. */
+  /** Forgets a volume, unless it was staged at another path. */
   void remove(String volumeId, Path stagingPath) {
-    if (find(volumeId).filter(stagingPath::equals).isPresent()) {
+    if (find(volumeId).filter(path -> !path.equals(stagingPath)).isEmpty()) {
       try {
         Files.deleteIfExists(file(volumeId));
       } catch (IOException e) {
@@ -67,7 +77,9 @@ final class StagingRecords {
 
   private static Optional<Path> read(Path file) {
     try {
-      return Optional.of(Path.of(new String(Files.readAllBytes(file), UTF_8)));
+      return Optional.of(new String(Files.readAllBytes(file), UTF_8))
+          .filter(path -> !path.isEmpty()) // an older version was stopped as it wrote
+          .map(Path::of);
     } catch (NoSuchFileException e) {
       return Optional.empty();
     } catch (IOException e) {

@@ -8,13 +8,12 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
  * A block device, asked through sysfs: nothing here reads or writes the device itself.
@@ -26,11 +25,6 @@ public record BlockDevice(Path path, String number) {
   private static final int BLOCK = 0060000; // S_IFBLK
   private static final int TYPE = 0170000; // S_IFMT
   private static final int SECTOR = 512; // sysfs counts in these, whatever the device's are
-
-  private static final int IN_FLIGHT = 8; // of the counters that sysfs shows in stat
-  private static final int DISCARDS_ENDED = 11;
-  private static final Duration NO_DISCARD_ENDS = Duration.ofSeconds(10);
-  private static final long LOOK_NANOS = 5_000_000;
 
   /** The device at a path; empty when there is none, or something else. */
   public static Optional<BlockDevice> at(Path path) {
@@ -66,24 +60,14 @@ public record BlockDevice(Path path, String number) {
   }
 
   /**
-   * Waits until discards that are under way have ended: XFS starts them and does not wait. Stops
-   * waiting when none ends any more, as on a device whose cluster does not answer.
+   * Waits until discards that are under way have ended: XFS starts them and does not wait. Nothing
+   * tells them from reads and writes of others: the wait ends when no discard has ended for a
+   * second in which others did, or for ten; and after a minute, as others may discard, too.
+   *
+   * @param stop ends the wait
    */
-  public void awaitDiscards() {
-    long ended = -1;
-    long since = System.nanoTime();
-    while (System.nanoTime() - since < NO_DISCARD_ENDS.toNanos()) {
-      String[] counters = attribute("stat").split("\\s+", -1);
-      if (Long.parseLong(counters[IN_FLIGHT]) == 0) {
-        return;
-      }
-      long now = Long.parseLong(counters[DISCARDS_ENDED]);
-      if (now != ended) {
-        ended = now;
-        since = System.nanoTime();
-      }
-      LockSupport.parkNanos(LOOK_NANOS);
-    }
+  public void awaitDiscards(BooleanSupplier stop) {
+    new DiscardWait(() -> attribute("stat"), System::nanoTime).run(stop);
   }
 
   /** Whether it refuses writes. */

@@ -27,6 +27,7 @@ final class NodeTrim {
   private static final Logger LOG = LoggerFactory.getLogger(NodeTrim.class);
   private static final long SLICE = 1L << 30;
   private static final long SLOW_SLICE = 128L << 20;
+  private static final long SMALLEST_GROUP = 16L << 20; // XFS_AG_MIN_BYTES
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final long bytesPerSecond;
@@ -81,13 +82,15 @@ final class NodeTrim {
     settle(fileSystem, mount);
     operation.phase("trim");
     long size = device.size();
-    long slice = sliceOf(mount, device.path());
+    long slice = sliceOf(mount, device.path(), size);
     long discarded = 0;
     long began = System.nanoTime();
     long at = 0;
     for (; at < size && !stop.getAsBoolean(); at += slice) {
       discarded += trim(fileSystem, mount, at, Math.min(slice, size - at));
-      device.awaitDiscards();
+      if (mount.fsType().equals(DiskFileSystems.XFS)) {
+        device.awaitDiscards(stop);
+      }
       operation.progress(Math.min(size, at + slice), size);
       pause(began, discarded, stop);
     }
@@ -118,11 +121,22 @@ final class NodeTrim {
 
   /**
    * XFS walks all free extents of every group that a range touches, and may discard an extent whole
-   * that the range touches in part: a slice is one group.
+   * that the range touches in part: a slice is one group. Its size comes from the image, which
+   * others may have written to since it was mounted.
    */
-  private long sliceOf(Mount mount, Path device) {
+  long sliceOf(Mount mount, Path device, long deviceBytes) {
     if (mount.fsType().equals(DiskFileSystems.XFS)) {
-      return DeviceContent.xfsGroupBytes(device);
+      long group = DeviceContent.xfsGroupBytes(device);
+      if (group < SMALLEST_GROUP || group > deviceBytes) {
+        throw new VolumeException(
+            Reason.FAILED_PRECONDITION,
+            "the XFS at "
+                + mount.target()
+                + " says that its allocation groups have "
+                + group
+                + " bytes: its superblock is damaged");
+      }
+      return group;
     }
     return bytesPerSecond > 0 ? SLOW_SLICE : SLICE;
   }
