@@ -56,7 +56,13 @@ import picocli.CommandLine.Spec;
     showDefaultValues = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:done", "1:failed or interrupted", "2:wrong command line or configuration"})
+    exitCodeList = {
+      "0:done",
+      "1:failed",
+      "2:wrong command line or configuration",
+      "130:ended by SIGINT",
+      "143:ended by SIGTERM"
+    })
 final class BenchReclaimCommand implements Callable<Integer> {
   private static final Pattern SIZE = Pattern.compile("(\\d{1,6})([MGT])(i?B)?");
   private static final Duration UNLIMITED = Duration.ofDays(365);

@@ -48,7 +48,9 @@ import picocli.CommandLine.Option;
       "0:done",
       "1:failed",
       "2:wrong command line or configuration",
-      "3:an image was in use or skipped, or came into use before the end"
+      "3:an image was in use or skipped, or came into use before the end",
+      "130:ended by SIGINT",
+      "143:ended by SIGTERM"
     })
 final class ReclaimCommand extends ImageCommand {
   private static final Duration UNLIMITED = Duration.ofDays(365);

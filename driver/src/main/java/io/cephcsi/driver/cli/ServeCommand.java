@@ -3,6 +3,7 @@ package io.cephcsi.driver.cli;
 import ch.qos.logback.classic.Level;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.app.DriverProcess;
+import io.cephcsi.driver.profile.Recordings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -87,6 +88,7 @@ final class ServeCommand implements Callable<Integer> {
             () -> {
               stop.run();
               stopped.countDown();
+              Recordings.awaitWritten();
               // A stop by a signal is no failure; the JVM would exit with 143.
               Runtime.getRuntime().halt(0);
             },

@@ -48,4 +48,15 @@ class ClassArchiveIT {
     Commands.run(List.of(copy.resolve("bin/ceph-csi-archive").toString()));
     assertThat(loaded(copy)).contains("DriverMain source: shared objects file (top)");
   }
+
+  /** Of such a folder Java takes its own classes from the archive, and none of the program's. */
+  @Test
+  void theFolderMayHaveBlanks() throws IOException {
+    Path blank = Files.createDirectory(folder.resolve("a b"));
+    Commands.run(List.of("cp", "-a", DISTRIBUTION.toString(), blank.toString()));
+    Path copy = blank.resolve(DISTRIBUTION.getFileName());
+    assertThat(loaded(copy)).doesNotContain("source: shared objects file (top)"); // moved
+    Commands.run(List.of(copy.resolve("bin/ceph-csi-archive").toString()));
+    assertThat(loaded(copy)).contains("source: shared objects file (top)");
+  }
 }

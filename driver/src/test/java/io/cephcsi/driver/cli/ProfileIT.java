@@ -7,12 +7,15 @@ import io.cephcsi.driver.testing.ServedProcess;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.Recorded;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import jdk.jfr.Event;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
@@ -80,6 +83,71 @@ class ProfileIT extends ServedCase {
         .contains(CLUSTER.pool());
     assertThat(Files.readString(file, java.nio.charset.StandardCharsets.ISO_8859_1))
         .doesNotContain(CLUSTER.key(CLUSTER.rbdUser()));
+  }
+
+  /** An event of a program. */
+  static final class Noted extends Event {
+    @SuppressWarnings("UnusedVariable") // it is recorded
+    private final String text = "an event that takes some room in the recording";
+  }
+
+  /** A program that is recorded, and waits for its end as the driver does. */
+  static final class Recorder {
+    private Recorder() {}
+
+    /** Makes as many events as the argument says. */
+    public static void main(String... arguments) throws InterruptedException {
+      for (int i = 0; i < Integer.parseInt(arguments[0]); i++) {
+        new Noted().commit();
+      }
+      Thread main = Thread.currentThread();
+      new Thread(
+              () -> {
+                while (main.getState() != Thread.State.WAITING) {
+                  Thread.onSpinWait();
+                }
+                System.out.println("ready");
+              })
+          .start();
+      ServeCommand.awaitSignal(() -> {});
+    }
+  }
+
+  /** The flight recorder writes its file beside what ends the process. */
+  @Test
+  void aLargeRecordingIsWrittenWholeBeforeTheProcessEnds() throws Exception {
+    int events = 2_000_000;
+    Path file = folder.resolve("large.jfr");
+    Path temporary = Files.createDirectory(folder.resolve("tmp"));
+    String path = System.getProperty("java.class.path");
+    Process process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Djava.io.tmpdir=" + temporary,
+                "-XX:StartFlightRecording=filename=" + file + ",dumponexit=true,maxsize=256m",
+                "-XX:FlightRecorderOptions=repository=" + temporary,
+                "-cp",
+                System.getProperty("surefire.test.class.path", path),
+                Recorder.class.getName(),
+                Integer.toString(events))
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    try (BufferedReader said = process.inputReader()) {
+      assertThat(said.lines().anyMatch("ready"::equals)).isTrue();
+      process.destroy();
+      assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+    assertThat(process.exitValue()).isZero();
+    int found = 0;
+    try (RecordingFile recording = new RecordingFile(file)) {
+      while (recording.hasMoreEvents()) {
+        found +=
+            recording.readEvent().getEventType().getName().equals(Noted.class.getName()) ? 1 : 0;
+      }
+    }
+    assertThat(found).isEqualTo(events);
   }
 
   @Test
