@@ -100,7 +100,7 @@ containerd_folder() {
   fi
   touch "$folder"
   # shellcheck disable=SC2012
-  ls -dt "$cache"/containerd-* | tail -n +4 | xargs -r rm -rf
+  ls -dt "$cache"/containerd-* | tail -n +4 | xargs -r -d '\n' rm -rf --
   mkdir -p "$dir/containerd"
   cp -al "$folder" "$dir/containerd/root" 2>/dev/null || { rm -rf "$dir/containerd/root" && cp -a "$folder" "$dir/containerd/root"; }
   # Its databases change.

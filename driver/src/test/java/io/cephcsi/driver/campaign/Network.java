@@ -1,7 +1,6 @@
 package io.cephcsi.driver.campaign;
 
 import io.cephcsi.driver.testing.OtherMachine;
-import io.cephcsi.testing.Commands;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,14 +20,10 @@ final class Network implements AutoCloseable {
     if (!possible) {
       return;
     }
-    address("add");
+    OtherMachine.add(ADDRESS);
     for (int i = 0; i < drivers; i++) {
       machines.add(OtherMachine.up(i));
     }
-  }
-
-  private static void address(String change) {
-    Commands.run(List.of("ip", "address", change, ADDRESS + "/32", "dev", "lo"));
   }
 
   /** The address that the cluster has to listen on. */
@@ -60,7 +55,7 @@ final class Network implements AutoCloseable {
   public void close() {
     if (possible) {
       machines.forEach(OtherMachine::close);
-      address("delete");
+      OtherMachine.remove(ADDRESS);
     }
   }
 }

@@ -54,10 +54,13 @@ class NetworkFenceIT {
 
   @AfterAll
   static void stop() {
-    rbd.close();
-    cephFs.close();
-    cluster.close();
-    other.close();
+    try {
+      rbd.close();
+      cephFs.close();
+      cluster.close();
+    } finally {
+      other.close();
+    }
   }
 
   @AfterEach

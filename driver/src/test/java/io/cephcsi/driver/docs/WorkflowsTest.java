@@ -171,6 +171,26 @@ class WorkflowsTest {
     }
   }
 
+  /** All tests mount file systems; those in virtual machines want Debian's kernel. */
+  @ParameterizedTest
+  @MethodSource("workflows")
+  void allTestsRunAsRoot(Path file) throws IOException {
+    for (JsonNode job : read(file).path("jobs")) {
+      boolean debian =
+          job.at("/container/image").asText().startsWith("debian:")
+              && job.at("/container/options").asText().contains("--privileged");
+      for (JsonNode step : steps(job)) {
+        String run = step.path("run").asText();
+        if (run.matches("(?s).*(ci/test|\\.ci/run|ci/other-ceph test).*")) {
+          assertThat(debian || run.startsWith("sudo -E ")).as(run).isTrue();
+          if (!debian) {
+            assertThat(job.at("/env/CEPH_TEST_PROVIDER").asText()).isEqualTo("testcontainers");
+          }
+        }
+      }
+    }
+  }
+
   @ParameterizedTest
   @MethodSource("workflows")
   void whatRunsAreScriptsWithTheirOptions(Path file) throws IOException {

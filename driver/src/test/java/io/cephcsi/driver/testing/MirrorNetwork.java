@@ -32,7 +32,7 @@ public final class MirrorNetwork implements AutoCloseable {
     if (!System.getProperty("user.name").equals("root")) {
       return new MirrorNetwork(MirroredClusters.start(name), List.of());
     }
-    ADDRESSES.forEach(address -> Commands.run(address("add", address)));
+    ADDRESSES.forEach(OtherMachine::add);
     MirroredClusters clusters = MirroredClusters.start(name, ADDRESSES.get(0), ADDRESSES.get(1));
     MirrorNetwork network =
         new MirrorNetwork(
@@ -40,10 +40,6 @@ public final class MirrorNetwork implements AutoCloseable {
     clusters.first().runMirrorBy(network.machines.get(0).command());
     clusters.second().runMirrorBy(network.machines.get(1).command());
     return network;
-  }
-
-  private static List<String> address(String change, String address) {
-    return List.of("ip", "address", change, address + "/32", "dev", "lo");
   }
 
   /** The clusters. */
@@ -78,12 +74,15 @@ public final class MirrorNetwork implements AutoCloseable {
   @Override
   public void close() {
     // Their daemons go with the clusters; a machine goes when nothing runs there.
-    clusters.first().kill(LocalCluster.MIRROR_DAEMON);
-    clusters.second().kill(LocalCluster.MIRROR_DAEMON);
-    machines.forEach(OtherMachine::close);
-    clusters.close();
-    if (isPossible()) {
-      ADDRESSES.forEach(address -> Commands.run(address("delete", address)));
+    try {
+      clusters.first().kill(LocalCluster.MIRROR_DAEMON);
+      clusters.second().kill(LocalCluster.MIRROR_DAEMON);
+      machines.forEach(OtherMachine::close);
+      clusters.close();
+    } finally {
+      if (isPossible()) {
+        ADDRESSES.forEach(OtherMachine::remove);
+      }
     }
   }
 }

@@ -3,6 +3,9 @@ package io.cephcsi.driver.testing;
 import io.cephcsi.testing.Commands;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A machine of its own for programs, as far as the network tells: a network namespace that reaches
@@ -10,6 +13,11 @@ import java.util.List;
  */
 public final class OtherMachine implements AutoCloseable {
   private static final long PID = ProcessHandle.current().pid();
+  private static final Pattern OWNED = Pattern.compile("\\bcsi(\\d{1,10})-(\\d{1,2}|a)\\b");
+
+  static {
+    removeWhatIsLeft();
+  }
 
   private final String name;
   private final int number;
@@ -36,6 +44,57 @@ public final class OtherMachine implements AutoCloseable {
     machine.ipThere("link", "set", "lo", "up");
     machine.ipThere("route", "add", "default", "via", machine.hostAddress());
     return machine;
+  }
+
+  /**
+   * Gives this machine an address of {@link #address}. It is of no interface's network, and has a
+   * label that tells whose it is.
+   */
+  public static void add(String address) {
+    ip("address", "add", address + "/32", "dev", "lo", "label", "lo:csi" + PID + "-a");
+  }
+
+  /** Takes it away. */
+  public static void remove(String address) {
+    ip("address", "delete", address + "/32", "dev", "lo");
+  }
+
+  /** What JVMs left that were killed: their interfaces, namespaces and addresses. */
+  private static void removeWhatIsLeft() {
+    if (!System.getProperty("user.name").equals("root")) {
+      return;
+    }
+    for (String line : lines("ip", "-o", "link")) {
+      left(line).ifPresent(name -> tryIp("link", "delete", name));
+    }
+    for (String line : lines("ip", "netns")) {
+      left(line).ifPresent(name -> tryIp("netns", "delete", name));
+    }
+    for (String line : lines("ip", "-o", "-4", "address", "show", "dev", "lo")) {
+      left(line)
+          .ifPresent(label -> tryIp("address", "delete", line.split("\\s+", -1)[3], "dev", "lo"));
+    }
+  }
+
+  private static List<String> lines(String... command) {
+    return Commands.run(List.of(command)).lines().toList();
+  }
+
+  /** The name in a line of what belongs to a process that is gone. */
+  private static Optional<String> left(String line) {
+    Matcher owned = OWNED.matcher(line);
+    return owned.find() && ProcessHandle.of(Long.parseLong(owned.group(1))).isEmpty()
+        ? Optional.of(owned.group())
+        : Optional.empty();
+  }
+
+  /** Another JVM may remove it at the same time. */
+  private static void tryIp(String... args) {
+    try {
+      ip(args);
+    } catch (IllegalStateException e) {
+      // it is gone
+    }
   }
 
   /** By which address it sees this machine. */
