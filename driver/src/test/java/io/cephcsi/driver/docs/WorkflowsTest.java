@@ -81,7 +81,7 @@ class WorkflowsTest {
   private static final Pattern ACTION = Pattern.compile("([a-z0-9-]+/[a-z0-9-]+)@v[0-9]+");
   private static final Pattern EXPRESSION = Pattern.compile("\\$\\{\\{ *([a-z_.]+) *}}");
   private static final Pattern SCRIPT =
-      Pattern.compile("(?:^|[\\s;&|])(\\.?ci/[a-z-]+)([^;&|\\n]*)");
+      Pattern.compile("(?:^|[\\s;&|])(\\.?ci/[a-z-]+(?:/[a-z-]+)?)([^;&|\\n]*)");
   private static final Pattern OPTION = Pattern.compile("--[a-z][a-z-]*");
 
   static Stream<Path> workflows() {
