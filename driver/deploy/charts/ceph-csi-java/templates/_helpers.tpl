@@ -87,11 +87,6 @@ values of classes and secret. What cannot be served is refused here.
 {{- if .Values.csiMapping -}}
 {{- fail "csiMapping: this driver does not map clusterIDs; volumes are served in the cluster that their ids name" -}}
 {{- end -}}
-{{- range $drivers -}}
-{{- if and (eq .kind "cephfs") (eq (toString (default "false" .storageClass.encrypted)) "true") -}}
-{{- fail "storageClass.encrypted: this driver does not encrypt CephFS" -}}
-{{- end -}}
-{{- end -}}
 {{- toYaml $drivers -}}
 {{- end -}}
 
