@@ -84,11 +84,6 @@ values of classes and secret. What cannot be served is refused here.
 {{- $second := pick .Values.cephfs "instanceID" "credentials" "storageClass" "secret" "snapshotClass" "volumeGroupSnapshotClass" -}}
 {{- $drivers = append $drivers (merge (dict "kind" "cephfs" "name" .Values.cephfs.driverName "suffix" "-cephfs" "folder" "/csi-cephfs" "socket" "cephfs.sock") $second) -}}
 {{- end -}}
-{{- range $drivers -}}
-{{- if and (eq .kind "cephfs") (eq (toString (default "false" .storageClass.encrypted)) "true") -}}
-{{- fail "storageClass.encrypted: this driver does not encrypt CephFS" -}}
-{{- end -}}
-{{- end -}}
 {{- toYaml $drivers -}}
 {{- end -}}
 

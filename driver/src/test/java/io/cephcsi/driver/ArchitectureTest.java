@@ -40,7 +40,7 @@ class ArchitectureTest {
           Set.of("app"),
           Set.of("csi", "csiaddons", "grpc"),
           Set.of("rbd", "cephfs", "reclaim", "node", "fsck", "fence"),
-          Set.of("journal", "tracker", "operation", "cluster", "kms"),
+          Set.of("journal", "tracker", "operation", "cluster", "kms", "encryption"),
           Set.of("metrics", "http", "plot", "profile"),
           Set.of("volume"));
 

@@ -251,7 +251,7 @@ public final class DriverProcess implements AutoCloseable {
       List<BindableService> csi,
       List<BindableService> addons) {
     CephFsVolumes volumes =
-        new CephFsVolumes(clusters, connections, operations, driver.instanceId());
+        new CephFsVolumes(clusters, connections, operations, driver.instanceId(), kms);
     others.push(volumes);
     if (driver.node()) {
       csi.add(CephFsNodeParts.csi(driver, volumes, operations, executors));

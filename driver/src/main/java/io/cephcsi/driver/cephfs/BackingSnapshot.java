@@ -215,6 +215,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
 
   private void remove(JournalEntry entry) {
     entry.requireOwnName();
+    files.keys().requireKnownKms(entry);
     try {
       files
           .deletedNames()
@@ -230,6 +231,7 @@ record BackingSnapshot(OpenFileSystem files, ReferenceTracker tracker, String id
       }
       throw e;
     }
+    files.keys().remove(files.id(entry.uuid()), entry);
     files.snapshots().remove(entry);
   }
 }

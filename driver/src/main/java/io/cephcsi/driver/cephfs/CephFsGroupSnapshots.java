@@ -78,7 +78,8 @@ public final class CephFsGroupSnapshots {
           QuiesceSupport.require(lease);
           OpenFileSystem files =
               OpenFileSystem.withId(lease, first.location(), volumes.instanceId())
-                  .orElseThrow(() -> noVolume(first));
+                  .orElseThrow(() -> noVolume(first))
+                  .with(volumes.keys(user));
           try (OperationRegistry.Hold hold = operations.holdAll(ids, CREATE)) {
             List<OpenVolume> open;
             try {
@@ -108,6 +109,7 @@ public final class CephFsGroupSnapshots {
               .map(entry -> new OpenVolume(id, files, entry))
               .orElseThrow(() -> noVolume(id));
       volume.requireNotShallow(CREATE);
+      files.keys().requireKnownKms(volume.entry());
       open.add(volume);
     }
     return open;
@@ -244,6 +246,7 @@ public final class CephFsGroupSnapshots {
         user,
         lease -> {
           OpenFileSystem.withId(lease, id.location(), volumes.instanceId())
+              .map(files -> files.with(volumes.keys(user)))
               .ifPresent(
                   files -> find(files, id).ifPresent(entry -> delete(files, id, entry, expected)));
           return null;

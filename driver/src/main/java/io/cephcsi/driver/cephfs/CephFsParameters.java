@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cephfs;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.CheckedName;
@@ -19,6 +20,8 @@ import java.util.Optional;
  * @param namePrefix begins the name of the subvolume
  * @param backingSnapshot whether a volume that is only read shows its snapshot instead of a copy;
  *     empty when nothing is said
+ * @param encryption how its files are encrypted; empty when they are not
+ * @param owner who owns the volume, where the CO says it
  * @param context what the volume's context repeats of the parameters
  */
 public record CephFsParameters(
@@ -27,11 +30,14 @@ public record CephFsParameters(
     Optional<String> pool,
     String namePrefix,
     Optional<Boolean> backingSnapshot,
+    Optional<EncryptionRequest> encryption,
+    Optional<String> owner,
     Map<String, String> context) {
   /** Begins the name of a subvolume unless the StorageClass says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-";
 
   private static final String DEFAULT_SNAPSHOT_PREFIX = "csi-snap-";
+  private static final String OWNER = SidecarKeys.PREFIX + "pvc/namespace";
   private static final int UUID_LENGTH = 36;
   private static final int LONGEST_NAME = 255; // NAME_MAX
 
@@ -49,11 +55,6 @@ public record CephFsParameters(
   public static CephFsParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
-    if (Booleans.isTrue("parameters", parameters, "encrypted")) {
-      throw VolumeException.invalid(
-          "parameters: encrypted: this driver does not support encryption; remove the"
-              + " parameter, or use another driver for this StorageClass");
-    }
     Map<String, String> context = new LinkedHashMap<>();
     parameters.forEach(
         (key, value) -> {
@@ -68,6 +69,8 @@ public record CephFsParameters(
             .map(pool -> CheckedName.ofExisting("parameters: pool", pool).toString()),
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         Booleans.given("parameters", parameters, "backingSnapshot"),
+        EncryptionRequest.parseOfCephFs("parameters", parameters),
+        Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),
         context);
   }
 
@@ -99,6 +102,14 @@ public record CephFsParameters(
 
   private static Optional<String> given(Map<String, String> parameters, String key) {
     return Optional.ofNullable(parameters.get(key)).filter(value -> !value.isBlank());
+  }
+
+  /** What the journal records of the owner and the encryption. */
+  Map<String, String> attributes() {
+    Map<String, String> attributes = new LinkedHashMap<>();
+    owner.ifPresent(name -> attributes.put(JournalEntry.OWNER, name));
+    encryption.ifPresent(wanted -> attributes.putAll(wanted.attributes()));
+    return attributes;
   }
 
   /** The context of a volume's answer: what the nodes need to find its data. */

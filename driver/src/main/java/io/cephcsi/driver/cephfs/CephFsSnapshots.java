@@ -3,6 +3,7 @@ package io.cephcsi.driver.cephfs;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.Journal.Reservation;
@@ -66,7 +67,8 @@ public final class CephFsSnapshots {
         lease -> {
           OpenFileSystem files =
               OpenFileSystem.withId(lease, source.location(), volumes.instanceId())
-                  .orElseThrow(() -> noVolume(source));
+                  .orElseThrow(() -> noVolume(source))
+                  .with(volumes.keys(credentials));
           try (OperationRegistry.Hold hold =
               operations.share(source.toString(), "CreateSnapshot")) {
             return files
@@ -123,26 +125,28 @@ public final class CephFsSnapshots {
   CreatedSnapshot create(String requestName, OpenVolume source, String namePrefix) {
     source.requireNotShallow("CreateSnapshot");
     OpenFileSystem files = source.files();
+    files.keys().requireKnownKms(source.entry());
+    SnapshotKey key = new SnapshotKey(source);
     Ahead<SubvolumeInfo> volume = Ahead.of(source::info);
     Reservation reserved =
-        reserve(
-            files,
-            volumes.trackers(),
-            requestName,
-            Map.of(JournalEntry.SOURCE, source.name()),
-            namePrefix);
+        reserve(files, volumes.trackers(), requestName, key.attributes(), namePrefix);
     JournalEntry entry = reserved.entry();
     if (!entry.source().equals(Optional.of(source.name()))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS,
           "snapshot " + requestName + " exists, of " + entry.source().orElse("another volume"));
     }
+    EncryptionRequest.requireOfVolume(entry, source.entry());
     Taken taken;
     try {
+      boolean opened = key.give(entry);
       taken =
           reserved.isNew()
               ? take(source, volume, entry)
               : taken(files, entry).orElseGet(() -> takeAgain(source, volume, entry));
+      if (!opened) { // the first staging may have made it meanwhile, and the snapshot have files
+        key.give(entry);
+      }
     } catch (CephException.NotFound e) {
       undo(reserved, files);
       throw new VolumeException(
@@ -183,6 +187,7 @@ public final class CephFsSnapshots {
 
   /** A call was stopped that undid its reservation; its id is not used again. */
   private static void endUndo(JournalEntry entry, OpenFileSystem files) {
+    files.keys().removeIfPossible(files.id(entry.uuid()), entry);
     files.deletedNames().whileSnapshotGoes(entry, () -> files.snapshots().remove(entry));
   }
 
@@ -255,7 +260,14 @@ public final class CephFsSnapshots {
     if (files.admin().snapshotInfo(entry.source().orElse(""), entry.name()).isEmpty()) {
       files
           .deletedNames()
-          .whileSnapshotGoes(entry, () -> files.snapshots().undoUnlessTakenOver(entry));
+          .whileSnapshotGoes(
+              entry,
+              () ->
+                  files
+                      .snapshots()
+                      .undoUnlessTakenOver(
+                          entry,
+                          () -> files.keys().removeIfPossible(files.id(entry.uuid()), entry)));
     }
   }
 
@@ -269,7 +281,7 @@ public final class CephFsSnapshots {
         credentials,
         lease -> {
           OpenFileSystem.withId(lease, id.location(), volumes.instanceId())
-              .ifPresent(files -> delete(id, files));
+              .ifPresent(files -> delete(id, files.with(volumes.keys(credentials))));
           return null;
         });
   }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal.Reservation;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -12,6 +13,7 @@ import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -58,6 +60,10 @@ final class CephFsVolumeCreation {
 
   /** Makes the volume. */
   CreatedVolume make() {
+    CephFsParameters parameters = request.parameters();
+    parameters
+        .encryption()
+        .ifPresent(wanted -> files.keys().requirePossible(wanted, parameters.owner()));
     if (request.source().isEmpty()) {
       return make(new VolumeContent.Empty());
     }
@@ -88,6 +94,7 @@ final class CephFsVolumeCreation {
       return Optional.empty();
     }
     JournalEntry entry = found.get();
+    EncryptionRequest.requireSame(request.parameters().encryption(), entry);
     if (AttachmentJournal.isBeingDeleted(entry)) {
       endDeletion(entry);
       return Optional.empty();
@@ -115,7 +122,7 @@ final class CephFsVolumeCreation {
         endDeletion(entry);
       } else {
         removeSource(entry);
-        files.volumes().undoUnlessTakenOver(entry);
+        files.undo(entry);
       }
       return Optional.empty();
     }
@@ -141,7 +148,7 @@ final class CephFsVolumeCreation {
     } else {
       backing.forget(entry.name());
     }
-    files.volumes().undoUnlessTakenOver(entry);
+    files.undo(entry);
     return Optional.empty();
   }
 
@@ -173,10 +180,15 @@ final class CephFsVolumeCreation {
   }
 
   private Reservation reserve(VolumeContent content) {
-    return files
-        .volumes()
-        .reserveOrFind(
-            request.name(), uuid -> request.parameters().namePrefix() + uuid, content.attributes());
+    CephFsParameters parameters = request.parameters();
+    Map<String, String> attributes = new LinkedHashMap<>(parameters.attributes());
+    attributes.putAll(content.attributes());
+    Reservation reserved =
+        files
+            .volumes()
+            .reserveOrFind(request.name(), uuid -> parameters.namePrefix() + uuid, attributes);
+    EncryptionRequest.requireSame(parameters.encryption(), reserved.entry());
+    return reserved;
   }
 
   /** DeleteVolume was interrupted, or its clone failed: its id is not used again. */
@@ -314,6 +326,7 @@ final class CephFsVolumeCreation {
    * need not have seen the reference, it is looked at behind it.
    */
   private CreatedVolume show(JournalEntry entry, VolumeContent.Shown shown) {
+    shown.giveSecret(files, entry);
     BackingSnapshot backing = BackingSnapshot.of(files, trackers, shown.snapshotId());
     BackingSnapshot.Addition reference =
         shown.from().isPresent()
@@ -375,7 +388,7 @@ final class CephFsVolumeCreation {
       } else if (!gone || isShown(reserved.entry())) {
         return; // the retry goes on, or a caller has got it before
       }
-      files.volumes().undoUnlessTakenOver(reserved.entry());
+      files.undo(reserved.entry());
     } catch (RuntimeException e) {
       LOG.warn(NOT_REMOVED, reserved.entry().requestName(), e.toString());
     }

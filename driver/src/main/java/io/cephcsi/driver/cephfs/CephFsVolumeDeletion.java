@@ -10,8 +10,9 @@ import io.cephcsi.driver.volume.VolumeId;
 
 /**
  * The deletion of one volume. It first marks the journal entry, so that no driver publishes the
- * volume any more, then removes the subvolume or reference, then the entry. After a crash a
- * repeated call continues at any step. The caller holds the lock of the volume's name.
+ * volume any more, then removes the subvolume or reference, then what opened its files, then the
+ * entry. After a crash a repeated call continues at any step. The caller holds the lock of the
+ * volume's name.
  *
  * @param files the file system that it is in
  * @param trackers of all file systems
@@ -20,12 +21,15 @@ import io.cephcsi.driver.volume.VolumeId;
 record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntry entry) {
   /**
    * Deletes the volume: its subvolume, whose snapshots stay, or its reference to a snapshot, and
-   * then the journal entry. One that another driver has just deleted is deleted.
+   * then its secret in the KMS, and the journal entry. One that another driver has just deleted is
+   * deleted.
    *
-   * @throws VolumeException FAILED_PRECONDITION if a node has it, or it is in use; ABORTED while
-   *     the manager works on it
+   * @throws VolumeException FAILED_PRECONDITION if a node has it, or it is in use, or its KMS is
+   *     not configured; ABORTED while the manager works on it; as of the KMS, when its data are
+   *     gone: the repeated call goes on
    */
   void carryOut() {
+    files.keys().requireKnownKms(entry);
     AttachmentJournal attachments = new AttachmentJournal(files.instanceId(), files.metadata());
     String mark;
     try {
@@ -43,6 +47,7 @@ record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntr
     } else {
       removeSubvolume(attachments, mark);
     }
+    files.keys().remove(id(), entry);
     files.volumes().remove(entry);
   }
 

@@ -6,7 +6,10 @@ import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.encryption.KeyAccess;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.kms.FileSecret;
+import io.cephcsi.driver.kms.KmsCatalog;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -16,6 +19,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -29,6 +33,7 @@ public final class CephFsVolumes implements AutoCloseable {
   private final ConnectionPool connections;
   private final OperationRegistry operations;
   private final String instanceId;
+  private final KmsCatalog kms;
   private final SnapshotPaths paths = new SnapshotPaths();
   private final KnownSubvolumes known = new KnownSubvolumes();
   private final Trackers trackers = new Trackers();
@@ -39,13 +44,15 @@ public final class CephFsVolumes implements AutoCloseable {
    * @param connections connections to them
    * @param operations where sources, and names of volumes that are deleted by id, are locked
    * @param instanceId tells several drivers on one file system apart
+   * @param kms who keeps what opens encrypted files
    */
   public CephFsVolumes(
       ClusterDirectory clusters,
       ConnectionPool connections,
       OperationRegistry operations,
-      String instanceId) {
-    this(clusters, connections, operations, instanceId, LateCommands.Times.USUAL);
+      String instanceId,
+      KmsCatalog kms) {
+    this(clusters, connections, operations, instanceId, kms, LateCommands.Times.USUAL);
   }
 
   CephFsVolumes(
@@ -53,11 +60,13 @@ public final class CephFsVolumes implements AutoCloseable {
       ConnectionPool connections,
       OperationRegistry operations,
       String instanceId,
+      KmsCatalog kms,
       LateCommands.Times times) {
     this.clusters = clusters;
     this.connections = connections;
     this.operations = operations;
     this.instanceId = instanceId;
+    this.kms = kms;
     this.late = new LateCommands(connections, instanceId, paths, times);
   }
 
@@ -74,7 +83,8 @@ public final class CephFsVolumes implements AutoCloseable {
         credentials,
         lease -> {
           OpenFileSystem files =
-              OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId);
+              OpenFileSystem.named(lease, request.parameters().fileSystem(), instanceId)
+                  .with(keys(credentials));
           return new CephFsVolumeCreation(files, request, paths, known, trackers, operations, wait)
               .make();
         });
@@ -86,7 +96,7 @@ public final class CephFsVolumes implements AutoCloseable {
         clusters.holding(id, "volume"),
         credentials,
         lease -> {
-          find(id, lease).ifPresent(this::deleteLocked);
+          find(id, lease, credentials).ifPresent(this::deleteLocked);
           return null;
         });
   }
@@ -204,20 +214,38 @@ public final class CephFsVolumes implements AutoCloseable {
   /**
    * Where a volume's data are.
    *
-   * @param knownPath the path that CreateVolume answered, which saves asking the manager; empty
-   *     when it is not known
-   * @throws VolumeException NOT_FOUND if the volume does not exist, or what it shows is gone
+   * @param context of the volume: the path in it saves asking the manager
+   * @throws VolumeException NOT_FOUND if the volume does not exist, or what it shows is gone;
+   *     FAILED_PRECONDITION if context and journal differ in its encryption
    */
-  public VolumeLocation locate(VolumeId id, Optional<String> knownPath, Credentials credentials) {
+  public VolumeLocation locate(VolumeId id, Map<String, String> context, Credentials credentials) {
     return with(
         id,
         credentials,
-        volume ->
-            volume
-                .entry()
-                .backingSnapshot()
-                .map(snapshot -> shown(volume, snapshot))
-                .orElseGet(() -> own(volume, knownPath)));
+        volume -> {
+          Optional<FileSecret> secret = StagedSecret.of(volume, context, kms);
+          return volume
+              .entry()
+              .backingSnapshot()
+              .map(snapshot -> shown(volume, snapshot))
+              .orElseGet(() -> own(volume, Optional.ofNullable(context.get("subvolumePath"))))
+              .openedBy(secret);
+        });
+  }
+
+  /**
+   * Requires that a cluster keeps how files are encrypted; one round trip.
+   *
+   * @throws VolumeException FAILED_PRECONDITION if not
+   */
+  public void requireFileEncryption(ClusterConfig cluster, Credentials credentials) {
+    connected(
+        cluster,
+        credentials,
+        lease -> {
+          FileEncryptionSupport.require(lease);
+          return null;
+        });
   }
 
   /**
@@ -228,10 +256,11 @@ public final class CephFsVolumes implements AutoCloseable {
    */
   public VolumeLocation locate(StaticVolume volume, Credentials credentials) {
     StaticDirectory directory = StaticDirectory.of(volume);
+    Optional<FileSecret> secret = StagedSecret.of(volume, credentials, kms);
     return connected(
         clusters.require(directory.clusterId()),
         credentials,
-        lease -> directory.find(lease, paths));
+        lease -> directory.find(lease, paths).openedBy(secret));
   }
 
   private static VolumeLocation own(OpenVolume volume, Optional<String> knownPath) {
@@ -286,13 +315,14 @@ public final class CephFsVolumes implements AutoCloseable {
         credentials,
         lease ->
             work.apply(
-                find(id, lease)
+                find(id, lease, credentials)
                     .orElseThrow(
                         () -> VolumeException.notFound("volume " + id + " does not exist"))));
   }
 
-  private Optional<OpenVolume> find(VolumeId id, Lease lease) {
+  private Optional<OpenVolume> find(VolumeId id, Lease lease, Credentials credentials) {
     return OpenFileSystem.withId(lease, id.location(), instanceId)
+        .map(files -> files.with(keys(credentials)))
         .flatMap(
             files ->
                 files.volumes().byUuid(id.uuid()).map(entry -> new OpenVolume(id, files, entry)));
@@ -311,6 +341,11 @@ public final class CephFsVolumes implements AutoCloseable {
           late.lookLater(cluster, credentials, lease.cluster().fsid());
           return work.apply(lease);
         });
+  }
+
+  /** The keys of what is encrypted, for a call of a user. */
+  KeyAccess keys(Credentials credentials) {
+    return new KeyAccess(kms, credentials.others());
   }
 
   ClusterDirectory clusters() {

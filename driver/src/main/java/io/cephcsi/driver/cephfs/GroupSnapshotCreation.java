@@ -2,6 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.tracker.Trackers;
@@ -113,7 +114,9 @@ record GroupSnapshotCreation(
     List<JournalEntry> parts = sources.stream().map(this::reserve).toList();
     recordParts(sources, parts, attempt);
     try {
+      giveKeys(sources, parts);
       take(sources, parts, attempt);
+      giveKeys(sources, parts); // a first staging may have made one meanwhile
       if (!attempts().complete(attempt)) {
         throw atWork();
       }
@@ -181,15 +184,25 @@ record GroupSnapshotCreation(
   private JournalEntry reserve(OpenVolume source) {
     String group = id().toString();
     String name = partName(source.id());
-    Map<String, String> attributes =
-        Map.of(JournalEntry.SOURCE, source.name(), JournalEntry.GROUP_ID, group);
+    SnapshotKey key = new SnapshotKey(source);
+    Map<String, String> attributes = key.attributes();
+    attributes.put(JournalEntry.GROUP_ID, group);
     JournalEntry part =
         CephFsSnapshots.reserve(files, trackers, name, attributes, namePrefix).entry();
     if (!part.groupId().equals(Optional.of(group))) {
       throw new VolumeException(
           Reason.ALREADY_EXISTS, "the name " + name + " is used by another snapshot");
     }
+    EncryptionRequest.requireOfVolume(part, source.entry());
     return part;
+  }
+
+  private static void giveKeys(List<OpenVolume> sources, List<JournalEntry> parts) {
+    for (int i = 0; i < parts.size(); i++) {
+      if (!new SnapshotKey(sources.get(i)).give(parts.get(i))) {
+        LOG.debug("volume {} has no secret of its files yet", sources.get(i).id());
+      }
+    }
   }
 
   private void recordParts(List<OpenVolume> sources, List<JournalEntry> parts, String attempt) {

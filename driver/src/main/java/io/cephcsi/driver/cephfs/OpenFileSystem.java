@@ -5,6 +5,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.FileSystemInfo;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.encryption.KeyAccess;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -22,9 +23,15 @@ import java.util.function.Predicate;
  * @param metadata the pool and namespace of its journals and trackers
  * @param admin the manager's commands on its subvolumes
  * @param instanceId tells several drivers on one file system apart
+ * @param keys of what is encrypted in it
  */
 record OpenFileSystem(
-    Lease lease, FileSystemInfo info, IoContext metadata, SubvolumeAdmin admin, String instanceId) {
+    Lease lease,
+    FileSystemInfo info,
+    IoContext metadata,
+    SubvolumeAdmin admin,
+    String instanceId,
+    KeyAccess keys) {
   /**
    * Opens a file system by its name; one round trip, unless it is remembered.
    *
@@ -73,11 +80,22 @@ record OpenFileSystem(
             command -> command.toManager(lease.cluster()).text(),
             info.name(),
             lease.config().subvolumeGroup()),
-        instanceId);
+        instanceId,
+        KeyAccess.none());
+  }
+
+  /** The same for a call that may meet what is encrypted. */
+  OpenFileSystem with(KeyAccess access) {
+    return new OpenFileSystem(lease, info, metadata, admin, instanceId, access);
   }
 
   Journal volumes() {
     return new Journal(JournalKind.VOLUME, instanceId, metadata, metadata, lease.reservations());
+  }
+
+  /** Undoes the reservation of a volume, unless another call has gone on with it. */
+  void undo(JournalEntry volume) {
+    volumes().undoUnlessTakenOver(volume, () -> keys.removeIfPossible(id(volume.uuid()), volume));
   }
 
   Journal snapshots() {

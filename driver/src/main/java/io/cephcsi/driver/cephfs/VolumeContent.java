@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.kms.Passphrase;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -67,6 +68,20 @@ sealed interface VolumeContent {
         ResolvedSnapshot resolved,
         Optional<String> from) {
       return new Shown(snapshotId, snapshot, resolved, from, isThere(files, snapshot));
+    }
+
+    /** What is shown is opened by the secret of the snapshot, under the id of the volume. */
+    void giveSecret(OpenFileSystem files, JournalEntry volume) {
+      if (!volume.isEncrypted()) {
+        return;
+      }
+      Optional<Passphrase> secret =
+          files.keys().fileSecret(files.id(snapshot.uuid()), snapshot).find();
+      try {
+        files.keys().fileSecret(files.id(volume.uuid()), volume).adopt(secret);
+      } finally {
+        secret.ifPresent(Passphrase::close);
+      }
     }
 
     /** Asks whether the manager knows the snapshot now. */

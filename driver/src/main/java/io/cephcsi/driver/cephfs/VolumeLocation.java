@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.kms.FileSecret;
 import java.util.Optional;
 
 /**
@@ -11,6 +12,20 @@ import java.util.Optional;
  * @param root the directory to mount: the volume's own, or for a shallow volume that of the
  *     subvolume, which must not be shown
  * @param snapshot of a shallow volume: the directory below the root that it shows; empty for others
+ * @param secret what opens its files; empty when they are not encrypted
  */
 public record VolumeLocation(
-    ClusterConfig cluster, String fileSystem, String root, Optional<String> snapshot) {}
+    ClusterConfig cluster,
+    String fileSystem,
+    String root,
+    Optional<String> snapshot,
+    Optional<FileSecret> secret) {
+  VolumeLocation(ClusterConfig cluster, String fileSystem, String root, Optional<String> snapshot) {
+    this(cluster, fileSystem, root, snapshot, Optional.empty());
+  }
+
+  /** The same, of a volume that is opened by a secret, or is not encrypted. */
+  VolumeLocation openedBy(Optional<FileSecret> opening) {
+    return new VolumeLocation(cluster, fileSystem, root, snapshot, opening);
+  }
+}

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cephfs;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -65,6 +66,8 @@ final class VolumeSources {
   private VolumeContent ofVolume(VolumeId id) {
     JournalEntry volume =
         files.volumes().byUuid(id.uuid()).orElseThrow(() -> missing("volume", id));
+    EncryptionRequest.requireCopyable(
+        request.parameters().encryption(), "the source " + id, volume);
     if (volume.backingSnapshot().isPresent()) {
       String snapshotId = volume.backingSnapshot().get();
       JournalEntry snapshot =
@@ -80,6 +83,7 @@ final class VolumeSources {
               + " is no shallow volume, so no shallow volume can be made from it; take a"
               + " snapshot of it, or set backingSnapshot to false for a clone");
     }
+    requireReadableCopy(id);
     requireFitting(new OpenVolume(id, files, volume).info().quota());
     return new VolumeContent.Copied(id.toString(), volume.name(), Optional.empty());
   }
@@ -88,12 +92,42 @@ final class VolumeSources {
       VolumeId source, String snapshotId, JournalEntry snapshot, Optional<String> from) {
     ResolvedSnapshot resolved =
         paths.find(files, snapshot).orElseThrow(() -> missing("volume_content_source", source));
+    EncryptionRequest.requireCopyable(
+        request.parameters().encryption(), "the source " + source, snapshot);
     if (request.wantsShallow()) {
+      request
+          .parameters()
+          .encryption()
+          .ifPresent(
+              wanted ->
+                  files
+                      .keys()
+                      .requireAdoptable(
+                          wanted,
+                          request.parameters().owner(),
+                          files.keys().fileSecret(files.id(snapshot.uuid()), snapshot)));
       return VolumeContent.Shown.of(files, snapshotId, snapshot, resolved, from);
     }
+    requireReadableCopy(source);
     requireFitting(resolved.size());
     return new VolumeContent.Copied(
         source.toString(), snapshot.source().orElseThrow(), Optional.of(snapshot.name()));
+  }
+
+  /**
+   * The manager copies what it sees without the key: ciphertext, with names and sizes that are not
+   * those of the files, into a directory that nothing encrypts. Nobody could ever read that.
+   */
+  private void requireReadableCopy(VolumeId source) {
+    if (request.parameters().encryption().isPresent()) {
+      throw new VolumeException(
+          Reason.UNIMPLEMENTED,
+          "volume_content_source: Ceph cannot copy "
+              + source
+              + ", whose files are encrypted, so that they could be read: make a volume that is"
+              + " only read (ReadOnlyMany) from a snapshot, which shows it without a copy, or copy"
+              + " the files in a pod");
+    }
   }
 
   /** A copy is at least as large as its content. */

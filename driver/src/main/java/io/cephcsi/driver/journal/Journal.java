@@ -327,7 +327,17 @@ public final class Journal {
    * @param read the entry as it was read
    */
   public void undoUnlessTakenOver(JournalEntry read) {
+    undoUnlessTakenOver(read, () -> {});
+  }
+
+  /**
+   * As {@link #undoUnlessTakenOver(JournalEntry)}.
+   *
+   * @param cleanUp removes what belongs to the entry, between the mark and the rest
+   */
+  public void undoUnlessTakenOver(JournalEntry read, Runnable cleanUp) {
     if (entries.markUnlessRenewed(read)) {
+      cleanUp.run();
       remove(read);
     }
   }

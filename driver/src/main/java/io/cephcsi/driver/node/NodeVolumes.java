@@ -2,9 +2,7 @@ package io.cephcsi.driver.node;
 
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
-import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -48,19 +46,4 @@ public interface NodeVolumes {
    * @throws io.cephcsi.driver.volume.VolumeException NOT_FOUND when it is not at the path
    */
   VolumeStats stats(String volumeId, Path volumePath, ClusterUsers users);
-
-  /**
-   * Refuses a volume that is to be encrypted, which this driver cannot do: what is written must not
-   * become readable.
-   *
-   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION for one; INVALID_ARGUMENT
-   *     when it is not clear
-   */
-  static void requirePlain(StageRequest request) {
-    if (Booleans.isTrue("volume_context", request.context(), "encrypted")) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume " + request.volumeId() + " is to be encrypted, which this driver cannot do");
-    }
-  }
 }

@@ -47,14 +47,47 @@ class CephFsParametersTest {
     assertInvalid("clusterID", Map.of("fsName", "fs"));
     assertInvalid("fsName", Map.of("clusterID", "c"));
     assertInvalid("backingSnapshot", parameters("backingSnapshot", "maybe"));
-    for (String value : new String[] {"true", "1", "t", "T", "yes", " true", ""}) {
+    for (String value : new String[] {"yes", " true", ""}) {
       assertInvalid("encrypted", parameters("encrypted", value));
     }
+    assertInvalid("encryptionType", parameters("encrypted", "true", "encryptionType", "block"));
+    assertInvalid("encryptionType", parameters("encrypted", "true", "encryptionType", "files"));
+    assertInvalid("encryptionCipher", parameters("encrypted", "true", "encryptionCipher", "x"));
+    assertInvalid("mounter", parameters("encrypted", "true", "mounter", "fuse"));
     assertThat(CephFsParameters.parse(parameters("backingSnapshot", "F")).backingSnapshot())
         .contains(false);
     for (String prefix : new String[] {"a/b", ".a", "_a", "n".repeat(220)}) {
       assertInvalid("volumeNamePrefix", parameters("volumeNamePrefix", prefix));
     }
+  }
+
+  @Test
+  void filesAreEncryptedByTheKmsThatIsNamedAndTheOwnerIsRecorded() {
+    CephFsParameters plain = CephFsParameters.parse(parameters("encrypted", "F"));
+    assertThat(plain.encryption()).isEmpty();
+    assertThat(plain.attributes()).isEmpty();
+    CephFsParameters parsed =
+        CephFsParameters.parse(
+            parameters(
+                "encrypted",
+                "T",
+                "encryptionKMSID",
+                "vault-1",
+                "csi.storage.k8s.io/pvc/namespace",
+                "shop"));
+    assertThat(parsed.attributes())
+        .isEqualTo(
+            Map.of(
+                "csi.volume.encryptKMS",
+                "vault-1",
+                "csi.volume.encryptionType",
+                "file",
+                "csi.volume.owner",
+                "shop"));
+    assertThat(
+            CephFsParameters.parse(parameters("encrypted", "1", "encryptionType", "file"))
+                .attributes())
+        .containsEntry("csi.volume.encryptKMS", "default");
   }
 
   @Test

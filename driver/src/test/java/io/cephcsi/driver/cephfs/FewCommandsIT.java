@@ -83,7 +83,8 @@ class FewCommandsIT extends ManagerCase {
     VolumeId id = VolumeId.parse(source.getVolumeId()).orElseThrow();
     ClusterDirectory clusters = new ClusterDirectory(TestDriver.clustersFile(CLUSTER, folder));
     try (Lease lease = lease();
-        CephFsVolumes volumes = new CephFsVolumes(clusters, connections, operations, "default")) {
+        CephFsVolumes volumes =
+            new CephFsVolumes(clusters, connections, operations, "default", NO_KMS)) {
       OpenFileSystem files = counting(lease);
       OpenVolume open = new OpenVolume(id, files, files.volumes().byUuid(id.uuid()).orElseThrow());
       return new CephFsSnapshots(volumes, operations).create(name, open, "csi-snap-");

@@ -4,6 +4,8 @@ import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.kms.KmsCatalog;
+import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.testing.SubvolumeState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -17,6 +19,7 @@ import org.junit.jupiter.api.BeforeAll;
 abstract class ManagerCase {
   static final long MIB = 1L << 20;
   static final TestCluster CLUSTER = TestCluster.shared();
+  static final KmsCatalog NO_KMS = KmsConfig.ofProcess(KmsConfig.DEFAULT_FILE);
   static final SubvolumeState STATE = new SubvolumeState(CLUSTER);
 
   /** A driver as it is. */
@@ -57,6 +60,7 @@ abstract class ManagerCase {
         files.info(),
         files.metadata(),
         new SubvolumeAdmin(commands, CLUSTER.fileSystem(), "csi"),
-        "default");
+        "default",
+        files.keys());
   }
 }

@@ -120,7 +120,8 @@ class PeerDefectsIT extends ManagerCase {
     VolumeId id = VolumeId.parse(source.getVolumeId()).orElseThrow();
     ClusterDirectory clusters = new ClusterDirectory(TestDriver.clustersFile(CLUSTER, folder));
     try (Lease lease = lease();
-        CephFsVolumes volumes = new CephFsVolumes(clusters, connections, operations, "default")) {
+        CephFsVolumes volumes =
+            new CephFsVolumes(clusters, connections, operations, "default", NO_KMS)) {
       OpenFileSystem weak =
           open(
               lease,

@@ -22,6 +22,8 @@ public final class LibC {
   public static final int AT_EMPTY_PATH = 0x1000;
   public static final int AT_REMOVEDIR = 0x200;
   public static final int SEEK_SET = 0;
+  public static final int LOCK_EX = 2;
+  public static final int LOCK_NB = 4;
 
   // Of linux/fscrypt.h.
   public static final long FS_IOC_SET_ENCRYPTION_POLICY = 0x800C6613L;
@@ -57,6 +59,8 @@ public final class LibC {
   public static native long write(int fd, long buf, long count);
 
   public static native int fsync(int fd);
+
+  public static native int flock(int fd, int operation);
 
   public static native long lseek(int fd, long offset, int whence);
 

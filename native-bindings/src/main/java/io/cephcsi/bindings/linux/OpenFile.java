@@ -171,6 +171,22 @@ public final class OpenFile implements AutoCloseable {
     check(LibC.fsync(fd), "fsync", name);
   }
 
+  /**
+   * Locks it for this descriptor alone, until it is closed ({@code flock}); on CephFS for all
+   * clients of the file system.
+   *
+   * @return false if another has a lock
+   */
+  public boolean tryLock() {
+    if (LibC.flock(fd, LibC.LOCK_EX | LibC.LOCK_NB) == 0) {
+      return true;
+    }
+    if (LibC.errno() == Errno.EAGAIN.number()) { // EWOULDBLOCK
+      return false;
+    }
+    throw ReturnCode.exception(-LibC.errno(), "flock", name, "");
+  }
+
   /** Its descriptor, for other calls of this package. */
   int descriptor() {
     return fd;

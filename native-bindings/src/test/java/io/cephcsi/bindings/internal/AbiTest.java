@@ -128,6 +128,7 @@ class AbiTest {
     values.put("O_CLOEXEC", (long) LibC.O_CLOEXEC);
     values.put("O_CREAT | O_EXCL", (long) (LibC.O_CREAT | LibC.O_EXCL));
     values.put("AT_REMOVEDIR", (long) LibC.AT_REMOVEDIR);
+    values.put("LOCK_EX | LOCK_NB", (long) (LibC.LOCK_EX | LibC.LOCK_NB));
     values.put("ENOKEY", 126L);
     values.put("FS_IOC_SET_ENCRYPTION_POLICY", LibC.FS_IOC_SET_ENCRYPTION_POLICY);
     values.put("FS_IOC_GET_ENCRYPTION_POLICY_EX", LibC.FS_IOC_GET_ENCRYPTION_POLICY_EX);

@@ -21,6 +21,7 @@ final class CHeaders {
       #include <stdbool.h>
       #include <stddef.h>
       #include <rados/librados.h>
+      #include <sys/file.h>
       #include <sys/statvfs.h>
       #include <rbd/librbd.h>
       #define __USE_FILE_OFFSET64

@@ -8,6 +8,7 @@ import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.volume.VolumeException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -69,6 +70,15 @@ public interface CephFsMounter {
     /** Copies the options. */
     public Request {
       options = List.copyOf(options);
+    }
+
+    /** The same, as a mount of the kernel that has nothing in common with others. */
+    Request unshared() {
+      List<String> own = new ArrayList<>(options);
+      own.remove("share");
+      own.remove("noshare");
+      own.add("noshare");
+      return new Request(cluster, credentials, fileSystem, root, readOnly, own);
     }
   }
 }

@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.node.KubeletPaths;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.MountOwner;
+import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.volume.VolumeException;
@@ -50,12 +51,20 @@ record CephFsMounts(CephFsMounters mounters, StagingRecords stagings, LivenessPr
   @Override
   public Optional<Boolean> isStagedAs(String volumeId, Mount mount) {
     MountTable table = MountTable.read();
-    if (stagings.find(volumeId).flatMap(table::at).filter(mount::shows).isPresent()) {
+    if (stagings.find(volumeId).flatMap(table::at).filter(it -> isOf(it, mount)).isPresent()) {
       return Optional.of(true);
     }
-    return table.all().stream().filter(mount::shows).map(Mount::target).anyMatch(stagings::has)
+    return table.all().stream()
+            .filter(it -> isOf(it, mount))
+            .map(Mount::target)
+            .anyMatch(stagings::has)
         ? Optional.of(false)
         : Optional.empty();
+  }
+
+  /** Whether it shows what is staged, or the encrypted files of that. */
+  static boolean isOf(Mount staged, Mount mount) {
+    return staged.shows(mount) || staged.part(EncryptedFolder.NAME).shows(mount);
   }
 
   @Override

@@ -1,7 +1,5 @@
 package io.cephcsi.driver.node.cephfs;
 
-import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.linux.MountedFileSystem;
 import io.cephcsi.driver.cephfs.CephFsVolumes;
 import io.cephcsi.driver.cephfs.VolumeLocation;
 import io.cephcsi.driver.node.ClusterUsers;
@@ -13,7 +11,6 @@ import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.PublishRequest;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.VolumeStats;
-import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountPoint;
 import io.cephcsi.driver.node.machine.MountTable;
@@ -29,7 +26,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,7 +39,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class CephFsNode implements NodeVolumes {
   private static final Logger LOG = LoggerFactory.getLogger(CephFsNode.class);
-  private static final String SNAPSHOTS = "/.snap/";
   private static final int DEAD_MOUNTS = 8;
 
   private final CephFsVolumes volumes;
@@ -87,9 +82,8 @@ public final class CephFsNode implements NodeVolumes {
     if (request.use().block()) {
       throw VolumeException.invalid("volume_capability: CephFS has no block volumes");
     }
-    NodeVolumes.requirePlain(request);
     GroupOwnership.requireKnown(request.use());
-    CephFsMounter mounter = mounters.choose(given(request.context(), "mounter"));
+    CephFsMounter mounter = mounters.choose(EncryptedStaging.mounter(request.context()));
     CephFsOptions.of(mounter).require(request.context());
     CephFsOptions.of(mounter).require(request.use());
     VolumeLocation location = location(request);
@@ -99,7 +93,9 @@ public final class CephFsNode implements NodeVolumes {
     }
     publications.requireOutside(
         request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT, mounts);
-    if (isStaged(request, location)) {
+    EncryptedStaging.askKms(location);
+    boolean wasStaged = isStaged(request, location);
+    if (wasStaged) {
       stagings.put(request.volumeId(), request.stagingPath()); // also ceph-csi's
     } else {
       requireNotElsewhere(request);
@@ -107,8 +103,37 @@ public final class CephFsNode implements NodeVolumes {
       operation.phase("mount");
       mount(request, location, mounter);
     }
+    if (location.secret().isPresent()) {
+      operation.phase("unlock the files");
+      unlock(request, location, mounter, wasStaged);
+    }
     operation.phase("give the files to the group");
-    GroupOwnership.give(request.stagingPath(), request.use());
+    GroupOwnership.give(
+        request.stagingPath(), EncryptedStaging.folder(request.context()), request.use());
+  }
+
+  /** What this call mounted and cannot unlock does not stay. */
+  private void unlock(
+      StageRequest request, VolumeLocation location, CephFsMounter mounter, boolean wasStaged) {
+    try {
+      new EncryptedStaging(volumes, parents)
+          .unlock(
+              request,
+              location,
+              mounter,
+              what(request, location, mounter),
+              work -> {
+                unmount(request.stagingPath());
+                work.run();
+                mount(request, location, mounter);
+              });
+    } catch (RuntimeException e) {
+      if (!wasStaged) {
+        unmount(request.stagingPath());
+        stagings.remove(request.volumeId(), request.stagingPath());
+      }
+      throw e;
+    }
   }
 
   /** A volume that no mount tells from another of the same directory is told by its record. */
@@ -141,8 +166,7 @@ public final class CephFsNode implements NodeVolumes {
                         "volume "
                             + request.volumeId()
                             + " does not exist: not an id of ours, nor staticVolume"));
-    return volumes.locate(
-        id, Optional.ofNullable(request.context().get("subvolumePath")), request.credentials());
+    return volumes.locate(id, request.context(), request.credentials());
   }
 
   private static Optional<String> given(Map<String, String> context, String key) {
@@ -198,15 +222,19 @@ public final class CephFsNode implements NodeVolumes {
     }
   }
 
+  private static CephFsMounter.Request what(
+      StageRequest request, VolumeLocation location, CephFsMounter mounter) {
+    return new CephFsMounter.Request(
+        location.cluster(),
+        request.credentials(),
+        location.fileSystem(),
+        location.root(),
+        request.use().readOnly(),
+        CephFsOptions.of(mounter).all(request, location.cluster()));
+  }
+
   private void mount(StageRequest request, VolumeLocation location, CephFsMounter mounter) {
-    CephFsMounter.Request what =
-        new CephFsMounter.Request(
-            location.cluster(),
-            request.credentials(),
-            location.fileSystem(),
-            location.root(),
-            request.use().readOnly(),
-            CephFsOptions.of(mounter).all(request, location.cluster()));
+    CephFsMounter.Request what = what(request, location, mounter);
     stagings.put(request.volumeId(), request.stagingPath()); // without it nobody unmounts
     try {
       if (location.snapshot().isPresent()) {
@@ -294,10 +322,12 @@ public final class CephFsNode implements NodeVolumes {
     if (mounts.isDead(staged)) {
       throw notStaged(request, "has a dead mount; stage it again");
     }
-    if (isShallow(request.context()) && !staged.root().startsWith(SNAPSHOTS)) {
+    if (isShallow(request.context()) && !staged.root().startsWith(CephFsRoom.SNAPSHOTS)) {
       throw notStaged(request, "shows a snapshot, but its staging path does not");
     }
-    publications.publish(request.stagingPath(), request, mounts);
+    EncryptedStaging.requireUnlocked(request.volumeId(), request.context(), request.stagingPath());
+    publications.publish(
+        request.stagingPath(), EncryptedStaging.folder(request.context()), request, mounts);
   }
 
   /** Our answer to CreateVolume ends so for a shallow volume, whose parent must not be seen. */
@@ -316,7 +346,6 @@ public final class CephFsNode implements NodeVolumes {
     publications.unpublish(volumeId, target, mounts);
   }
 
-  /** The quota holds at once, wherever the volume is mounted. */
   @Override
   public long expand(
       String id,
@@ -324,59 +353,11 @@ public final class CephFsNode implements NodeVolumes {
       Optional<Path> stagingPath,
       ClusterUsers users,
       Operation operation) {
-    Mount mount = mounted(id, volumePath);
-    long total = room(mount).totalBytes(); // in units of 4 MiB, and asked first: it may hang
-    return new MountedFileSystem(mount.target()).quotaBytes().orElse(total);
-  }
-
-  private MountedFileSystem.Room room(Mount mount) {
-    return probes
-        .room(mount)
-        .orElseThrow(
-            () -> new VolumeException(Reason.UNAVAILABLE, mount.target() + " does not answer"));
-  }
-
-  private Mount mounted(String id, Path volumePath) {
-    MountTable table = MountTable.read();
-    Optional<Mount> staged = stagings.find(id).flatMap(table::at);
-    return table
-        .at(volumePath)
-        .filter(mounts::isOfKind)
-        .filter(mount -> staged.isEmpty() || staged.get().shows(mount))
-        .orElseThrow(
-            () -> VolumeException.notFound("volume " + id + " is not mounted at " + volumePath));
+    return new CephFsRoom(mounts, stagings, probes).size(id, volumePath);
   }
 
   @Override
   public VolumeStats stats(String id, Path volumePath, ClusterUsers users) {
-    Mount mount = mounted(id, volumePath);
-    try {
-      return probes
-          .room(mount)
-          .map(room -> mount.root().startsWith(SNAPSHOTS) ? ofSnapshot(mount) : of(room))
-          .map(bytes -> new VolumeStats(bytes, Optional.empty(), false, "the volume is healthy"))
-          .orElseGet(() -> VolumeStats.dead("the file system does not answer"));
-    } catch (CephException e) {
-      return VolumeStats.dead("the mount is dead, stage the volume again: " + e.getMessage());
-    }
-  }
-
-  /** CephFS bounds bytes, by the quota, and not files. */
-  private static Optional<Amount> of(MountedFileSystem.Room room) {
-    return Optional.of(new Amount(room.totalBytes(), room.usedBytes(), room.availableBytes()));
-  }
-
-  /**
-   * A snapshot has no room, and no quota that {@code statvfs} heeds: that would tell the room of
-   * the whole cluster. It is as large as it was allowed to be, or else as what it holds.
-   */
-  private static Optional<Amount> ofSnapshot(Mount mount) {
-    MountedFileSystem snapshot = new MountedFileSystem(mount.target());
-    OptionalLong used = snapshot.contentBytes();
-    return used.isEmpty()
-        ? Optional.empty()
-        : Optional.of(
-            new Amount(
-                Math.max(used.getAsLong(), snapshot.quotaBytes().orElse(0)), used.getAsLong(), 0));
+    return new CephFsRoom(mounts, stagings, probes).stats(id, volumePath);
   }
 }

@@ -16,12 +16,13 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Consumer;
 
 /**
  * Directories of a file system that have to be mounted, but must not be seen: those above the
- * snapshots of shallow volumes. Each is mounted in a directory that only this user can enter, for
- * as long as it takes to bind what is below; the bind keeps the file system, and its process,
- * alive.
+ * snapshots of shallow volumes, and volumes whose folder of encrypted files is made. Each is
+ * mounted in a directory that only this user can enter, for as long as it takes to bind what is
+ * below; the bind keeps the file system, and its process, alive.
  */
 final class PrivateMounts {
   private final Path folder;
@@ -44,15 +45,32 @@ final class PrivateMounts {
    * @param part the path below the request's root
    */
   void show(CephFsMounter mounter, CephFsMounter.Request request, String part, Path stagingPath) {
+    use(
+        mounter,
+        request,
+        stagingPath,
+        parent -> {
+          MountPoint.make(stagingPath, true);
+          bind(parent, part, stagingPath);
+        });
+  }
+
+  /**
+   * Mounts a directory, and takes it away again.
+   *
+   * @param stagingPath tells its place from that of others
+   * @param work gets the path where it is mounted
+   */
+  void use(
+      CephFsMounter mounter, CephFsMounter.Request request, Path stagingPath, Consumer<Path> work) {
     clear(stagingPath);
     Path parent = of(stagingPath);
     try {
       var mine = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
       Files.createDirectories(folder, mine);
       MountPoint.make(parent, true);
-      MountPoint.make(stagingPath, true);
       mounter.mount(request, parent);
-      bind(parent, part, stagingPath);
+      work.accept(parent);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     } finally {

@@ -70,6 +70,46 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
   }
 
   /**
+   * Whether it is there, with its key or without.
+   *
+   * @throws VolumeException FAILED_PRECONDITION when kernel or file system cannot encrypt
+   */
+  public boolean isSetUp() {
+    return with(
+        root -> {
+          requireSupport(root);
+          try (Folder folder = Folder.find(root)) {
+            return folder.policy.isPresent();
+          }
+        });
+  }
+
+  /**
+   * Makes it, where the volume is new, on a file system that several nodes mount: the volume is
+   * locked before anything of it is looked at.
+   *
+   * @param secret makes what opens it
+   * @throws VolumeException as of {@link #unlock}; ABORTED while another node makes it
+   */
+  public void setUpAlone(FileSecret secret) {
+    with(
+        root -> {
+          if (!root.tryLock()) {
+            throw new VolumeException(
+                Reason.ABORTED,
+                "another node makes the encrypted folder of volume " + volumeId + "; try again");
+          }
+          requireSupport(root);
+          try (Folder folder = Folder.find(root)) {
+            if (folder.policy.isEmpty()) {
+              setUp(root, folder, secret);
+            }
+          }
+          return true;
+        });
+  }
+
+  /**
    * Makes it, where the volume is new, and gives its key to the kernel. May be repeated, also after
    * a crash at any point.
    *
@@ -104,7 +144,7 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
     if (!new FileEncryption(root).isSupported()) {
       throw refused(
           "kernel or file system cannot encrypt files: ext4 must have been made with -O encrypt,"
-              + " and the kernel have CONFIG_FS_ENCRYPTION",
+              + " CephFS needs Linux from 6.6 on, and the kernel CONFIG_FS_ENCRYPTION",
           null);
     }
   }

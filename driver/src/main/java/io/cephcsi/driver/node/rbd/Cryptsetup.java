@@ -1,12 +1,12 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.node.machine.Processes;
 import io.cephcsi.driver.node.machine.SecretFile;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;

@@ -1,12 +1,12 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.GroupOwnership;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.FileKey;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import java.nio.file.Path;

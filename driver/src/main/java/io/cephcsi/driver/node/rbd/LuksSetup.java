@@ -1,13 +1,13 @@
 package io.cephcsi.driver.node.rbd;
 
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.machine.BlockDevice;
 import io.cephcsi.driver.node.machine.DeviceContent;
 import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.operation.Operation;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenImage;

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.rbd;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.attach.AttachRequest;
@@ -19,7 +20,6 @@ import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.VolumeException;

@@ -267,13 +267,6 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
     change(Map.of(STATE, EncryptionState.ENCRYPTED.text()), List.of());
   }
 
-  /** Removes what the KMS itself keeps; nothing to do where the image has all of it. */
-  public static void remove(Kms kms, KeyOwner owner) {
-    if (kms instanceof KeyStore store) {
-      store.remove(owner);
-    }
-  }
-
   /** Reads the keys; those of older drivers, which mirrors leave out, get their new names. */
   private Stored read() {
     return stored(found());

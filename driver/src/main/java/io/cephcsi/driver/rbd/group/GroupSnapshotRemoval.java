@@ -77,7 +77,7 @@ record GroupSnapshotRemoval(OpenGroup group, GroupSnapshotLock work) {
         operations()
             .holdAll(
                 parts.stream().map(part -> group.idOf(part.uuid()).toString()).toList(), KIND)) {
-      parts.forEach(group.session()::requireKnownKms);
+      parts.forEach(group.session().keys()::requireKnownKms);
       cleanUp(parts);
       parts.sort(Comparator.comparing(part -> part.imageId().isEmpty()));
       for (JournalEntry part : parts) {

@@ -1,10 +1,10 @@
 package io.cephcsi.driver.rbd.group;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.group.GroupSnapshotCreation.Member;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.volume.VolumeException;

@@ -116,7 +116,7 @@ public final class RbdGroupSnapshots {
       }
       return takenBefore(taking, journal).orElseThrow(() -> e);
     }
-    sources.forEach(source -> session.requireKnownKms(source.volume().entry()));
+    sources.forEach(source -> session.keys().requireKnownKms(source.volume().entry()));
     Optional<GroupEntry> known = journal.byName(taking.requestName());
     if (known.isPresent()) {
       requireSame(taking, OpenGroup.of(session, io, io, known.get()), sources);

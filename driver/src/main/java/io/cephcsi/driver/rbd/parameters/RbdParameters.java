@@ -3,7 +3,7 @@ package io.cephcsi.driver.rbd.parameters;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.ImageOptions;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.image.ImageSizes;
 import io.cephcsi.driver.volume.CheckedName;

@@ -7,17 +7,14 @@ import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.encryption.EncryptionType;
+import io.cephcsi.driver.encryption.KeyAccess;
 import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.kms.FileSecret;
-import io.cephcsi.driver.kms.KeyOwner;
-import io.cephcsi.driver.kms.Kms;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.background.ManagerCommands;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
-import io.cephcsi.driver.rbd.encryption.EncryptionType;
 import io.cephcsi.driver.rbd.encryption.FileKey;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
@@ -29,16 +26,12 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.stream.Stream;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What one call works with on a cluster: the connection and its user, pools and their journals, and
  * the work in the background. Lives as long as the call. Safe for several threads.
  */
 public final class RbdSession {
-  private static final Logger LOG = LoggerFactory.getLogger(RbdSession.class);
-
   private final RbdSessions sessions;
   private final Lease lease;
   private final Credentials user;
@@ -137,27 +130,9 @@ public final class RbdSession {
     return new GroupJournal(settings().instanceId(), journalPool, io, lease.reservations());
   }
 
-  /**
-   * Whose passphrase the KMS is asked for.
-   *
-   * @param tenant the namespace of the claim
-   */
-  public KeyOwner keyOwner(VolumeId id, Optional<String> tenant) {
-    return new KeyOwner(id.toString(), tenant, user.others());
-  }
-
-  /**
-   * Requires that a KMS is known, and can give what an encryption needs.
-   *
-   * @param tenant the namespace of the claim
-   * @throws VolumeException INVALID_ARGUMENT if not; as of the KMS
-   */
-  public void requirePossible(EncryptionRequest wanted, Optional<String> tenant) {
-    Kms kms = settings().kms().require(wanted.kmsId());
-    if (!wanted.isOfBlocks()) {
-      KeyOwner owner = new KeyOwner("the new volume", tenant, user.others());
-      new FileSecret(kms, owner).requirePossible();
-    }
+  /** The keys of what is encrypted. */
+  public KeyAccess keys() {
+    return new KeyAccess(settings().kms(), user.others());
   }
 
   /**
@@ -167,65 +142,13 @@ public final class RbdSession {
    */
   public VolumeKey key(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
     return EncryptionType.FILE.isOf(entry)
-        ? new FileKey(pool, imageId, new FileSecret(requireKms(entry), keyOwner(id, entry.owner())))
+        ? new FileKey(pool, imageId, keys().fileSecret(id, entry))
         : imageKey(id, pool, imageId, entry);
   }
 
   /** As {@link #key}, of one whose blocks are encrypted: the passphrase of its image. */
   public ImageKey imageKey(VolumeId id, RbdPool pool, String imageId, JournalEntry entry) {
-    return new ImageKey(pool, imageId, requireKms(entry), keyOwner(id, entry.owner()));
-  }
-
-  /**
-   * The KMS that an entry names.
-   *
-   * @throws VolumeException FAILED_PRECONDITION if it is not configured
-   */
-  public Kms requireKms(JournalEntry entry) {
-    try {
-      return settings().kms().require(entry.encryptionKms().orElse(Kms.DEFAULT_ID));
-    } catch (VolumeException e) {
-      if (e.reason() != Reason.INVALID_ARGUMENT) {
-        throw e;
-      }
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          entry.requestName() + " is encrypted, and " + e.getMessage(),
-          e);
-    }
-  }
-
-  /**
-   * Requires that the KMS of an entry is configured, if it is encrypted: to be asked for before
-   * anything is made or moved.
-   *
-   * @throws VolumeException FAILED_PRECONDITION if it is not
-   */
-  public void requireKnownKms(JournalEntry entry) {
-    if (entry.isEncrypted()) {
-      requireKms(entry);
-    }
-  }
-
-  /**
-   * Has the KMS remove the passphrase of a volume or snapshot whose image is gone.
-   *
-   * @throws VolumeException as of the KMS: then the entry is to stay, so that the repeated call
-   *     tries again
-   */
-  public void removeKey(VolumeId id, JournalEntry entry) {
-    if (entry.isEncrypted()) {
-      ImageKey.remove(requireKms(entry), keyOwner(id, entry.owner()));
-    }
-  }
-
-  /** The same for what was never answered: a passphrase that nobody needs is no reason to fail. */
-  public void removeKeyIfPossible(VolumeId id, JournalEntry entry) {
-    try {
-      removeKey(id, entry);
-    } catch (VolumeException e) {
-      LOG.warn("the passphrase of {} stays in its KMS: {}", id, e.getMessage());
-    }
+    return new ImageKey(pool, imageId, keys().requireKms(entry), keys().owner(id, entry.owner()));
   }
 
   /**

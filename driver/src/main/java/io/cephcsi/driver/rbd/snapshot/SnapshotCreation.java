@@ -3,13 +3,13 @@ package io.cephcsi.driver.rbd.snapshot;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.rbd.session.AttemptImages;
@@ -80,7 +80,7 @@ record SnapshotCreation(OpenVolume source, String requestName, SnapshotParameter
     if (!entry.isEncrypted()) {
       return;
     }
-    source.session().requireKms(entry);
+    source.session().keys().requireKms(entry);
     if (parameters.staysOnImage()) {
       throw VolumeException.invalid(
           "volume "

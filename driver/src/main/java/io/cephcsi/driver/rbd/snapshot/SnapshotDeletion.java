@@ -42,7 +42,7 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
       journal.remove(entry);
       ofVolume.ifPresent(image -> session.purgeIfDeleted(io, image));
     } else {
-      session.requireKnownKms(entry);
+      session.keys().requireKnownKms(entry);
       Optional<String> image = moveToTrash(() -> mark(journal, entry));
       removeKey(image);
       journal.remove(entry);
@@ -59,7 +59,7 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
   public void removeKey(Optional<String> image) {
     RbdSession session = snapshot.session();
     try {
-      session.removeKey(snapshot.id(), snapshot.entry());
+      session.keys().remove(snapshot.id(), snapshot.entry());
     } catch (VolumeException e) {
       image.ifPresent(id -> session.purge(snapshot.pool().io(), id));
       throw e;

@@ -191,7 +191,7 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
     images.attempt().undo(discard);
     RbdSession session = images.session();
     JournalEntry entry = images.attempt().entry();
-    session.removeKeyIfPossible(session.id(images.pool().io(), entry.uuid()), entry);
+    session.keys().removeIfPossible(session.id(images.pool().io(), entry.uuid()), entry);
   }
 
   private static void discard(AttemptImages images, Optional<OpenVolume> source) {

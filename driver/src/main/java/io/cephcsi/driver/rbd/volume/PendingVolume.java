@@ -104,7 +104,7 @@ record PendingVolume(
   void abandon() {
     discard();
     attempt.undo(this::discard);
-    session.removeKeyIfPossible(volume().id(), entry());
+    session.keys().removeIfPossible(volume().id(), entry());
   }
 
   private void discard() {

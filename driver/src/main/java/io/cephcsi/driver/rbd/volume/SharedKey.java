@@ -27,7 +27,7 @@ record SharedKey(OpenVolume volume) {
   boolean mayBeNeeded() {
     boolean inKms =
         volume.entry().isEncrypted()
-            && volume.session().requireKms(volume.entry()) instanceof KeyStore;
+            && volume.session().keys().requireKms(volume.entry()) instanceof KeyStore;
     if (!inKms || volume.pool().mirrorMode() == PoolMirrorMode.DISABLED) {
       return false;
     }

@@ -6,13 +6,13 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.PoolMismatchException;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.rbd.encryption.FileKey;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.ImageNames;
@@ -53,7 +53,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     request
         .parameters()
         .encryption()
-        .ifPresent(wanted -> session.requirePossible(wanted, request.parameters().owner()));
+        .ifPresent(wanted -> session.keys().requirePossible(wanted, request.parameters().owner()));
     RbdPool pool = new RbdPool(validate());
     session.visitTrash(pool.io());
     try {

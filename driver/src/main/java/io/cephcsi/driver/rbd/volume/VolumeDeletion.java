@@ -154,7 +154,7 @@ public final class VolumeDeletion implements AutoCloseable {
     List<String> images;
     boolean keyStays;
     try {
-      volume.session().requireKnownKms(volume.entry());
+      volume.session().keys().requireKnownKms(volume.entry());
       keyStays = new SharedKey(volume).mayBeNeeded();
       images = new MoveToTrash(volume, groups).run();
     } catch (VolumeException e) {
@@ -183,7 +183,7 @@ public final class VolumeDeletion implements AutoCloseable {
    */
   private void removeKey(List<String> images) {
     try {
-      volume.session().removeKey(volume.id(), volume.entry());
+      volume.session().keys().remove(volume.id(), volume.entry());
     } catch (VolumeException e) {
       if (volume.pool().mirrorMode() == PoolMirrorMode.DISABLED) {
         purge(images);

@@ -5,10 +5,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.CommandException;
 import io.cephcsi.driver.node.machine.DeviceContent;
-import io.cephcsi.driver.rbd.encryption.EncryptionRequest;
 import io.cephcsi.driver.reclaim.luks.TestLuks;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd.encryption;
+package io.cephcsi.driver.encryption;
 
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.Kms;
@@ -56,10 +56,34 @@ public record EncryptionRequest(
    *     an encryption that this driver does not do
    */
   public static Optional<EncryptionRequest> parse(String field, Map<String, String> values) {
+    return parse(field, values, EncryptionType.BLOCK);
+  }
+
+  /**
+   * As {@link #parse(String, Map)}, of a volume of CephFS, which has no blocks.
+   *
+   * @throws VolumeException as well INVALID_ARGUMENT for another type, and for ceph-fuse
+   */
+  public static Optional<EncryptionRequest> parseOfCephFs(
+      String field, Map<String, String> values) {
+    Optional<EncryptionRequest> wanted = parse(field, values, EncryptionType.FILE);
+    if (wanted.isPresent() && wanted.get().isOfBlocks()) {
+      throw VolumeException.invalid(
+          field + ": encryptionType must be file for CephFS, which has no blocks to encrypt");
+    }
+    if (wanted.isPresent() && values.getOrDefault("mounter", "").equals("fuse")) {
+      throw VolumeException.invalid(
+          field + ": mounter must be kernel for encrypted files: ceph-fuse does not encrypt them");
+    }
+    return wanted;
+  }
+
+  private static Optional<EncryptionRequest> parse(
+      String field, Map<String, String> values, EncryptionType usual) {
     if (!Booleans.isTrue(field, values, "encrypted")) {
       return Optional.empty();
     }
-    EncryptionType type = EncryptionType.parse(field, values);
+    EncryptionType type = EncryptionType.parse(field, values, usual);
     if (!values.getOrDefault("integrityMode", "").isEmpty()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd.encryption;
+package io.cephcsi.driver.encryption;
 
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.PlainText;
@@ -18,8 +18,8 @@ public enum EncryptionType {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  static EncryptionType parse(String field, Map<String, String> values) {
-    String word = values.getOrDefault("encryptionType", BLOCK.word());
+  static EncryptionType parse(String field, Map<String, String> values, EncryptionType usual) {
+    String word = values.getOrDefault("encryptionType", usual.word());
     for (EncryptionType type : values()) {
       if (type.word().equals(word)) {
         return type;
