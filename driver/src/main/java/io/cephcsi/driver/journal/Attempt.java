@@ -299,10 +299,30 @@ public final class Attempt {
    * @throws VolumeException ABORTED if the entry has changed
    */
   public static void replaceImageId(Journal journal, JournalEntry entry, String imageId) {
-    byte[] recorded = entry.imageId().orElseThrow().getBytes(UTF_8);
+    replace(journal, entry, entry.withImageId(imageId), List.of(JournalEntry.IMAGE_ID));
+  }
+
+  /**
+   * Records that a native snapshot is on another image than the one that was recorded, with another
+   * id; one round trip.
+   *
+   * @param now the entry with both
+   * @throws VolumeException ABORTED if the entry has changed
+   */
+  public static void replaceNative(Journal journal, JournalEntry entry, JournalEntry now) {
+    replace(journal, entry, now, List.of(JournalEntry.NATIVE_IMAGE, JournalEntry.NATIVE_SNAPSHOT));
+  }
+
+  private static void replace(
+      Journal journal, JournalEntry entry, JournalEntry now, List<String> keys) {
     try (WriteOperation write = new WriteOperation()) {
-      write.assertExists().omapCompare(JournalEntry.IMAGE_ID, recorded);
-      write.omapSet(JournalEntry.IMAGE_ID, imageId.getBytes(UTF_8));
+      write.assertExists();
+      Map<String, String> changed = new LinkedHashMap<>();
+      for (String key : keys) {
+        write.omapCompare(key, entry.attributes().get(key).getBytes(UTF_8));
+        changed.put(key, now.attributes().get(key));
+      }
+      write.omapSet(EntryAttributes.bytes(changed));
       journal.write(entry.uuid(), write);
     } catch (CephException.Canceled | CephException.NotFound e) {
       throw new VolumeException(

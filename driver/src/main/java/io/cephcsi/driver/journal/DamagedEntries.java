@@ -64,7 +64,7 @@ public final class DamagedEntries {
   }
 
   /** Says and counts an entry that is damaged. */
-  static void report(String entry, String damage) {
+  public static void report(String entry, String damage) {
     if (KNOWN.size() < MAX_KNOWN && KNOWN.add(entry)) {
       FOUND.incrementAndGet();
       boolean fit = damage.length() <= MAX_SHOWN && PlainText.isPlain(damage);

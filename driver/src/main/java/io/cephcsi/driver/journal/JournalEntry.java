@@ -3,6 +3,7 @@ package io.cephcsi.driver.journal;
 import io.cephcsi.driver.cluster.LateReservation;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
@@ -162,6 +163,21 @@ public record JournalEntry(
   public OptionalLong nativeSnapshot() {
     String id = attributes.get(NATIVE_SNAPSHOT);
     return id == null ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(id));
+  }
+
+  /** The entry of such a snapshot with other ids: its image was replaced by another one. */
+  public JournalEntry withNative(String image, long snapshot) {
+    Map<String, String> changed = new HashMap<>(attributes);
+    changed.put(NATIVE_IMAGE, image);
+    changed.put(NATIVE_SNAPSHOT, Long.toString(snapshot));
+    return new JournalEntry(uuid, requestName, name, changed);
+  }
+
+  /** The entry with another image: the recorded one was replaced. */
+  public JournalEntry withImageId(String image) {
+    Map<String, String> changed = new HashMap<>(attributes);
+    changed.put(IMAGE_ID, image);
+    return new JournalEntry(uuid, requestName, name, changed);
   }
 
   /** Whether a driver restored the image of such a snapshot from the trash, or began to. */

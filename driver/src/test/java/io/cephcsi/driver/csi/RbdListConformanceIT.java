@@ -12,7 +12,9 @@ import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.GetCapacityRequest;
+import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesResponse;
+import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -76,6 +78,49 @@ class RbdListConformanceIT extends ListRules {
       String mark = "2026-01-01T00:00:00Z x";
       CLUSTER.rados("-p", "rbd", "setomapval", object(marked), "csi.java.deleting", mark);
       assertThat(ids(list(0, ""))).containsExactly(other.getVolumeId());
+    }
+
+    @Test
+    void aSnapshotWhoseImageWasReplacedIsListed() {
+      Snapshot snapshot = take(make());
+      String image = "rbd/" + TestDriver.image(snapshot);
+      CLUSTER.rbd("mv", image, image + "-old");
+      CLUSTER.rbd("deep", "cp", "--no-progress", image + "-old", image);
+      CLUSTER.rbd("snap", "purge", "--no-progress", image + "-old");
+      CLUSTER.rbd("rm", "--no-progress", image + "-old");
+      assertThat(ids(controller().listSnapshots(snapshots(0, "").build())))
+          .containsExactly(snapshot.getSnapshotId());
+    }
+
+    /** Who may write to one pool can have a name there lead to any other. */
+    @Test
+    void aNameThatLeadsToAPoolForOthersHidesNothingElse() {
+      Volume own = make();
+      made.add(
+          controller()
+              .createVolume(
+                  driver
+                      .createRequest(newName(), MIB)
+                      .putParameters("pool", CLUSTER.otherPool())
+                      .putParameters("journalPool", CLUSTER.pool())
+                      .build())
+              .getVolume());
+      assertThat(ids(list(0, ""))).hasSize(2);
+      String user = "one-pool-" + UUID.randomUUID();
+      CLUSTER.ceph(
+          "auth",
+          "get-or-create",
+          "client." + user,
+          "mon",
+          "profile rbd",
+          "osd",
+          "profile rbd pool=" + CLUSTER.pool());
+      try (TestDriver restricted = TestDriver.rbd(CLUSTER).credentialsOf(user).start()) {
+        assertThat(
+                ids(restricted.controller().listVolumes(ListVolumesRequest.getDefaultInstance())))
+            .containsExactly(own.getVolumeId());
+      }
+      CLUSTER.ceph("auth", "rm", "client." + user);
     }
 
     private static String object(Volume volume) {

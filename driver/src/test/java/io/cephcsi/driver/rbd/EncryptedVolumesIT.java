@@ -518,4 +518,18 @@ class EncryptedVolumesIT {
     return new VolumeRequest(
         name, RbdParameters.parse(driver.parameters()), new CapacityRange(64 * MIB, 0), source);
   }
+
+  @Test
+  void aVolumeWhoseImageWasReplacedIsSnapshotted() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String image = "rbd/" + TestDriver.image(volume);
+    String before = passphrase(volume.getVolumeId(), TestDriver.image(volume));
+    CLUSTER.rbd("migration", "prepare", image);
+    CLUSTER.rbd("migration", "execute", "--no-progress", image);
+    CLUSTER.rbd("migration", "commit", "--no-progress", image);
+    Snapshot snapshot = driver.snapshot(name, volume.getVolumeId());
+    assertThat(passphrase(snapshot.getSnapshotId(), TestDriver.image(snapshot))).isEqualTo(before);
+    driver.deleteSnapshot(snapshot.getSnapshotId());
+    driver.delete(volume.getVolumeId());
+  }
 }

@@ -435,4 +435,62 @@ class NativeSnapshotsIT {
       strict.delete(volume.getVolumeId());
     }
   }
+
+  /** It has another id then, and so have its snapshots. */
+  private static void migrate(String image) {
+    CLUSTER.rbd("migration", "prepare", "rbd/" + image);
+    CLUSTER.rbd("migration", "execute", "--no-progress", "rbd/" + image);
+    CLUSTER.rbd("migration", "commit", "--no-progress", "rbd/" + image);
+  }
+
+  @Test
+  void itIsOnTheImageThatAMigrationOfItsVolumeMade() {
+    String image = TestDriver.image(volume);
+    Snapshot first = take(name + "-1", volume.getVolumeId());
+    Snapshot second = take(name + "-2", volume.getVolumeId());
+    String before = POOL.info(image).path("id").asText();
+    migrate(image);
+    String id = POOL.info(image).path("id").asText();
+    assertThat(id).isNotEqualTo(before);
+
+    Volume restored = driver.restore(name + "-r", 0, second.getSnapshotId());
+    hasContent(restored);
+    assertThat(POOL.omap(entry(second))).containsEntry("csi.java.nativeimage", id);
+    assertThat(driver.controller().getSnapshot(get(first)).getSnapshot().getSizeBytes())
+        .isEqualTo(16 * MIB);
+    assertThat(take(name + "-1", volume.getVolumeId()).getSnapshotId())
+        .isEqualTo(first.getSnapshotId());
+    driver.deleteSnapshot(second.getSnapshotId());
+    driver.deleteSnapshot(first.getSnapshotId());
+    assertThat(CLUSTER.rbd("snap", "ls", "rbd/" + image)).isBlank();
+    hasContent(restored);
+    List.of(restored, volume).forEach(made -> driver.delete(made.getVolumeId()));
+  }
+
+  private static GetSnapshotRequest get(Snapshot snapshot) {
+    return GetSnapshotRequest.newBuilder().setSnapshotId(snapshot.getSnapshotId()).build();
+  }
+
+  @Test
+  void itOutlivesTheDeletionOfAVolumeThatWasMigrated() {
+    String image = TestDriver.image(volume);
+    Snapshot restoredOnce = take(name + "-1", volume.getVolumeId());
+    Snapshot deletedOnly = take(name + "-2", volume.getVolumeId());
+    migrate(image);
+    driver.delete(volume.getVolumeId());
+    // What the trash is looked at for comes one after the other.
+    Volume after = driver.create(name + "-after", 16 * MIB);
+    driver.delete(after.getVolumeId());
+    Awaitility.await()
+        .atMost(PoolState.MANAGER_TIME)
+        .untilAsserted(() -> assertThat(POOL.trash()).doesNotContain(TestDriver.image(after)));
+
+    Volume restored = driver.restore(name + "-r", 0, restoredOnce.getSnapshotId());
+    hasContent(restored);
+    assertThat(POOL.trash()).as("it is back in the trash").contains(image);
+    driver.deleteSnapshot(deletedOnly.getSnapshotId());
+    driver.deleteSnapshot(restoredOnce.getSnapshotId());
+    hasContent(restored);
+    driver.delete(restored.getVolumeId()); // then all are gone, see nothingIsLeft
+  }
 }

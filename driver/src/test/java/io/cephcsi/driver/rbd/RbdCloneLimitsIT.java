@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** Clones are flattened where a chain gets long or an image has many snapshots, and no others. */
 class RbdCloneLimitsIT extends RbdCloneCase {
+  private static final long GONE = 1 << 20; // no pool has this id
 
   @Test
   void chainsOfClonesStayShort() {
@@ -147,6 +148,7 @@ class RbdCloneLimitsIT extends RbdCloneCase {
       listed = ImageHeader.children(io, id, second);
       List<ImageLink> clones = new ArrayList<>(listed);
       clones.add(new ImageLink(there.poolId(), "", others.info(victim).path("id").asText()));
+      clones.add(new ImageLink(GONE, "", "1234")); // of a pool that was deleted since
       headers.clones(id, second, clones);
     }
     try (TestDriver bounded =

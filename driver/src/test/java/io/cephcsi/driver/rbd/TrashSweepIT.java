@@ -18,11 +18,13 @@ import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.rbd.background.ManagerCommands;
 import io.cephcsi.driver.rbd.background.MgrTasks;
 import io.cephcsi.driver.rbd.background.TrashQueue;
 import io.cephcsi.driver.rbd.background.TrashRemoval;
 import io.cephcsi.driver.testing.ForgedHeaders;
+import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.Volume;
@@ -32,6 +34,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -356,5 +359,44 @@ class TrashSweepIT {
           .untilAsserted(
               () -> assertThat(new PoolState(CLUSTER, other).trash()).doesNotContain(twin));
     }
+  }
+
+  /** They come first: by the ids of the images. */
+  @Test
+  void whatIsDamagedKeepsNothingElseInTheTrash() {
+    Omaps omaps = new Omaps(CLUSTER, "rbd", "");
+    String unreadable = anyName();
+    make(unreadable);
+    String header = "rbd_header." + POOL.info(unreadable).path("id").asText();
+    delete(unreadable);
+    CLUSTER.rbd("trash", "restore", "rbd/" + idInTrash(unreadable)); // keeps its mark
+    byte[] size = omaps.bytes(header, "size");
+    omaps.set(header, "size", new byte[] {1});
+    UUID uuid = UUID.randomUUID();
+    String entry = JournalKind.SNAPSHOT.object(uuid);
+    omaps.put(
+        Map.of(
+            entry,
+            Map.of(
+                "csi.snapname", "snapshot",
+                "csi.imagename", "csi-snap-" + uuid,
+                "csi.java.nativesnapshot", "not a number")));
+    String kept = anyName();
+    make(kept);
+    CLUSTER.rbd("snap", "create", "--no-progress", "rbd/" + kept + "@csi-snap-" + uuid);
+    delete(kept);
+    others.add(kept);
+    make(left);
+    delete(left);
+
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
+      Volume volume = driver.create("pvc-" + UUID.randomUUID(), 16 * MIB);
+      driver.delete(volume.getVolumeId());
+      awaitGone(left, TestDriver.image(volume));
+    }
+    assertThat(POOL.trash()).contains(kept);
+    omaps.set(header, "size", size);
+    CLUSTER.rbd("rm", "--no-progress", "rbd/" + unreadable);
+    omaps.remove(entry);
   }
 }

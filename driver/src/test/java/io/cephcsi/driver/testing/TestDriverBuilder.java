@@ -38,6 +38,7 @@ public final class TestDriverBuilder {
   private Optional<Path> kms = Optional.empty();
   private String kmsId = "";
   private String encryptionType = "";
+  private Optional<String> user = Optional.empty();
   private boolean groupsKeepVolumes;
 
   TestDriverBuilder(DriverConfig.Type type, TestCluster cluster) {
@@ -66,6 +67,12 @@ public final class TestDriverBuilder {
   /** Gives the driver credentials of its own. */
   public TestDriverBuilder withCredentials() {
     return credentials(true);
+  }
+
+  /** Gives the driver the credentials of a user. */
+  public TestDriverBuilder credentialsOf(String name) {
+    user = Optional.of(name);
+    return withCredentials();
   }
 
   /**
@@ -165,7 +172,8 @@ public final class TestDriverBuilder {
         node,
         credentials
             ? Optional.of(
-                TestDriver.credentialsFolder(cluster, folder, TestDriver.user(cluster, type)))
+                TestDriver.credentialsFolder(
+                    cluster, folder, user.orElse(TestDriver.user(cluster, type))))
             : Optional.empty(),
         attach,
         node ? nodeSettings(folder) : NodeSettings.DEFAULT);

@@ -17,6 +17,7 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.journal.StoredName;
+import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import java.util.List;
 import java.util.Optional;
 
@@ -88,8 +89,9 @@ final class ImageContent implements EntryContent {
     long snapshot = entry.nativeSnapshot().orElseThrow();
     boolean isThere =
         ImageCondition.read(io, id, ImageCheck.RECLAIMER)
-            .filter(image -> image.snapshotIds().contains(snapshot))
-            .isPresent();
+                .filter(image -> image.snapshotIds().contains(snapshot))
+                .isPresent()
+            || NativeSnapshots.find(io, entry).isPresent(); // on an image that replaced it
     if (!isThere) {
       findings.add(
           finding(

@@ -19,7 +19,6 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /** Checks the snapshots of an image. Safe for several threads. */
 final class SnapshotCheck {
@@ -117,7 +116,7 @@ final class SnapshotCheck {
       return;
     }
     List<StoredEntry> claims = context.live().claims(snapshot.name());
-    if (claims.stream().anyMatch(claim -> needs(claim, id, snapshot))) {
+    if (claims.stream().anyMatch(claim -> needs(claim))) {
       return;
     }
     findings.add(
@@ -133,14 +132,14 @@ final class SnapshotCheck {
   }
 
   /**
-   * Whether an entry needs a snapshot: it is the snapshot, or what it is taken for is unfinished.
+   * Whether an entry needs a snapshot of its name: it is a native one, on whatever image, or what
+   * it is taken for is unfinished.
    */
-  private static boolean needs(StoredEntry claim, String id, HeaderSnapshot snapshot) {
+  private static boolean needs(StoredEntry claim) {
     Optional<JournalEntry> entry = claim.entry();
-    if (entry.isEmpty() || !entry.get().isMade() || claim.isBeingDeleted()) {
-      return true;
-    }
-    return entry.get().nativeImage().equals(Optional.of(id))
-        && entry.get().nativeSnapshot().equals(OptionalLong.of(snapshot.id()));
+    return entry.isEmpty()
+        || !entry.get().isMade()
+        || claim.isBeingDeleted()
+        || entry.get().nativeSnapshot().isPresent();
   }
 }

@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd.background;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.cls.TrashMark;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.bindings.rbd.TrashSource;
@@ -115,12 +116,20 @@ public final class DeletedImages {
    * tells of no later entry. A round trip for every 128 marks, and one for each without an entry.
    */
   static void removeOldMarks(IoContext io) {
-    List<String> old =
-        TrashMark.withoutEntry(io).stream()
-            .filter(id -> ImageHeader.read(io, id).isEmpty())
-            .toList();
+    List<String> old = TrashMark.withoutEntry(io).stream().filter(id -> isGone(io, id)).toList();
     if (!old.isEmpty()) {
       TrashMark.remove(io, old);
+    }
+  }
+
+  private static boolean isGone(IoContext io, String imageId) {
+    try {
+      return ImageHeader.read(io, imageId).isEmpty();
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
+    } catch (CephException e) { // of this image; others may be gone
+      LOG.warn("image {} keeps its mark in {}: {}", imageId, io.pool(), e.getMessage());
+      return false;
     }
   }
 }

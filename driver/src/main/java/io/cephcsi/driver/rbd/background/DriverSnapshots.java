@@ -14,10 +14,10 @@ import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.UUID;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -61,16 +61,21 @@ final class DriverSnapshots {
       if (snapshot.namespace() == SnapshotNamespace.USER && hasItsName(image, snapshot)) {
         own.add(snapshot);
       } else if (snapshot.namespace() != SnapshotNamespace.TRASH) {
-        Optional<JournalEntry> entry =
-            snapshot.namespace() == SnapshotNamespace.USER
-                ? entry(io, snapshot.name())
-                : Optional.empty();
-        if (entry.isEmpty()) {
-          foreign.add(snapshot.name());
-        } else if (isTaken(entry.get(), image.id(), snapshot)) {
+        try {
+          Optional<JournalEntry> entry =
+              snapshot.namespace() == SnapshotNamespace.USER
+                  ? entry(io, snapshot.name())
+                  : Optional.empty();
+          if (entry.isEmpty()) {
+            foreign.add(snapshot.name());
+          } else if (isTaken(entry.get())) {
+            taken = true;
+          } else {
+            own.add(snapshot);
+          }
+        } catch (VolumeException e) { // a damaged entry may be that of a CSI snapshot
+          LOG.warn("image {} stays in the trash: {}", image.name(), e.getMessage());
           taken = true;
-        } else {
-          own.add(snapshot);
         }
       }
     }
@@ -97,9 +102,12 @@ final class DriverSnapshots {
         .filter(entry -> entry.name().equals(wanted));
   }
 
-  private static boolean isTaken(JournalEntry entry, String imageId, HeaderSnapshot snapshot) {
-    return entry.nativeImage().equals(Optional.of(imageId))
-        && entry.nativeSnapshot().equals(OptionalLong.of(snapshot.id()));
+  /**
+   * Whether it is a CSI snapshot that somebody has. The ids in the entry are no help: a snapshot
+   * has others on an image that replaced the one it was taken on.
+   */
+  private static boolean isTaken(JournalEntry entry) {
+    return entry.nativeSnapshot().isPresent();
   }
 
   /** The snapshots of an image, of which the manager may be removing one with its last clone. */

@@ -13,6 +13,7 @@ import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
+import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.RejectedExecutionException;
@@ -65,25 +66,25 @@ public final class Flattener implements AutoCloseable {
         continue; // it would stay without its clones, too
       }
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot.id())) {
-        boolean here = child.poolId() == io.poolId() && child.namespace().equals(io.namespace());
-        if (here) {
-          flattenClone(io, child.imageId(), parent);
-        } else {
-          try (IoContext other = io.cluster().openPool(child.poolId(), child.namespace())) {
-            flattenClone(other, child.imageId(), parent);
-          }
-        }
+        flattenClone(io, child, parent);
       }
     }
   }
 
-  private void flattenClone(IoContext io, String imageId, ImageLink parent) {
+  private void flattenClone(IoContext io, ImageLink clone, ImageLink parent) {
+    boolean here = clone.poolId() == io.poolId() && clone.namespace().equals(io.namespace());
     try {
-      flattenIfClone(io, imageId, parent);
+      if (here) {
+        flattenIfClone(io, clone.imageId(), parent);
+      } else {
+        try (IoContext other = io.cluster().openPool(clone.poolId(), clone.namespace())) {
+          flattenIfClone(other, clone.imageId(), parent);
+        }
+      }
     } catch (CephException.OutcomeUnknown e) {
       throw e;
-    } catch (CephException e) { // of this image; others can be flattened
-      LOG.warn("image {} of pool {} is not flattened: {}", imageId, io.pool(), e.getMessage());
+    } catch (CephException | VolumeException e) { // of this image; others can be flattened
+      LOG.warn("the clone {} of {} is not flattened: {}", clone, parent, e.getMessage());
     }
   }
 

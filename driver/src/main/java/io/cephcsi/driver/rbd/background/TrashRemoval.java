@@ -11,6 +11,7 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -183,7 +184,7 @@ public final class TrashRemoval {
         removeIfPossible(io, entry, 0, later);
       } catch (CephException.OutcomeUnknown e) {
         throw e;
-      } catch (CephException e) { // of this image; others can go
+      } catch (CephException | VolumeException e) { // of this image; others can go
         LOG.warn("image {} stays in the trash: {}", entry.name(), e.getMessage());
         later.look(io, entry.id());
       }

@@ -10,9 +10,11 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.rbd.session.RbdSessions;
+import io.cephcsi.driver.rbd.snapshot.NativeSnapshots;
 import io.cephcsi.driver.volume.Extent;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -173,7 +175,22 @@ public final class RbdSnapshotMetadata {
   }
 
   private static OpenSnapshot find(RbdSession session, VolumeId id) {
-    return session.findSnapshot(id).filter(OpenSnapshot::isTaken).orElseThrow(() -> notFound(id));
+    return session
+        .findSnapshot(id)
+        .filter(OpenSnapshot::isTaken)
+        .flatMap(RbdSnapshotMetadata::current)
+        .orElseThrow(() -> notFound(id));
+  }
+
+  /** With the ids of what is there, which may have replaced what was recorded. */
+  private static Optional<OpenSnapshot> current(OpenSnapshot snapshot) {
+    JournalEntry entry = snapshot.entry();
+    Optional<JournalEntry> now =
+        snapshot.staysOnImage()
+            ? NativeSnapshots.locate(snapshot.pool().io(), entry).map(NativeSnapshots.Found::entry)
+            : FoundImage.of(snapshot.pool(), entry).map(image -> entry.withImageId(image.id()));
+    return now.map(
+        found -> new OpenSnapshot(snapshot.session(), snapshot.id(), snapshot.pool(), found));
   }
 
   private static VolumeException notFound(VolumeId id) {

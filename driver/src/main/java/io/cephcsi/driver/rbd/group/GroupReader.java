@@ -52,6 +52,7 @@ final class GroupReader implements ListReader<VolumeGroup> {
     List<Optional<Found>> found =
         ImageLists.find(
             cluster,
+            journalPool,
             names,
             (io, name) ->
                 new GroupJournal(instanceId, journalPool, io, Reservations.FORGOTTEN)

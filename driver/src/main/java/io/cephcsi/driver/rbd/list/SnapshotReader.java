@@ -5,6 +5,7 @@ import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.PoolInfo;
 import io.cephcsi.driver.journal.ClusterView;
@@ -13,6 +14,7 @@ import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.journal.ListReader;
+import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.image.ImageLists;
 import io.cephcsi.driver.rbd.image.ImageLocation;
 import io.cephcsi.driver.rbd.image.ImageNames;
@@ -54,7 +56,8 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
-        ImageLists.find(cluster, names, (io, name) -> find(cluster.clusterId(), io, name.uuid()));
+        ImageLists.find(
+            cluster, journalPool, names, (io, name) -> find(cluster.clusterId(), io, name.uuid()));
     Set<ImageLocation> trash =
         ImageLocation.inTrash(
             found.stream()
@@ -98,29 +101,28 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
                       Optional.empty(),
                       listed(clusterId, io, entry, source.get(), io.poolId(), snapshot)));
     }
-    Optional<String> imageId = entry.imageId();
-    if (imageId.isEmpty() || source.isEmpty()) {
+    if (entry.imageId().isEmpty() || source.isEmpty()) {
       return Optional.empty(); // being made: the image's id is recorded last
     }
     try {
-      Optional<ImageHeader> header = ImageHeader.read(io, imageId.get());
-      return header.flatMap(
-          image ->
-              ImageHeader.snapshots(io, imageId.get(), image.snapshotIds()).stream()
-                  .filter(s -> s.namespace() == SnapshotNamespace.USER)
-                  .filter(s -> s.name().equals(entry.name()))
-                  .findFirst()
-                  .map(
-                      snapshot ->
-                          new Found(
-                              Optional.of(new ImageLocation(io, imageId.get())),
-                              listed(
-                                  clusterId,
-                                  io,
-                                  entry,
-                                  source.get(),
-                                  sourcePool(io, image),
-                                  snapshot))));
+      return FoundImage.of(new RbdPool(io), entry)
+          .flatMap(
+              image ->
+                  ImageHeader.snapshots(io, image.id(), image.header().snapshotIds()).stream()
+                      .filter(s -> s.namespace() == SnapshotNamespace.USER)
+                      .filter(s -> s.name().equals(entry.name()))
+                      .findFirst()
+                      .map(
+                          snapshot ->
+                              new Found(
+                                  Optional.of(new ImageLocation(io, image.id())),
+                                  listed(
+                                      clusterId,
+                                      io,
+                                      entry,
+                                      source.get(),
+                                      sourcePool(io, image.header()),
+                                      snapshot))));
     } catch (CephException.NotFound e) {
       return Optional.empty(); // deleted meanwhile
     }

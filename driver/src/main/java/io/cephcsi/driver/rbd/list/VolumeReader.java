@@ -45,7 +45,7 @@ final class VolumeReader implements ListReader<ListedVolume> {
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
-        ImageLists.find(cluster, names, (io, name) -> find(io, journalPool, name));
+        ImageLists.find(cluster, journalPool, names, (io, name) -> find(io, journalPool, name));
     Set<ImageLocation> trash =
         ImageLocation.inTrash(
             found.stream().flatMap(Optional::stream).map(Found::location).toList());

@@ -3,7 +3,6 @@ package io.cephcsi.driver.rbd.session;
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.CutOffFlatten;
 import io.cephcsi.bindings.cls.ImageHeader;
-import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -15,6 +14,7 @@ import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
+import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -58,11 +58,13 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
     return entry.name();
   }
 
-  /** The id of a volume's image; a round trip for one that another driver left incomplete. */
+  /**
+   * The id of a volume's image, which may have replaced the one that was recorded; a round trip, or
+   * three.
+   */
   public String imageId() {
-    return entry
-        .imageId()
-        .or(() -> ImageId.find(pool, entry.name()))
+    return FoundImage.of(pool, entry)
+        .map(FoundImage::id)
         .orElseThrow(() -> VolumeException.notFound("volume " + id + " has no image"));
   }
 
@@ -102,7 +104,10 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
    * @return whether there was one
    */
   public boolean endCutOffFlatten() {
-    return entry.isMade() && EndedFlatten.of(pool.io(), imageId(), "volume " + id);
+    return entry.isMade()
+        && FoundImage.of(pool, entry)
+            .filter(image -> EndedFlatten.of(pool.io(), image.id(), "volume " + id))
+            .isPresent();
   }
 
   /**

@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd.snapshot;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashDirectory;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
@@ -12,6 +13,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.journal.Attempt;
+import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.TrashRestoreState;
 import io.cephcsi.driver.rbd.image.CloneSteps;
@@ -109,11 +111,55 @@ public final class NativeSnapshots {
     CloneSteps.removeSnapshot(image, id);
   }
 
-  /** The snapshot of an entry, if it was taken and is there; one round trip. */
+  /**
+   * A native snapshot that is there.
+   *
+   * @param entry with the ids that the snapshot and its image have now
+   * @param snapshot as the image has it
+   */
+  public record Found(JournalEntry entry, HeaderSnapshot snapshot) {}
+
+  /** The snapshot of an entry, as {@link #locate}. */
   public static Optional<HeaderSnapshot> find(IoContext io, JournalEntry entry) {
-    return entry.nativeImage().isPresent() && entry.nativeSnapshot().isPresent()
-        ? read(io, entry.nativeImage().get(), entry.nativeSnapshot().getAsLong())
-        : Optional.empty();
+    return locate(io, entry).map(Found::snapshot);
+  }
+
+  /**
+   * The snapshot of an entry, if it was taken and is there; one round trip if it is where it was
+   * recorded. If that image is gone, the snapshot is looked for on the one that has its name, also
+   * in the trash: {@code rbd migration} makes a new image, with snapshots of the same names.
+   */
+  public static Optional<Found> locate(IoContext io, JournalEntry entry) {
+    if (entry.nativeImage().isEmpty() || entry.nativeSnapshot().isEmpty()) {
+      return Optional.empty();
+    }
+    return read(io, entry.nativeImage().get(), entry.nativeSnapshot().getAsLong())
+        .map(snapshot -> new Found(entry, snapshot))
+        .or(() -> replaced(io, entry));
+  }
+
+  /** As {@link #locate}, and records what has replaced the recorded image. */
+  public static Optional<Found> locate(Journal journal, IoContext io, JournalEntry entry) {
+    Optional<Found> found = locate(io, entry);
+    found
+        .map(Found::entry)
+        .filter(now -> !now.equals(entry))
+        .ifPresent(now -> Attempt.replaceNative(journal, entry, now));
+    return found;
+  }
+
+  /** The snapshot's name has the entry's uuid, so no other one has it. */
+  private static Optional<Found> replaced(IoContext io, JournalEntry entry) {
+    if (ImageHeader.read(io, entry.nativeImage().orElseThrow()).isPresent()) {
+      return Optional.empty();
+    }
+    String name = image(entry);
+    return ImageId.find(new RbdPool(io), name)
+        .or(() -> TrashDirectory.named(io, name).map(TrashEntry::id))
+        .flatMap(
+            id ->
+                SnapshotImage.on(io, id, entry.name())
+                    .map(snapshot -> new Found(entry.withNative(id, snapshot.id()), snapshot)));
   }
 
   /** One that clones need is in the trash namespace after its removal, and no longer a snapshot. */
@@ -129,18 +175,31 @@ public final class NativeSnapshots {
   /**
    * Removes the snapshot of an entry; clones of it live on.
    *
+   * @return the entry with the id of the image that it was on
    * @throws VolumeException ABORTED if its image is there, but cannot be opened
    */
-  static void remove(RbdPool pool, JournalEntry entry) {
+  static JournalEntry remove(RbdPool pool, JournalEntry entry) {
+    if (removeFrom(pool, entry)) {
+      return entry;
+    }
+    JournalEntry now = replaced(pool.io(), entry).map(Found::entry).orElse(entry);
+    if (now.equals(entry) || !removeFrom(pool, now)) {
+      LOG.debug("the image of snapshot {} is gone", entry.name());
+    }
+    return now;
+  }
+
+  /** Whether the image was there. */
+  private static boolean removeFrom(RbdPool pool, JournalEntry entry) {
     String id = entry.nativeImage().orElseThrow();
     Optional<RbdImage> found = PresentImage.open(pool, id, "snapshot " + entry.name());
     if (found.isEmpty()) {
-      LOG.debug("the image of snapshot {} is gone", entry.name());
-      return;
+      return false;
     }
     try (RbdImage image = found.get()) {
       CloneSteps.removeSnapshot(image, entry.name());
     }
+    return true;
   }
 
   /**

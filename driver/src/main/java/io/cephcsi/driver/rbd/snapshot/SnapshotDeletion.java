@@ -75,10 +75,11 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
     RbdPool pool = snapshot.pool();
     JournalEntry entry = snapshot.entry();
     try {
-      NativeSnapshots.remove(pool, entry);
-      if (entry.outOfTrash()) {
-        NativeSnapshots.backToTrash(pool, entry);
+      JournalEntry now = NativeSnapshots.remove(pool, entry);
+      if (now.outOfTrash()) {
+        NativeSnapshots.backToTrash(pool, now);
       }
+      return now.nativeImage().filter(image -> pool.trashEntry(image).isPresent());
     } catch (CephException.Busy e) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -89,7 +90,6 @@ public record SnapshotDeletion(OpenSnapshot snapshot) {
               + ")",
           e);
     }
-    return entry.nativeImage().filter(image -> pool.trashEntry(image).isPresent());
   }
 
   /**

@@ -18,7 +18,7 @@ public final class SnapshotImage {
   /** That of an entry which is complete, unless its deletion has begun. */
   static Optional<HeaderSnapshot> made(Journal journal, IoContext io, JournalEntry entry) {
     if (entry.nativeImage().isPresent()) {
-      return NativeSnapshots.find(io, entry);
+      return NativeSnapshots.locate(journal, io, entry).map(NativeSnapshots.Found::snapshot);
     }
     RbdPool pool = new RbdPool(io);
     return entry.imageId().flatMap(pool::trashEntry).isPresent()

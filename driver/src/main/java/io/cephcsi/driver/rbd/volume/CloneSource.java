@@ -2,9 +2,12 @@ package io.cephcsi.driver.rbd.volume;
 
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.encryption.EncryptionRequest;
+import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.rbd.image.FoundImage;
@@ -44,7 +47,7 @@ record CloneSource(
             EncryptionRequest.requireCopyable(
                 encryption, "the source " + from.id(), found.entry()));
     return known
-        .flatMap(found -> of(found.pool(), found.entry()))
+        .flatMap(found -> of(session, found.pool(), found.entry()))
         .orElseThrow(
             () ->
                 VolumeException.notFound(
@@ -76,9 +79,9 @@ record CloneSource(
         : session.find(from.id()).map(Known::of);
   }
 
-  private static Optional<CloneSource> of(RbdPool pool, JournalEntry entry) {
+  private static Optional<CloneSource> of(RbdSession session, RbdPool pool, JournalEntry entry) {
     return entry.nativeImage().isPresent()
-        ? ofNative(pool, entry)
+        ? ofNative(session, pool, entry)
         : FoundImage.of(pool, entry)
             .map(
                 image ->
@@ -87,13 +90,18 @@ record CloneSource(
   }
 
   /** A snapshot on its volume's image, which may have another size by now. */
-  private static Optional<CloneSource> ofNative(RbdPool pool, JournalEntry entry) {
-    return NativeSnapshots.find(pool.io(), entry)
+  private static Optional<CloneSource> ofNative(
+      RbdSession session, RbdPool pool, JournalEntry entry) {
+    IoContext io = pool.io();
+    Journal journal =
+        session.journal(JournalKind.SNAPSHOT, session.journalPool(entry.journalPoolId(), io), io);
+    return NativeSnapshots.locate(journal, io, entry)
         .flatMap(
-            snapshot -> {
-              String id = entry.nativeImage().orElseThrow();
-              return ImageHeader.read(pool.io(), id)
-                  .map(header -> new CloneSource(pool, entry, id, header, snapshot.size()));
+            found -> {
+              String id = found.entry().nativeImage().orElseThrow();
+              long size = found.snapshot().size();
+              return ImageHeader.read(io, id)
+                  .map(header -> new CloneSource(pool, found.entry(), id, header, size));
             });
   }
 

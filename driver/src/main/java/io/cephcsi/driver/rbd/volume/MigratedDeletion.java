@@ -3,11 +3,13 @@ package io.cephcsi.driver.rbd.volume;
 import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
+import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageUse;
 import io.cephcsi.driver.rbd.session.RbdSession;
 import io.cephcsi.driver.rbd.session.StaticImage;
@@ -61,8 +63,21 @@ final class MigratedDeletion {
           Reason.FAILED_PRECONDITION,
           "volume " + volume.volumeId() + " is in use (" + e.getMessage() + ")",
           e);
+    } catch (CephException.NotFound e) {
+      forgetName(pool, imageId);
+      return;
     }
     session.purge(pool.io(), imageId);
+  }
+
+  /** Of an image that was not made to its end, or not removed to its end: only the name is left. */
+  private void forgetName(RbdPool pool, String imageId) {
+    if (CloneSteps.awaitHeader(pool, imageId).isPresent()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume " + volume.volumeId() + ": its image was changed meanwhile; try again");
+    }
+    NameRemoval.forget(pool, volume.name(), imageId);
   }
 
   /** Snapshots in the trash namespace belong to clones, which keep the image in the trash. */

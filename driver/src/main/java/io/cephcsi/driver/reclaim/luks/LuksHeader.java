@@ -18,15 +18,22 @@ import java.util.Optional;
  * Reads the header of LUKS2 (its on-disk format, version 1.1): a binary part and JSON, twice. After
  * a crash between the two writes they differ; cryptsetup mends that when it opens the device next.
  *
+ * <p>ceph-csi makes headers of 4 MiB, of which JSON takes some KiB. cryptsetup takes none with
+ * anything but zeroes behind the JSON. So only what is before {@link #MOST_USED} is kept in memory:
+ * a node opens many volumes at once.
+ *
  * @param json what the header says
- * @param first the copy for the start of a device
+ * @param first the copy for the start of a device, but for zeroes at its end
+ * @param bytes how long a copy is on the device
  * @param same whether both copies are on the device, and say the same
  */
 @SuppressWarnings("ArrayRecordComponent") // not compared
-record LuksHeader(JsonNode json, byte[] first, boolean same) {
+record LuksHeader(JsonNode json, byte[] first, int bytes, boolean same) {
   private static final int BINARY = 4096;
   private static final int SMALLEST = 16 << 10;
-  private static final int LARGEST = 128 << 10; // with slots that no driver fills
+  private static final int LARGEST = 4 << 20; // that cryptsetup makes, and takes
+  private static final int MOST_USED = 128 << 10; // JSON of 32 slots has about 32 KiB
+  private static final int CHUNK = 64 << 10;
   private static final int OLDER_VERSION = 1;
   private static final int VERSION = 2;
   private static final int VERSION_AT = 6;
@@ -41,18 +48,13 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
   private static final String FIRST = "LUKS\u00ba\u00be";
   private static final String SECOND = "SKUL\u00ba\u00be";
 
-  /** How long one copy is, in bytes. */
-  int bytes() {
-    return first.length;
-  }
-
   /** Reads both copies, which must have right checksums and say the same. */
   static LuksHeader read(BlockReader device) throws IOException, LuksRefusal {
     byte[] first = copy(device, 0, size(device, 0, FIRST), FIRST);
-    byte[] second = copy(device, first.length, first.length, SECOND);
+    byte[] second = copy(device, size(first), size(first), SECOND);
     LuksRefusal.require(
         isSame(first, second), "the two headers of LUKS differ: open the volume once");
-    return new LuksHeader(json(first), first, true);
+    return new LuksHeader(json(first), first, size(first), true);
   }
 
   /**
@@ -64,25 +66,26 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
   static LuksHeader newest(BlockReader device) throws IOException, LuksRefusal {
     Optional<byte[]> first = ifWhole(device, 0, FIRST);
     Optional<byte[]> second = Optional.empty();
-    int least = first.map(copy -> copy.length).orElse(SMALLEST);
-    int most = first.map(copy -> copy.length).orElse(LARGEST);
+    int least = first.map(LuksHeader::size).orElse(SMALLEST);
+    int most = first.map(LuksHeader::size).orElse(LARGEST);
     for (int at = least; at <= most && second.isEmpty(); at *= 2) {
-      second = ifWhole(device, at, SECOND).filter(copy -> offset(copy) == copy.length);
+      second = ifWhole(device, at, SECOND).filter(copy -> offset(copy) == size(copy));
     }
     if (first.isPresent()
         && (second.isEmpty() || sequence(second.get()) <= sequence(first.get()))) {
       boolean same = second.isPresent() && isSame(first.get(), second.get());
-      return new LuksHeader(json(first.get()), first.get(), same);
+      return new LuksHeader(json(first.get()), first.get(), size(first.get()), same);
     }
     if (second.isEmpty()) {
       throw LuksRefusal.inconsistent("there is no header of LUKS2 that is whole");
     }
-    return new LuksHeader(json(second.get()), moved(second.get(), FIRST, 0), false);
+    return new LuksHeader(
+        json(second.get()), moved(second.get(), FIRST, 0), size(second.get()), false);
   }
 
-  /** The copy that belongs behind the first. */
+  /** The copy that belongs behind the first, but for zeroes at its end. */
   byte[] second() {
-    return moved(first, SECOND, first.length);
+    return moved(first, SECOND, bytes);
   }
 
   private static byte[] moved(byte[] copy, String magic, long offset) {
@@ -105,6 +108,11 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
 
   private static long sequence(byte[] copy) {
     return ByteBuffer.wrap(copy).getLong(SEQUENCE_AT);
+  }
+
+  /** How long it is on the device, of a copy that was read. */
+  private static int size(byte[] copy) {
+    return (int) ByteBuffer.wrap(copy).getLong(SIZE_AT);
   }
 
   private static long offset(byte[] copy) {
@@ -145,7 +153,7 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
 
   private static byte[] copy(BlockReader device, long offset, int size, String magic)
       throws IOException, LuksRefusal {
-    byte[] copy = bytes(device, offset, size);
+    byte[] copy = bytes(device, offset, Math.min(size, MOST_USED));
     ByteBuffer fields = ByteBuffer.wrap(copy);
     LuksRefusal.require(
         text(copy, 0, magic.length()).equals(magic)
@@ -153,6 +161,7 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
             && fields.getLong(SIZE_AT) == size
             && fields.getLong(OFFSET_AT) == offset,
         "a header of LUKS is not whole: open the volume once");
+    requireZeroes(device, offset + copy.length, offset + size);
     byte[] is = checksum(copy);
     if (!Arrays.equals(is, 0, is.length, copy, CHECKSUM_AT, CHECKSUM_AT + is.length)) {
       throw new LuksRefusal(
@@ -161,10 +170,29 @@ record LuksHeader(JsonNode json, byte[] first, boolean same) {
     return copy;
   }
 
+  private static void requireZeroes(BlockReader device, long from, long to)
+      throws IOException, LuksRefusal {
+    byte[] zeroes = new byte[CHUNK];
+    for (long at = from; at < to; at += CHUNK) {
+      if (!Arrays.equals(bytes(device, at, CHUNK), zeroes)) {
+        throw LuksRefusal.unsupported(
+            "the header of LUKS uses more than its first " + MOST_USED + " bytes");
+      }
+    }
+  }
+
+  /** Of all of a copy, of which its own place counts as zeroes. */
   private static byte[] checksum(byte[] copy) throws LuksRefusal {
-    byte[] blanked = copy.clone();
-    Arrays.fill(blanked, CHECKSUM_AT, CHECKSUM_AT + CHECKSUM_BYTES, (byte) 0);
-    return digest(text(copy, ALGORITHM_AT, ALGORITHM_BYTES)).digest(blanked);
+    MessageDigest digest = digest(text(copy, ALGORITHM_AT, ALGORITHM_BYTES));
+    int behind = CHECKSUM_AT + CHECKSUM_BYTES;
+    digest.update(copy, 0, CHECKSUM_AT);
+    digest.update(new byte[CHECKSUM_BYTES]);
+    digest.update(copy, behind, copy.length - behind);
+    byte[] zeroes = new byte[CHUNK];
+    for (int at = copy.length; at < size(copy); at += CHUNK) {
+      digest.update(zeroes);
+    }
+    return digest.digest();
   }
 
   private static MessageDigest digest(String algorithm) throws LuksRefusal {

@@ -179,4 +179,16 @@ class MigratedVolumeIT {
     CLUSTER.rados("-p", CLUSTER.pool(), "rm", header);
     delete(handle(MONITORS));
   }
+
+  /** As a process leaves it that died while it made or removed the image. */
+  @Test
+  void ofAnImageWithoutAHeaderTheNameGoes() {
+    String info = CLUSTER.rbd("info", spec());
+    String id = info.replaceAll("(?s).*block_name_prefix: rbd_data\\.(\\S+).*", "$1");
+    CLUSTER.rados("-p", CLUSTER.pool(), "rm", "rbd_header." + id);
+    delete(volume.getVolumeId());
+    assertThat(CLUSTER.rbd("ls", CLUSTER.pool())).doesNotContain(image);
+    assertThat(CLUSTER.rados("-p", CLUSTER.pool(), "ls")).doesNotContain(image);
+    delete(volume.getVolumeId());
+  }
 }

@@ -100,6 +100,7 @@ class LuksRegionIT {
         "--key-size 256 --sector-size 4096",
         "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --hash sha512",
         "--key-slot 5",
+        "--luks2-metadata-size 4096k --luks2-keyslots-size 8192k",
       })
   void whatDriversMakeIsTaken(String options) throws Exception {
     Path made = TestLuks.format(folder, BYTES, PASSPHRASE, options.split(" ")).file();
@@ -297,5 +298,35 @@ class LuksRegionIT {
         assertThat(e.detail()).isNotEmpty();
       }
     }
+  }
+
+  /** As ceph-csi formats from 3.15 on. */
+  @Test
+  void theLargestHeaderIsReadAndCopiedAsCryptsetupTakesIt() throws Exception {
+    TestLuks large =
+        TestLuks.format(
+            folder,
+            BYTES,
+            PASSPHRASE,
+            "--luks2-metadata-size",
+            "4096k",
+            "--luks2-keyslots-size",
+            "8192k");
+    file = large.file();
+    assertThat(read(file).isSame()).isTrue();
+    assertThat(opens(file)).isTrue();
+    for (int at : new int[] {5000, (4 << 20) + 5000}) {
+      damage(at);
+      LuksRegion region = read(file);
+      assertThat(region.isSame()).isFalse();
+      Path copy = copied(region);
+      assertThat(Files.size(copy)).isEqualTo(TestLuks.OFFSET);
+      assertThat(opens(copy)).isTrue();
+      large.run(
+          "open", List.of("--test-passphrase", "--type", "luks2", "--header", copy.toString()));
+      damage(at);
+    }
+    damage(1 << 20);
+    assertRefused("more than its first");
   }
 }
