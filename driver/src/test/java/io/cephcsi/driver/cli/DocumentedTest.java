@@ -43,7 +43,8 @@ class DocumentedTest {
 
   private static final Pattern SHOWN =
       Pattern.compile("\\bceph-csi ((?:(?:tracker|bench) )?[a-z]+)\\b(?!=)");
-  private static final Pattern SCRIPT = Pattern.compile("\\b(ci/[a-z-]+(?:/[a-z-]+)?)((?:[^`\\n|])*)");
+  private static final Pattern SCRIPT =
+      Pattern.compile("\\b(ci/[a-z-]+(?:/[a-z-]+)?)((?:[^`\\n|])*)");
   private static final Pattern OPTION = Pattern.compile("(?<=[ \\[])--[a-z][a-z-]+");
 
   private static final Pattern METRIC = Pattern.compile("(Counter\\w*|\\w+)\\.builder\\(\\)");
