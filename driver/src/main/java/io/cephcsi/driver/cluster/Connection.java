@@ -33,24 +33,29 @@ final class Connection {
   }
 
   IoContext pool(String name, String namespace) {
-    IoContext io =
-        pools.computeIfAbsent(new PoolKey(name, namespace), key -> open(name, namespace));
-    if (isPool(name, io.poolId())) { // a look at the map of the client, no round trip
-      return io;
+    PoolKey key = new PoolKey(name, namespace);
+    IoContext known = pools.get(key);
+    if (known != null && isPool(name, known.poolId())) { // a look at the map of the client
+      return known;
     }
-    // The pool was removed or renamed, and its name may be another's: only the id stays.
-    return pools.compute(
-        new PoolKey(name, namespace),
-        (key, known) -> {
-          if (known != null && isPool(name, known.poolId())) {
-            return known;
-          }
-          IoContext opened = open(name, namespace);
-          if (known != null) {
-            replaced.add(known); // others may be using it
-          }
-          return opened;
-        });
+    // It may wait for the monitors without end, so nobody else waits for this thread. A pool that
+    // is known was removed or renamed, and its name may be another's: only the id stays.
+    IoContext opened = open(name, namespace);
+    while (true) {
+      IoContext other = known == null ? pools.putIfAbsent(key, opened) : pools.get(key);
+      if (other == null && known == null) {
+        return opened;
+      }
+      if (other != null && other.poolId() == opened.poolId()) {
+        opened.close();
+        return other;
+      }
+      if (other != null && pools.replace(key, other, opened)) {
+        replaced.add(other); // others may be using it
+        return opened;
+      }
+      known = other;
+    }
   }
 
   private boolean isPool(String name, long id) {
