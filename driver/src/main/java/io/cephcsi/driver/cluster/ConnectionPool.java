@@ -15,6 +15,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -120,7 +121,10 @@ public final class ConnectionPool implements AutoCloseable {
   }
 
   /**
-   * Works on a leased connection; one that turns out blocklisted is replaced.
+   * Works on a leased connection; one that turns out blocklisted, or does not answer in time, is
+   * replaced: librados does not always find monitors again that were moved or that refused it once.
+   * What runs on it goes on. A connection that only waits for a cluster that hangs is replaced,
+   * too: at most once in the time of an operation.
    *
    * @throws VolumeException as of {@link #lease}
    */
@@ -128,11 +132,22 @@ public final class ConnectionPool implements AutoCloseable {
     try (Lease lease = lease(config, credentials)) {
       try {
         return work.apply(lease);
-      } catch (CephException.Blocklisted e) {
-        lease.discard();
+      } catch (RuntimeException e) {
+        lease.discardIfUnanswered(e);
         throw e;
       }
     }
+  }
+
+  /** As {@link #connected}, for work without a result. */
+  public void with(ClusterConfig config, Credentials credentials, Consumer<Lease> work) {
+    connected(
+        config,
+        credentials,
+        lease -> {
+          work.accept(lease);
+          return true;
+        });
   }
 
   /**

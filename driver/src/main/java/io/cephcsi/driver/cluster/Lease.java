@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cluster;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
@@ -10,6 +11,8 @@ import java.util.function.Supplier;
  * connection: do not close them. Safe for several threads.
  */
 public final class Lease implements AutoCloseable {
+  private static final int MOST_CAUSES = 10;
+
   private final ClusterConfig config;
   private final ConnectionPool.Entry entry;
   private final Connection connection;
@@ -104,6 +107,18 @@ public final class Lease implements AutoCloseable {
   /** Says that the connection is of no use any more: the next lease gets a new one. */
   public void discard() {
     entry.retire();
+  }
+
+  /** As {@link #discard}, if a failure was caused by an operation that had no answer. */
+  public void discardIfUnanswered(Throwable failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++) {
+      if (cause instanceof CephException.OutcomeUnknown) {
+        discard();
+        return;
+      }
+      cause = cause.getCause();
+    }
   }
 
   @Override

@@ -243,7 +243,15 @@ class CutOffFlattensIT extends RbdCloneCase {
             connections.lease(
                 clusters.require(TestDriver.CLUSTER_ID),
                 Storage.RBD.credentials(driver.secrets()))) {
-      flattener.flatten(lease::share, lease.rbdPool("rbd"), image, id);
+      flattener.flatten(
+          work -> {
+            try (Lease shared = lease.share()) {
+              work.accept(shared);
+            }
+          },
+          lease.rbdPool("rbd"),
+          image,
+          id);
       Awaitility.await().until(() -> parent(image).isEmpty());
     }
     deleteWithSource();
