@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.CommandReply;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
@@ -12,20 +13,26 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 final class Connection {
   private final RadosCluster cluster;
   private final ClientRecord record;
+  private final Manager manager;
   private final ClientRecord.Entry recorded;
   private final Map<PoolKey, IoContext> pools = new ConcurrentHashMap<>();
   private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
   private final KnownFileSystems fileSystems;
 
-  Connection(RadosCluster cluster, ClientRecord record) {
+  Connection(RadosCluster cluster, ClientRecord record, Manager manager) {
     this.cluster = cluster;
     this.record = record;
+    this.manager = manager;
     this.recorded = record.connection(cluster);
     this.fileSystems = new KnownFileSystems(cluster);
   }
 
   KnownFileSystems fileSystems() {
     return fileSystems;
+  }
+
+  CommandReply toManager(CephCommand command) {
+    return manager.send(cluster, command);
   }
 
   RadosCluster cluster() {

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -34,10 +35,14 @@ public final class ConnectionPool implements AutoCloseable {
   private static final int MAX_CONNECTIONS = 100;
   private static final int ENDING_THREADS = 16;
 
+  /** A command to a manager may take this many times as long as another operation. */
+  private static final int COMMAND = 30;
+
   private final Duration connectTimeout;
   private final Duration operationTimeout;
   private final Cache<Key, Entry> entries;
   private final ClientRecord record;
+  private final Map<String, Manager> managers = new ConcurrentHashMap<>(); // by fsid
   private final ConnectionCloser closer = new ConnectionCloser();
   private final LateReservations late;
   private volatile boolean closed;
@@ -168,6 +173,11 @@ public final class ConnectionPool implements AutoCloseable {
     }
   }
 
+  private Manager managerOf(RadosCluster cluster) {
+    return managers.computeIfAbsent(
+        cluster.fsid(), fsid -> new Manager(operationTimeout.multipliedBy(COMMAND)));
+  }
+
   private ConnectionSettings.Builder settings(String monitors, Credentials credentials) {
     return ConnectionSettings.user(credentials.userId())
         .monitors(monitors)
@@ -289,7 +299,7 @@ public final class ConnectionPool implements AutoCloseable {
       try {
         ConnectionSettings settings = settings(key.monitors, key.credentials).build();
         RadosCluster cluster = RadosCluster.connect(settings);
-        connected.complete(new Connection(cluster, record));
+        connected.complete(new Connection(cluster, record, managerOf(cluster)));
         endDead(config, cluster);
       } catch (Throwable e) {
         synchronized (this) {

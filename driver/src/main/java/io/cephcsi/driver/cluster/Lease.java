@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.CommandReply;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
@@ -32,6 +33,19 @@ public final class Lease implements AutoCloseable {
   /** The connection. */
   public RadosCluster cluster() {
     return connection.cluster();
+  }
+
+  /**
+   * Sends a command to the manager of the cluster, and waits for 30 times as long as an operation
+   * may take.
+   *
+   * @throws CephException.TimedOut if there is no answer: it may be carried out all the same
+   * @throws io.cephcsi.driver.volume.VolumeException UNAVAILABLE if it is not sent, as another one
+   *     has had no answer
+   * @throws CephException with the status line that the manager sent
+   */
+  public CommandReply toManager(CephCommand command) {
+    return connection.toManager(command);
   }
 
   /** The file systems of the cluster, which are remembered for a while. */

@@ -237,8 +237,7 @@ class CutOffFlattensIT extends RbdCloneCase {
             TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
     Duration patience = Duration.ofSeconds(10);
     try (ConnectionPool connections = new ConnectionPool(patience, patience);
-        ManagerCommands managers = new ManagerCommands();
-        Flattener flattener = new Flattener(new MgrTasks(managers));
+        Flattener flattener = new Flattener(new MgrTasks(new ManagerCommands()));
         Lease lease =
             connections.lease(
                 clusters.require(TestDriver.CLUSTER_ID),
