@@ -130,6 +130,10 @@ public final class Operation {
     watched = true;
   }
 
+  boolean isWatched() {
+    return watched;
+  }
+
   /** Whether it is work of any length, which nothing waits for. */
   boolean isLong() {
     return yielding != null;

@@ -8,7 +8,6 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
@@ -353,9 +352,14 @@ public final class OperationRegistry {
     }
   }
 
+  /** How many calls run or wait now, each once however many keys it holds; reads, too. */
+  public int calls() {
+    return reads.size() + (int) running.values().stream().filter(Operation::isWatched).count();
+  }
+
   /** The operations that run now. */
   public List<Operation> running() {
-    return new ArrayList<>(running.values());
+    return List.copyOf(running.values());
   }
 
   /** The calls that another interval has passed for; for one thread. */
@@ -376,11 +380,7 @@ public final class OperationRegistry {
     cancelAll("the driver stops");
   }
 
-  /**
-   * As {@link #cancelAll()}.
-   *
-   * @param why for those who ask how the operations ended
-   */
+  /** As {@link #cancelAll()}, with the reason for those who ask how the operations ended. */
   public void cancelAll(String why) {
     running.values().forEach(operation -> operation.cancel(why));
   }

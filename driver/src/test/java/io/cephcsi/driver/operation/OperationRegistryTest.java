@@ -289,6 +289,20 @@ class OperationRegistryTest {
   }
 
   @Test
+  void eachCallCountsOnceHoweverManyKeysItHolds() {
+    registry.start("vol-1", "DeleteVolume", queue::add, operation -> 1);
+    CompletableFuture<Integer> read = registry.read("ListVolumes", queue::add, () -> 7);
+    try (OperationRegistry.Hold name = registry.hold("name pvc-1", "DeleteVolume");
+        OperationRegistry.Hold source = registry.share("snap-1", "DeleteVolume")) {
+      assertThat(name).isNotSameAs(source);
+      assertThat(registry.calls()).isEqualTo(2);
+    }
+    queue.forEach(Runnable::run);
+    assertThat(read).isCompletedWithValue(7);
+    assertThat(registry.calls()).isZero();
+  }
+
+  @Test
   void aReadThatHasNotBegunInTimeIsNotDoneAnyMore() {
     OperationRegistry hurried = new OperationRegistry(Duration.ofMillis(1));
     AtomicInteger done = new AtomicInteger();
