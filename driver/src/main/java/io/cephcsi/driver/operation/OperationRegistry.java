@@ -41,6 +41,7 @@ public final class OperationRegistry {
   private final Set<Operation> reads = ConcurrentHashMap.newKeySet();
   private final Cache<String, Kept> results;
   private final Clock clock;
+  private final Ticker ticker;
   private final Duration answerWithin;
   private volatile boolean stopping;
 
@@ -56,6 +57,7 @@ public final class OperationRegistry {
 
   OperationRegistry(Clock clock, Ticker ticker, Duration keepResults, Duration answerWithin) {
     this.clock = clock;
+    this.ticker = ticker;
     this.answerWithin = answerWithin;
     this.results =
         Caffeine.newBuilder()
@@ -129,7 +131,7 @@ public final class OperationRegistry {
    * @return as {@link #start}
    */
   public <T> CompletableFuture<T> read(String what, Executor executor, Supplier<T> work) {
-    Operation operation = new Operation(what, "", clock);
+    Operation operation = new Operation(what, "", clock.instant(), ticker::read);
     operation.watch();
     reads.add(operation);
     try {
@@ -274,7 +276,7 @@ public final class OperationRegistry {
    * @throws VolumeException ABORTED when an operation has this key for itself
    */
   public Hold share(String key, String kind) {
-    Operation mine = new Operation(kind, key, clock);
+    Operation mine = new Operation(kind, key, clock.instant(), ticker::read);
     gaveWay(running.get(key), kind);
     Operation shared =
         running.compute(
@@ -308,7 +310,7 @@ public final class OperationRegistry {
   }
 
   private Operation claim(String key, String kind) {
-    Operation operation = new Operation(kind, key, clock);
+    Operation operation = new Operation(kind, key, clock.instant(), ticker::read);
     Operation other = running.putIfAbsent(key, operation);
     if (gaveWay(other, kind)) {
       other = running.putIfAbsent(key, operation);
