@@ -99,7 +99,7 @@ public final class DriverProcess implements AutoCloseable {
         new ConnectionPool(config.connectTimeout(), config.operationTimeout(), clients);
     this.executors = new ClusterExecutors(clusters, CALL_THREADS, config.reclaims());
     this.probe = new MonitorProbe(clusters);
-    metrics.operations(() -> registries.stream().mapToInt(r -> r.running().size()).sum());
+    metrics.operations(() -> registries.stream().mapToInt(OperationRegistry::calls).sum());
     metrics.damagedEntries(DamagedEntries::found);
   }
 

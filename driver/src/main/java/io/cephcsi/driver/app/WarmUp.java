@@ -161,10 +161,10 @@ final class WarmUp implements AutoCloseable {
       switch (access.storage()) {
         case RBD -> new RbdPool(lease.rbdPool(place.id())).openReadOnly(none).close();
         case CEPHFS ->
-            CephCommand.of(
+            lease.toManager(
+                CephCommand.of(
                     "fs subvolume info",
-                    Map.of("vol_name", place.parameters().get("fsName"), "sub_name", none))
-                .toManager(lease.cluster());
+                    Map.of("vol_name", place.parameters().get("fsName"), "sub_name", none)));
       }
       return true;
     } catch (CephException e) {

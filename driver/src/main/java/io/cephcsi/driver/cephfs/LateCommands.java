@@ -56,10 +56,15 @@ final class LateCommands implements AutoCloseable {
    * @param again after each look, while there are names
    * @param kept how long a name is remembered: longer than a command can be under way, which the
    *     kernel of a machine gives up to send after 15 minutes
+   * @param most how long a cluster that does not answer is asked
    */
-  record Times(Duration first, Duration again, Duration kept) {
+  record Times(Duration first, Duration again, Duration kept, Duration most) {
     static final Times USUAL =
-        new Times(Duration.ofSeconds(20), Duration.ofMinutes(1), Duration.ofMinutes(20));
+        new Times(
+            Duration.ofSeconds(20),
+            Duration.ofMinutes(1),
+            Duration.ofMinutes(20),
+            Duration.ofDays(1));
   }
 
   LateCommands(ConnectionPool connections, String instanceId, SnapshotPaths paths, Times times) {
@@ -74,40 +79,65 @@ final class LateCommands implements AutoCloseable {
    */
   void lookLater(ClusterConfig cluster, Credentials user, String fsid) {
     // The other secrets of the call are not kept.
-    lookAfter(times.first(), cluster, new Credentials(user.userId(), user.key()), fsid);
+    Place place =
+        new Place(cluster, new Credentials(user.userId(), user.key()), fsid, System.nanoTime());
+    lookAfter(times.first(), place);
   }
 
-  private void lookAfter(Duration delay, ClusterConfig cluster, Credentials user, String fsid) {
-    // Two of one Ceph cluster may have different namespaces and subvolume groups.
-    String key = cluster.clusterId() + "/" + fsid + "/" + user.userId();
-    if (waiting.add(key)) {
+  /**
+   * Where is looked.
+   *
+   * @param lookedNanos when a look succeeded, or the first was asked for
+   */
+  private record Place(ClusterConfig cluster, Credentials user, String fsid, long lookedNanos) {
+    /** Two of one Ceph cluster may have different namespaces and subvolume groups. */
+    String key() {
+      return cluster.clusterId() + "/" + fsid + "/" + user.userId();
+    }
+
+    Place looked() {
+      return new Place(cluster, user, fsid, System.nanoTime());
+    }
+  }
+
+  private void lookAfter(Duration delay, Place place) {
+    if (waiting.add(place.key())) {
       CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, Runnable::run)
-          .execute(() -> submit(key, cluster, user, fsid));
+          .execute(() -> submit(place));
     }
   }
 
-  private void submit(String key, ClusterConfig cluster, Credentials user, String fsid) {
+  private void submit(Place place) {
     try {
-      workers.of(fsid).execute(() -> look(key, cluster, user, fsid));
+      workers.of(place.fsid).execute(() -> look(place));
     } catch (RejectedExecutionException e) {
-      waiting.remove(key); // the driver ends, or the next call has it done
+      waiting.remove(place.key()); // the driver ends, or the next call has it done
     }
   }
 
-  private void look(String key, ClusterConfig cluster, Credentials user, String fsid) {
-    boolean more = false;
-    try (Lease lease = connections.lease(cluster, user)) {
-      for (FileSystemInfo info : MonitorQueries.fileSystems(lease.cluster())) {
-        more |= look(lease, info);
+  private void look(Place place) {
+    Optional<Place> next = Optional.empty();
+    try {
+      if (connections.connected(place.cluster, place.user, this::look)) {
+        next = Optional.of(place.looked());
       }
     } catch (RuntimeException e) {
-      LOG.debug("what late commands made on {} could not be looked for", fsid, e);
-      more = mayPass(e);
+      LOG.debug("what late commands made on {} could not be looked for", place.fsid, e);
+      // A cluster that is gone is not asked for ever; the next call on it begins anew.
+      if (mayPass(e) && System.nanoTime() - place.lookedNanos < times.most().toNanos()) {
+        next = Optional.of(place);
+      }
     }
-    waiting.remove(key);
-    if (more) {
-      lookAfter(times.again(), cluster, user, fsid);
+    waiting.remove(place.key());
+    next.ifPresent(again -> lookAfter(times.again(), again));
+  }
+
+  private boolean look(Lease lease) {
+    boolean more = false;
+    for (FileSystemInfo info : MonitorQueries.fileSystems(lease.cluster())) {
+      more |= look(lease, info);
     }
+    return more;
   }
 
   /** Whether a failure is of the connection, so that the next look may succeed. */
@@ -122,6 +152,7 @@ final class LateCommands implements AutoCloseable {
     } catch (CephException | VolumeException e) {
       // As of a file system that this user may not read.
       LOG.debug("file system {} is left out: {}", info.name(), e.getMessage());
+      lease.discardIfUnanswered(e);
       return mayPass(e);
     }
   }

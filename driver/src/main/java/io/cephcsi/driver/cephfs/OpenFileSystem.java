@@ -77,7 +77,7 @@ record OpenFileSystem(
         info,
         Storage.CEPHFS.open(lease, info.metadataPoolId()),
         new SubvolumeAdmin(
-            command -> command.toManager(lease.cluster()).text(),
+            command -> lease.toManager(command).text(),
             info.name(),
             lease.config().subvolumeGroup()),
         instanceId,
@@ -113,7 +113,7 @@ record OpenFileSystem(
   /** A set of subvolumes whose clients stand still. */
   Quiesce quiesce(String setId) {
     return new Quiesce(
-        command -> command.toManager(lease.cluster()).text(),
+        command -> lease.toManager(command).text(),
         info.name(),
         lease.config().subvolumeGroup(),
         setId);

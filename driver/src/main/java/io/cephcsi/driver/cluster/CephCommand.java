@@ -8,6 +8,7 @@ import io.cephcsi.driver.volume.Json;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -73,6 +74,16 @@ public final class CephCommand {
    */
   public CommandReply toManager(RadosCluster cluster) {
     return cluster.mgrCommand(json);
+  }
+
+  /**
+   * As {@link #toManager(RadosCluster)}, and waits for a time only; see {@link
+   * RadosCluster#mgrCommand(String, Duration)}.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut after that time
+   */
+  public CommandReply toManager(RadosCluster cluster, Duration patience) {
+    return cluster.mgrCommand(json, patience);
   }
 
   /**

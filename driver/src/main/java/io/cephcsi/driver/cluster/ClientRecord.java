@@ -4,6 +4,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.cluster.RecordedClient.Kind;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -13,6 +14,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,17 +31,26 @@ public final class ClientRecord implements AutoCloseable {
   private static final int ATTEMPTS = 10; // a process that was killed ends in a moment
   private static final long PAUSE_MILLIS = 50;
 
+  /** Clusters give dead clients up within minutes, and a kernel what it sends for them. */
+  private static final Duration CLIENTS_KEPT = Duration.ofHours(1);
+
+  private static final Duration RESERVATIONS_KEPT = Duration.ofDays(1);
+
   private final Set<RecordedClient> own = new LinkedHashSet<>();
   private final Set<RecordedClient> dead = new LinkedHashSet<>();
+  private final LongSupplier nanoTime;
+  private final long begunNanos;
   private @Nullable ClientFile file;
 
-  private ClientRecord(@Nullable ClientFile file) {
+  private ClientRecord(@Nullable ClientFile file, LongSupplier nanoTime) {
     this.file = file;
+    this.nanoTime = nanoTime;
+    this.begunNanos = nanoTime.getAsLong();
   }
 
   /** Of a process that records nothing, and ends nobody's clients. */
   public static ClientRecord none() {
-    return new ClientRecord(null);
+    return new ClientRecord(null, System::nanoTime);
   }
 
   /**
@@ -49,6 +60,10 @@ public final class ClientRecord implements AutoCloseable {
    * @param path a file of its own, in a folder that exists
    */
   public static ClientRecord at(Path path) {
+    return at(path, System::nanoTime);
+  }
+
+  static ClientRecord at(Path path, LongSupplier nanoTime) {
     try {
       Optional<ClientFile> file = ClientFile.open(path);
       for (int i = 0; file.isEmpty() && i < ATTEMPTS; i++) {
@@ -58,7 +73,7 @@ public final class ClientRecord implements AutoCloseable {
       if (file.isEmpty()) {
         LOG.warn("another process has {}: the clients of this one are not recorded", path);
       }
-      ClientRecord record = new ClientRecord(file.orElse(null));
+      ClientRecord record = new ClientRecord(file.orElse(null), nanoTime);
       file.ifPresent(found -> record.inherit(found.found()));
       return record;
     } catch (IOException e) {
@@ -107,10 +122,22 @@ public final class ClientRecord implements AutoCloseable {
     }
   }
 
+  /**
+   * Forgets what is so old that ending it would change nothing, as of a cluster that nobody
+   * connects to any more.
+   */
+  private void forgetOld() {
+    long age = nanoTime.getAsLong() - begunNanos;
+    dead.removeIf(
+        client ->
+            age > (client.kind() == Kind.RESERVATION ? RESERVATIONS_KEPT : CLIENTS_KEPT).toNanos());
+  }
+
   private void write() {
     if (file == null) {
       return;
     }
+    forgetOld();
     try {
       // Clients come first: they are read even if there are more reservations than fit.
       file.write(
@@ -160,6 +187,7 @@ public final class ClientRecord implements AutoCloseable {
     if (file == null || !own.isEmpty()) {
       return;
     }
+    forgetOld();
     try (ClientFile closed = file) {
       if (dead.isEmpty()) {
         closed.remove();

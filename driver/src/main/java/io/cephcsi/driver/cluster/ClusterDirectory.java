@@ -34,6 +34,8 @@ public final class ClusterDirectory {
   private final ClusterDefaults defaults;
   private final ClusterMapping mapping;
   private @Nullable Snapshot current;
+  private @Nullable Broken broken;
+  private String logged = "";
 
   /** The clusters of a file; it is read at the first question. */
   public ClusterDirectory(Path file) {
@@ -123,18 +125,38 @@ public final class ClusterDirectory {
     try {
       Stamp stamp = stamp();
       if (current == null || !current.stamp.equals(stamp)) {
-        current = new Snapshot(stamp, read());
+        current = new Snapshot(stamp, readOnce(stamp));
+        broken = null;
+        logged = "";
       }
     } catch (IOException e) {
-      String problem = e instanceof NoSuchFileException ? "does not exist" : e.getMessage();
+      String problem =
+          e instanceof NoSuchFileException ? "does not exist" : String.valueOf(e.getMessage());
       if (current == null) {
         throw new VolumeException(
             Reason.UNAVAILABLE, "the clusters' configuration " + file + ": " + problem, e);
       }
       // A file that is being replaced, or was broken by an edit: what was read last still holds.
-      LOG.warn("{}: {}; going on with the clusters read before", file, problem);
+      if (!problem.equals(logged)) {
+        LOG.warn("{}: {}; going on with the clusters read before", file, problem);
+        logged = problem;
+      }
     }
     return current.clusters;
+  }
+
+  /** Reads the file, unless it is known that this content of it cannot be used. */
+  private Map<String, ClusterConfig> readOnce(Stamp stamp) throws IOException {
+    if (broken != null && broken.stamp.equals(stamp)) {
+      throw new IOException(broken.problem);
+    }
+    byte[] content = Files.readAllBytes(file); // what this fails of may end without a new stamp
+    try {
+      return parse(content);
+    } catch (IOException e) {
+      broken = new Broken(stamp, String.valueOf(e.getMessage()));
+      throw e;
+    }
   }
 
   private Stamp stamp() throws IOException {
@@ -146,10 +168,10 @@ public final class ClusterDirectory {
         String.valueOf(attributes.fileKey()));
   }
 
-  private Map<String, ClusterConfig> read() throws IOException {
+  private Map<String, ClusterConfig> parse(byte[] content) throws IOException {
     Object root;
     try {
-      root = Json.tree(Files.readAllBytes(file));
+      root = Json.tree(content);
     } catch (JsonProcessingException e) {
       throw new IOException("is not JSON: " + e.getOriginalMessage(), e);
     }
@@ -280,6 +302,9 @@ public final class ClusterDirectory {
 
   /** Tells one content of the file from another without reading it. */
   private record Stamp(long modifiedMillis, long size, String key) {}
+
+  /** Content that cannot be used, and why. */
+  private record Broken(Stamp stamp, String problem) {}
 
   /** What was read, and from which content. */
   private record Snapshot(Stamp stamp, Map<String, ClusterConfig> clusters) {}

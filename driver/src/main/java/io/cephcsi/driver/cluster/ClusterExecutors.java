@@ -23,7 +23,7 @@ public final class ClusterExecutors implements AutoCloseable {
   private final ClusterDirectory clusters;
   private final int callThreads;
   private final int longThreads;
-  private final Map<String, ThreadPoolExecutor> executors = new ConcurrentHashMap<>();
+  private final Map<Name, ThreadPoolExecutor> executors = new ConcurrentHashMap<>();
 
   /**
    * @param clusters the clusters that get threads; an id that is not among them is a mistake of a
@@ -63,17 +63,18 @@ public final class ClusterExecutors implements AutoCloseable {
   /** For calls that are about all clusters; RBD and CephFS apart. */
   public Executor lists(Storage storage) {
     return executors.computeIfAbsent(
-        storage == Storage.RBD ? "lists" : "lists-cephfs",
-        name -> new CallThreads(name, callThreads, QUEUE));
+        new Name(storage == Storage.RBD ? "lists" : "lists-cephfs", NOT_SAID),
+        name -> new CallThreads(name.kind(), callThreads, QUEUE));
   }
 
   private Executor executor(String kind, String clusterId, int threads) {
-    ThreadPoolExecutor known = executors.get(kind + clusterId);
+    ThreadPoolExecutor known = executors.get(new Name(kind, clusterId));
     if (known != null) {
       return known;
     }
-    String name = kind + (isConfigured(clusterId) ? clusterId : NOT_CONFIGURED);
-    return executors.computeIfAbsent(name, missing -> new CallThreads(missing, threads, QUEUE));
+    return executors.computeIfAbsent(
+        new Name(kind, isConfigured(clusterId) ? clusterId : NOT_CONFIGURED),
+        missing -> new CallThreads(missing.kind() + missing.cluster(), threads, QUEUE));
   }
 
   private boolean isConfigured(String clusterId) {
@@ -105,4 +106,7 @@ public final class ClusterExecutors implements AutoCloseable {
   public void close() {
     executors.values().forEach(ThreadPoolExecutor::shutdownNow);
   }
+
+  /** Whose threads they are, and what for: one text of both could be another's, too. */
+  private record Name(String kind, String cluster) {}
 }

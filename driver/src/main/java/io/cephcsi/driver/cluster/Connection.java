@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.CommandReply;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
@@ -12,14 +13,16 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 final class Connection {
   private final RadosCluster cluster;
   private final ClientRecord record;
+  private final Manager manager;
   private final ClientRecord.Entry recorded;
   private final Map<PoolKey, IoContext> pools = new ConcurrentHashMap<>();
   private final Queue<IoContext> replaced = new ConcurrentLinkedQueue<>();
   private final KnownFileSystems fileSystems;
 
-  Connection(RadosCluster cluster, ClientRecord record) {
+  Connection(RadosCluster cluster, ClientRecord record, Manager manager) {
     this.cluster = cluster;
     this.record = record;
+    this.manager = manager;
     this.recorded = record.connection(cluster);
     this.fileSystems = new KnownFileSystems(cluster);
   }
@@ -28,29 +31,38 @@ final class Connection {
     return fileSystems;
   }
 
+  CommandReply toManager(CephCommand command) {
+    return manager.send(cluster, command);
+  }
+
   RadosCluster cluster() {
     return cluster;
   }
 
   IoContext pool(String name, String namespace) {
-    IoContext io =
-        pools.computeIfAbsent(new PoolKey(name, namespace), key -> open(name, namespace));
-    if (isPool(name, io.poolId())) { // a look at the map of the client, no round trip
-      return io;
+    PoolKey key = new PoolKey(name, namespace);
+    IoContext known = pools.get(key);
+    if (known != null && isPool(name, known.poolId())) { // a look at the map of the client
+      return known;
     }
-    // The pool was removed or renamed, and its name may be another's: only the id stays.
-    return pools.compute(
-        new PoolKey(name, namespace),
-        (key, known) -> {
-          if (known != null && isPool(name, known.poolId())) {
-            return known;
-          }
-          IoContext opened = open(name, namespace);
-          if (known != null) {
-            replaced.add(known); // others may be using it
-          }
-          return opened;
-        });
+    // It may wait for the monitors without end, so nobody else waits for this thread. A pool that
+    // is known was removed or renamed, and its name may be another's: only the id stays.
+    IoContext opened = open(name, namespace);
+    while (true) {
+      IoContext other = known == null ? pools.putIfAbsent(key, opened) : pools.get(key);
+      if (other == null && known == null) {
+        return opened;
+      }
+      if (other != null && other.poolId() == opened.poolId()) {
+        opened.close();
+        return other;
+      }
+      if (other != null && pools.replace(key, other, opened)) {
+        replaced.add(other); // others may be using it
+        return opened;
+      }
+      known = other;
+    }
   }
 
   private boolean isPool(String name, long id) {

@@ -14,7 +14,9 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -33,10 +35,14 @@ public final class ConnectionPool implements AutoCloseable {
   private static final int MAX_CONNECTIONS = 100;
   private static final int ENDING_THREADS = 16;
 
+  /** A command to a manager may take this many times as long as another operation. */
+  private static final int COMMAND = 30;
+
   private final Duration connectTimeout;
   private final Duration operationTimeout;
   private final Cache<Key, Entry> entries;
   private final ClientRecord record;
+  private final Map<String, Manager> managers = new ConcurrentHashMap<>(); // by fsid
   private final ConnectionCloser closer = new ConnectionCloser();
   private final LateReservations late;
   private volatile boolean closed;
@@ -120,7 +126,10 @@ public final class ConnectionPool implements AutoCloseable {
   }
 
   /**
-   * Works on a leased connection; one that turns out blocklisted is replaced.
+   * Works on a leased connection; one that turns out blocklisted, or does not answer in time, is
+   * replaced: librados does not always find monitors again that were moved or that refused it once.
+   * What runs on it goes on. A connection that only waits for a cluster that hangs is replaced,
+   * too: at most once in the time of an operation.
    *
    * @throws VolumeException as of {@link #lease}
    */
@@ -128,11 +137,22 @@ public final class ConnectionPool implements AutoCloseable {
     try (Lease lease = lease(config, credentials)) {
       try {
         return work.apply(lease);
-      } catch (CephException.Blocklisted e) {
-        lease.discard();
+      } catch (RuntimeException e) {
+        lease.discardIfUnanswered(e);
         throw e;
       }
     }
+  }
+
+  /** As {@link #connected}, for work without a result. */
+  public void with(ClusterConfig config, Credentials credentials, Consumer<Lease> work) {
+    connected(
+        config,
+        credentials,
+        lease -> {
+          work.accept(lease);
+          return true;
+        });
   }
 
   /**
@@ -151,6 +171,11 @@ public final class ConnectionPool implements AutoCloseable {
     } catch (CephException e) {
       throw ConnectFailure.of(config, credentials, e);
     }
+  }
+
+  private Manager managerOf(RadosCluster cluster) {
+    return managers.computeIfAbsent(
+        cluster.fsid(), fsid -> new Manager(operationTimeout.multipliedBy(COMMAND)));
   }
 
   private ConnectionSettings.Builder settings(String monitors, Credentials credentials) {
@@ -274,7 +299,7 @@ public final class ConnectionPool implements AutoCloseable {
       try {
         ConnectionSettings settings = settings(key.monitors, key.credentials).build();
         RadosCluster cluster = RadosCluster.connect(settings);
-        connected.complete(new Connection(cluster, record));
+        connected.complete(new Connection(cluster, record, managerOf(cluster)));
         endDead(config, cluster);
       } catch (Throwable e) {
         synchronized (this) {

@@ -162,7 +162,7 @@ public final class DriverConnections {
     return connected(cluster, credentials(cluster.clusterId(), Map.of()), work);
   }
 
-  /** Works on a cluster; a connection that turns out blocklisted is replaced. */
+  /** Works on a cluster; as {@link ConnectionPool#connected}. */
   public <T> T connected(ClusterConfig cluster, Credentials user, Function<Lease, T> work) {
     return connections.connected(cluster, user, work);
   }

@@ -2,6 +2,8 @@ package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -45,15 +47,18 @@ final class LateReservations implements AutoCloseable {
    * @param recorded after how long a reservation without an answer is written to the record
    * @param first after how long one is looked at whose outcome is unknown
    * @param again after each look
-   * @param kept how long it is looked at, and until a look succeeds: longer than a machine sends it
+   * @param kept how long it is looked at, and until a look succeeds or the user is refused: longer
+   *     than a machine sends it
+   * @param most how long it is looked at while no look succeeds, as its cluster may be gone
    */
-  record Times(Duration recorded, Duration first, Duration again, Duration kept) {
+  record Times(Duration recorded, Duration first, Duration again, Duration kept, Duration most) {
     static final Times USUAL =
         new Times(
             Duration.ofMillis(200),
             Duration.ofSeconds(10),
             Duration.ofMinutes(1),
-            Duration.ofMinutes(20));
+            Duration.ofMinutes(20),
+            Duration.ofDays(1));
   }
 
   /** Who made a reservation. */
@@ -156,9 +161,9 @@ final class LateReservations implements AutoCloseable {
     if (closed) {
       return;
     }
-    boolean last = System.nanoTime() - one.since() > times.kept().toNanos();
+    long age = System.nanoTime() - one.since();
     boolean looked = isUndone(one);
-    if (last && looked) {
+    if (age > (looked ? times.kept() : times.most()).toNanos()) {
       one.forget().run();
       watched.remove(one.key());
     } else {
@@ -166,13 +171,19 @@ final class LateReservations implements AutoCloseable {
     }
   }
 
-  /** Returns false if it could not be looked at: the operations may be held up at the same OSD. */
+  /**
+   * Returns false if it could not be looked at: the operations may be held up at the same OSD, or
+   * the cluster does not answer.
+   */
   private boolean isUndone(Watched one) {
-    try (Lease lease = connections.lease(one.cluster(), one.user())) {
-      one.reservation().undo(lease.cluster());
+    try {
+      connections.with(one.cluster(), one.user(), lease -> one.reservation().undo(lease.cluster()));
       return true;
     } catch (CephException.NotFound e) {
       return true; // a pool is gone
+    } catch (VolumeException e) {
+      LOG.debug("{} could not be looked at", one.reservation(), e);
+      return e.reason() == Reason.UNAUTHENTICATED; // the user or the cluster is gone
     } catch (RuntimeException e) {
       LOG.debug("{} could not be looked at", one.reservation(), e);
       return false;

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.cluster;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.CommandReply;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.util.Map;
@@ -10,6 +12,8 @@ import java.util.function.Supplier;
  * connection: do not close them. Safe for several threads.
  */
 public final class Lease implements AutoCloseable {
+  private static final int MOST_CAUSES = 10;
+
   private final ClusterConfig config;
   private final ConnectionPool.Entry entry;
   private final Connection connection;
@@ -29,6 +33,19 @@ public final class Lease implements AutoCloseable {
   /** The connection. */
   public RadosCluster cluster() {
     return connection.cluster();
+  }
+
+  /**
+   * Sends a command to the manager of the cluster, and waits for 30 times as long as an operation
+   * may take.
+   *
+   * @throws CephException.TimedOut if there is no answer: it may be carried out all the same
+   * @throws io.cephcsi.driver.volume.VolumeException UNAVAILABLE if it is not sent, as another one
+   *     has had no answer
+   * @throws CephException with the status line that the manager sent
+   */
+  public CommandReply toManager(CephCommand command) {
+    return connection.toManager(command);
   }
 
   /** The file systems of the cluster, which are remembered for a while. */
@@ -104,6 +121,18 @@ public final class Lease implements AutoCloseable {
   /** Says that the connection is of no use any more: the next lease gets a new one. */
   public void discard() {
     entry.retire();
+  }
+
+  /** As {@link #discard}, if a failure was caused by an operation that had no answer. */
+  public void discardIfUnanswered(Throwable failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++) {
+      if (cause instanceof CephException.OutcomeUnknown) {
+        discard();
+        return;
+      }
+      cause = cause.getCause();
+    }
   }
 
   @Override

@@ -9,10 +9,13 @@ import io.cephcsi.bindings.rados.OmapWalk;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -182,28 +185,44 @@ public final class NodeRegistry {
   }
 
   /**
-   * Whether any node is registered on any cluster; once it was so, it stays so. A cluster that
-   * cannot be asked does not count.
+   * Whether any node is registered on any cluster; once it was so, it stays so.
+   *
+   * @param first the id of the cluster that is asked first, as the most likely to answer
+   * @throws VolumeException UNAVAILABLE when no cluster has one, and some could not be asked
    */
-  public boolean anyRegistered() {
+  public boolean anyRegistered(String first) {
     if (anySeen()) {
       return true;
     }
-    anySeen = access.clusters().stream().anyMatch(this::anyRegisteredOn);
-    return anySeen;
+    List<ClusterConfig> all = new ArrayList<>(access.clusters());
+    all.sort(Comparator.comparing(cluster -> !cluster.clusterId().equals(first)));
+    List<String> silent = new ArrayList<>();
+    for (ClusterConfig cluster : all) {
+      try {
+        if (anyRegisteredOn(cluster)) {
+          anySeen = true;
+          return true;
+        }
+      } catch (RuntimeException e) {
+        LOG.warn("cluster {} cannot be asked for nodes: {}", cluster.clusterId(), e.toString());
+        silent.add(cluster.clusterId());
+      }
+    }
+    if (!silent.isEmpty()) {
+      throw new VolumeException(
+          Reason.UNAVAILABLE,
+          "whether a node plugin has registered is not known: clusters that do not answer: "
+              + silent);
+    }
+    return false;
   }
 
   private boolean anyRegisteredOn(ClusterConfig cluster) {
-    try {
-      return access.connected(
-          cluster,
-          lease ->
-              access.storage().journalPools(lease).stream()
-                  .anyMatch(pool -> anyRegisteredIn(lease, pool)));
-    } catch (RuntimeException e) {
-      LOG.warn("cluster {} cannot be asked for nodes: {}", cluster.clusterId(), e.toString());
-      return false;
-    }
+    return access.connected(
+        cluster,
+        lease ->
+            access.storage().journalPools(lease).stream()
+                .anyMatch(pool -> anyRegisteredIn(lease, pool)));
   }
 
   private boolean anyRegisteredIn(Lease lease, long pool) {
@@ -211,6 +230,8 @@ public final class NodeRegistry {
       var values = read.omapGetVals("", "", 1);
       access.storage().open(lease, pool).operate(object, read);
       return !values.get().values().isEmpty();
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
     } catch (CephException e) {
       LOG.debug("the nodes in pool {} cannot be read: {}", pool, e.getMessage());
       return false;

@@ -4,9 +4,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ObjectLock;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -19,12 +16,10 @@ import org.slf4j.LoggerFactory;
 public final class RenewedLock implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RenewedLock.class);
 
-  /** Several, so that a cluster that hangs does not keep the locks of another from renewal. */
-  private static final ScheduledExecutorService RENEWALS =
-      Executors.newScheduledThreadPool(4, DaemonThreads.named("renew-lock"));
+  private static final Renewals RENEWALS = new Renewals();
 
   private final ObjectLock lock;
-  private final ScheduledFuture<?> renewal;
+  private final Renewals.Renewal renewal;
   private final long holdsNanos;
   private volatile long renewedNanos;
   private volatile boolean lost;
@@ -33,9 +28,7 @@ public final class RenewedLock implements AutoCloseable {
     this.lock = lock;
     this.holdsNanos = holds.toNanos();
     this.renewedNanos = asked;
-    long third = holds.toMillis() / 3;
-    this.renewal =
-        RENEWALS.scheduleWithFixedDelay(this::renew, third, third, TimeUnit.MILLISECONDS);
+    this.renewal = RENEWALS.every(holds.dividedBy(3), lock.fsid(), this::renew);
   }
 
   /**
@@ -72,7 +65,7 @@ public final class RenewedLock implements AutoCloseable {
   /** Gives it back; a failure is logged, and the cluster drops the lock later. */
   @Override
   public void close() {
-    renewal.cancel(false);
+    renewal.close();
     try {
       lock.release();
     } catch (CephException e) {

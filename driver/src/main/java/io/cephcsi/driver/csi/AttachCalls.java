@@ -64,7 +64,7 @@ final class AttachCalls {
         "ControllerPublishVolume",
         backend.executor(id.clusterId()),
         operation -> {
-          requireAttaching();
+          requireAttaching(id.clusterId());
           own.attachments().attach(id, wanted, user);
           return ControllerPublishVolumeResponse.getDefaultInstance();
         });
@@ -83,7 +83,7 @@ final class AttachCalls {
         "ControllerPublishVolume",
         backend.executor(volume.clusterId()),
         operation -> {
-          requireAttaching();
+          requireAttaching(volume.clusterId());
           backend.require(volume, user);
           return ControllerPublishVolumeResponse.getDefaultInstance();
         });
@@ -105,7 +105,7 @@ final class AttachCalls {
         "ControllerUnpublishVolume",
         backend.executor(id.clusterId()),
         operation -> {
-          requireAttaching();
+          requireAttaching(id.clusterId());
           own.attachments().detach(id, request.getNodeId(), user);
           return done;
         });
@@ -116,8 +116,8 @@ final class AttachCalls {
     return "volume " + volumeId + " for " + (nodeId.isEmpty() ? "all nodes" : "node " + nodeId);
   }
 
-  private void requireAttaching() {
-    if (!own.attaches()) {
+  private void requireAttaching(String clusterId) {
+    if (!own.attaches(clusterId)) {
       throw new VolumeException(
           Reason.UNIMPLEMENTED,
           "PUBLISH_UNPUBLISH_VOLUME is not advertised: no node plugin has registered");

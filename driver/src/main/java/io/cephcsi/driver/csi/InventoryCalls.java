@@ -25,6 +25,7 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCondition;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /** Lists of volumes and snapshots, and single ones: decode, call, encode. */
@@ -47,8 +48,9 @@ final class InventoryCalls {
 
   CompletableFuture<ListVolumesResponse> listVolumes(ListVolumesRequest request) {
     requireNotNegative(request.getMaxEntries());
-    return onLists(
+    return operations.read(
         "ListVolumes",
+        ofLists(),
         () ->
             volumes(own.inventory().volumes(request.getMaxEntries(), request.getStartingToken())));
   }
@@ -92,8 +94,9 @@ final class InventoryCalls {
     if (source.isEmpty() && !request.getSourceVolumeId().isEmpty()) {
       return CompletableFuture.completedFuture(ListSnapshotsResponse.getDefaultInstance());
     }
-    return onLists(
+    return operations.read(
         "ListSnapshots",
+        source.map(id -> backend.executor(id.clusterId())).orElseGet(this::ofLists),
         () -> {
           ListPage<ListedSnapshot> page =
               own.inventory()
@@ -171,8 +174,10 @@ final class InventoryCalls {
 
   CompletableFuture<GetCapacityResponse> getCapacity(GetCapacityRequest request) {
     boolean possible = backend.unsupported(request.getVolumeCapabilitiesList(), true).isEmpty();
-    return onLists(
+    String clusterId = request.getParametersOrDefault("clusterID", "");
+    return operations.read(
         "GetCapacity",
+        clusterId.isEmpty() ? ofLists() : backend.executor(clusterId),
         () -> {
           Capacity capacity =
               request.getParametersCount() == 0
@@ -196,9 +201,9 @@ final class InventoryCalls {
     }
   }
 
-  /** Lists and sums are about all clusters, so they have threads of their own. */
-  private <T> CompletableFuture<T> onLists(String call, Supplier<T> work) {
-    return operations.read(call, executors.lists(backend.storage()), work);
+  /** What is about all clusters has threads of its own. */
+  private Executor ofLists() {
+    return executors.lists(backend.storage());
   }
 
   private <T> CompletableFuture<T> onCluster(String call, VolumeId id, Supplier<T> work) {

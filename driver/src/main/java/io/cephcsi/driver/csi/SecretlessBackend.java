@@ -29,8 +29,13 @@ public record SecretlessBackend(
     return alwaysAttach || nodes.anySeen();
   }
 
-  /** Whether volumes are published to nodes; may block on the clusters until it is so once. */
-  boolean attaches() {
-    return alwaysAttach || nodes.anyRegistered();
+  /**
+   * Whether volumes are published to nodes; may block on the clusters until it is so once.
+   *
+   * @param first the id of the cluster to ask first; any other text for none
+   * @throws io.cephcsi.driver.volume.VolumeException UNAVAILABLE if a cluster does not say so
+   */
+  boolean attaches(String first) {
+    return alwaysAttach || nodes.anyRegistered(first);
   }
 }

@@ -77,7 +77,10 @@ abstract class SecretlessCalls extends ControllerGrpc.ControllerImplBase {
     CompletableFuture<Boolean> asked =
         access.isKnownToAttach()
             ? CompletableFuture.completedFuture(true)
-            : CompletableFuture.supplyAsync(access::attaches, executors.lists(backend.storage()))
+            : CompletableFuture.supplyAsync(
+                    () -> access.attaches(ClusterExecutors.NOT_SAID),
+                    executors.lists(backend.storage()))
+                .exceptionally(silent -> false)
                 .completeOnTimeout(false, PATIENCE_SECONDS, TimeUnit.SECONDS);
     return asked.thenApply(
         attaches -> {

@@ -25,15 +25,27 @@ final class CallGuard implements ServerInterceptor {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
   private final EventExecutorGroup timer;
+  private final Refusals refusals;
 
-  CallGuard(EventExecutorGroup timer) {
+  /**
+   * @param timer runs what is due
+   * @param refusals counts the calls that no other interceptor saw the end of
+   */
+  CallGuard(EventExecutorGroup timer, Refusals refusals) {
     this.timer = timer;
+    this.refusals = refusals;
+  }
+
+  /** Counts calls that are ended before a service has seen them. */
+  interface Refusals {
+    /** Counts one that took some time. */
+    void count(String method, String code, Duration took);
   }
 
   @Override
   public <Q, R> ServerCall.Listener<Q> interceptCall(
       ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-    GuardedCall<Q, R> guarded = new GuardedCall<>(call);
+    GuardedCall<Q, R> guarded = new GuardedCall<>(call, refusals);
     RequestBytes bytes = RequestBytes.current();
     if (bytes != null) {
       bytes.onRefusal(
@@ -48,7 +60,7 @@ final class CallGuard implements ServerInterceptor {
       return new GuardedListener<>(guarded, next.startCall(guarded, headers), patience);
     } catch (RuntimeException | Error e) {
       patience.cancel(false);
-      guarded.close(StatusTable.statusOf(e, Family.CSI).getStatus(), new Metadata());
+      guarded.end(StatusTable.statusOf(e, Family.CSI).getStatus());
       return new ServerCall.Listener<>() {};
     }
   }
@@ -57,8 +69,12 @@ final class CallGuard implements ServerInterceptor {
   private static final class GuardedCall<Q, R> extends SimpleForwardingServerCall<Q, R> {
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    GuardedCall(ServerCall<Q, R> call) {
+    private final Refusals refusals;
+    private final long begunNanos = System.nanoTime();
+
+    GuardedCall(ServerCall<Q, R> call, Refusals refusals) {
       super(call);
+      this.refusals = refusals;
     }
 
     boolean isClosed() {
@@ -69,7 +85,18 @@ final class CallGuard implements ServerInterceptor {
     void refuse(Status status, String why) {
       if (!closed.get()) {
         LOG.warn("{} {}: {}", getMethodDescriptor().getFullMethodName(), status.getCode(), why);
-        close(status.withDescription(why), new Metadata());
+        end(status.withDescription(why));
+      }
+    }
+
+    /** Ends the call, unless it has ended, where no service does. */
+    void end(Status status) {
+      if (closed.compareAndSet(false, true)) {
+        refusals.count(
+            getMethodDescriptor().getFullMethodName(),
+            status.getCode().name(),
+            Duration.ofNanos(System.nanoTime() - begunNanos));
+        super.close(StatusTable.shown(status), new Metadata());
       }
     }
 
@@ -153,7 +180,7 @@ final class CallGuard implements ServerInterceptor {
       try {
         work.run();
       } catch (RuntimeException | Error e) {
-        call.close(StatusTable.statusOf(e, Family.CSI).getStatus(), new Metadata());
+        call.end(StatusTable.statusOf(e, Family.CSI).getStatus());
       }
     }
   }

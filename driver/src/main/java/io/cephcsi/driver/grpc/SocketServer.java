@@ -86,7 +86,9 @@ public final class SocketServer implements AutoCloseable {
             .maxConcurrentCallsPerConnection(CALLS_PER_CONNECTION)
             .handshakeTimeout(10, TimeUnit.SECONDS)
             .addStreamTracerFactory(RequestBytes.factory(budget))
-            .intercept(new CallGuard(loops))
+            .intercept(
+                new CallGuard(
+                    loops, (method, code, took) -> metrics.call(driverName, method, code, took)))
             .addService(health.getHealthService())
             .addService(ProtoReflectionServiceV1.newInstance());
     CallInterceptor interceptor = new CallInterceptor(driverName, metrics);

@@ -67,11 +67,11 @@ public final class DriverMetrics {
             .register(registry);
   }
 
-  /** Shows how many operations run. */
+  /** Shows how many calls run. */
   public void operations(IntSupplier running) {
     GaugeWithCallback.builder()
         .name("ceph_csi_running_operations")
-        .help("Operations that run or wait now")
+        .help("Calls that run or wait now")
         .callback(callback -> callback.call(running.getAsInt()))
         .register(registry);
   }

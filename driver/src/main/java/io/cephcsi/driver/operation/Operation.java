@@ -2,12 +2,12 @@ package io.cephcsi.driver.operation;
 
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +18,8 @@ public final class Operation {
   private final String kind;
   private final String key;
   private final Instant since;
-  private final Clock clock;
+  private final LongSupplier nanoTime;
+  private final long begunNanos;
   private volatile String phase = "waiting";
   private volatile double percent;
   private volatile String cancelled = "";
@@ -28,11 +29,16 @@ public final class Operation {
   private volatile boolean watched;
   private long reports; // used by the thread that reports only
 
-  Operation(String kind, String key, Clock clock) {
+  /**
+   * @param since when it begins, for people
+   * @param nanoTime tells how long it takes, also while the machine's clock is set
+   */
+  Operation(String kind, String key, Instant since, LongSupplier nanoTime) {
     this.kind = kind;
     this.key = key;
-    this.clock = clock;
-    this.since = clock.instant();
+    this.since = since;
+    this.nanoTime = nanoTime;
+    this.begunNanos = nanoTime.getAsLong();
   }
 
   /** What is being done, such as {@code DeleteVolume}. */
@@ -130,6 +136,10 @@ public final class Operation {
     watched = true;
   }
 
+  boolean isWatched() {
+    return watched;
+  }
+
   /** Whether it is work of any length, which nothing waits for. */
   boolean isLong() {
     return yielding != null;
@@ -137,7 +147,7 @@ public final class Operation {
 
   /** Whether another interval has passed since it began, or since this was true last. */
   boolean isDue(Duration interval) {
-    long intervals = Duration.between(since, clock.instant()).dividedBy(interval);
+    long intervals = took().dividedBy(interval);
     if (!watched || intervals <= reports) {
       return false;
     }
@@ -145,9 +155,13 @@ public final class Operation {
     return true;
   }
 
+  private Duration took() {
+    return Duration.ofNanos(nanoTime.getAsLong() - begunNanos);
+  }
+
   /** For ABORTED: what runs, since when, which phase, how far. */
   public String describe() {
-    long seconds = Duration.between(since, clock.instant()).toSeconds();
+    long seconds = took().toSeconds();
     return String.format(
         Locale.ROOT,
         "%s has been running since %s (%d s): phase %s, %.0f %%",

@@ -8,7 +8,6 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
@@ -42,6 +41,7 @@ public final class OperationRegistry {
   private final Set<Operation> reads = ConcurrentHashMap.newKeySet();
   private final Cache<String, Kept> results;
   private final Clock clock;
+  private final Ticker ticker;
   private final Duration answerWithin;
   private volatile boolean stopping;
 
@@ -57,6 +57,7 @@ public final class OperationRegistry {
 
   OperationRegistry(Clock clock, Ticker ticker, Duration keepResults, Duration answerWithin) {
     this.clock = clock;
+    this.ticker = ticker;
     this.answerWithin = answerWithin;
     this.results =
         Caffeine.newBuilder()
@@ -130,7 +131,7 @@ public final class OperationRegistry {
    * @return as {@link #start}
    */
   public <T> CompletableFuture<T> read(String what, Executor executor, Supplier<T> work) {
-    Operation operation = new Operation(what, "", clock);
+    Operation operation = new Operation(what, "", clock.instant(), ticker::read);
     operation.watch();
     reads.add(operation);
     try {
@@ -275,7 +276,7 @@ public final class OperationRegistry {
    * @throws VolumeException ABORTED when an operation has this key for itself
    */
   public Hold share(String key, String kind) {
-    Operation mine = new Operation(kind, key, clock);
+    Operation mine = new Operation(kind, key, clock.instant(), ticker::read);
     gaveWay(running.get(key), kind);
     Operation shared =
         running.compute(
@@ -309,7 +310,7 @@ public final class OperationRegistry {
   }
 
   private Operation claim(String key, String kind) {
-    Operation operation = new Operation(kind, key, clock);
+    Operation operation = new Operation(kind, key, clock.instant(), ticker::read);
     Operation other = running.putIfAbsent(key, operation);
     if (gaveWay(other, kind)) {
       other = running.putIfAbsent(key, operation);
@@ -353,9 +354,14 @@ public final class OperationRegistry {
     }
   }
 
+  /** How many calls run or wait now, each once however many keys it holds; reads, too. */
+  public int calls() {
+    return reads.size() + (int) running.values().stream().filter(Operation::isWatched).count();
+  }
+
   /** The operations that run now. */
   public List<Operation> running() {
-    return new ArrayList<>(running.values());
+    return List.copyOf(running.values());
   }
 
   /** The calls that another interval has passed for; for one thread. */
@@ -376,11 +382,7 @@ public final class OperationRegistry {
     cancelAll("the driver stops");
   }
 
-  /**
-   * As {@link #cancelAll()}.
-   *
-   * @param why for those who ask how the operations ended
-   */
+  /** As {@link #cancelAll()}, with the reason for those who ask how the operations ended. */
   public void cancelAll(String why) {
     running.values().forEach(operation -> operation.cancel(why));
   }

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 class DeletedNamesIT extends ManagerCase {
   private static final String DELETED = "csi.java.deleted.default";
   private static final Duration SOON = Duration.ofMillis(100);
+  private static final Duration MOST = Duration.ofMinutes(10);
   private static final Duration LIMIT = Duration.ofSeconds(30);
 
   private final String name = "pvc-" + UUID.randomUUID();
@@ -56,7 +57,7 @@ class DeletedNamesIT extends ManagerCase {
         SnapshotPaths paths = new SnapshotPaths();
         LateCommands late =
             new LateCommands(
-                connections, "default", paths, new LateCommands.Times(SOON, SOON, kept))) {
+                connections, "default", paths, new LateCommands.Times(SOON, SOON, kept, MOST))) {
       late.lookLater(
           lease.config(), Credentials.fromSecrets(driver.secrets()), lease.cluster().fsid());
       work.run();
@@ -155,7 +156,10 @@ class DeletedNamesIT extends ManagerCase {
         SnapshotPaths paths = new SnapshotPaths();
         LateCommands late =
             new LateCommands(
-                connections, "default", paths, new LateCommands.Times(SOON, SOON, Duration.ZERO));
+                connections,
+                "default",
+                paths,
+                new LateCommands.Times(SOON, SOON, Duration.ZERO, MOST));
         IoContext elsewhere =
             connection.openPool(
                 late(lease).info().metadataPoolId(), "elsewhere-" + UUID.randomUUID())) {

@@ -11,8 +11,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -109,6 +111,26 @@ class ClientRecordIT {
           .extracting(RecordedClient::names)
           .containsExactly(List.of(ADDRESS), List.of("fs", "/a b%", "id"));
     }
+  }
+
+  @Test
+  void whatNobodyEndsIsForgottenWhenTheClusterHasGivenItUp() throws IOException {
+    String line = "ADDRESS 11111111-2222-3333-4444-555555555555 10.0.0.1%3A0%2F77 none";
+    AtomicLong nanos = new AtomicLong();
+    try (ClientFile left = ClientFile.open(file).orElseThrow()) {
+      left.write(List.of(line));
+    }
+    ClientRecord.at(file, nanos::get).close();
+    assertThat(Files.readAllLines(file)).contains(line);
+    try (ClientRecord record = ClientRecord.at(file, nanos::get)) {
+      nanos.addAndGet(Duration.ofHours(1).toNanos());
+      record.connection(CLUSTER).close();
+      assertThat(Files.readAllLines(file)).contains(line);
+      nanos.incrementAndGet();
+      record.connection(CLUSTER).close();
+      assertThat(Files.readAllLines(file)).doesNotContain(line);
+    }
+    assertThat(file).doesNotExist();
   }
 
   @Test

@@ -242,4 +242,35 @@ class ClusterDirectoryTest {
     }
     return json.append("]").toString();
   }
+
+  /** Every call asks for the clusters. */
+  @Test
+  void contentThatIsBrokenIsReadAndLoggedOnce() throws IOException {
+    String good = "[{\"clusterID\": \"c2\", \"monitors\": [\"m\"]}]";
+    Files.writeString(file, "[{\"clusterID\": \"c1\", \"monitors\": [\"m\"]}]");
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    FileTime time = FileTime.from(Instant.parse("2030-01-01T00:00:00Z"));
+    Files.writeString(file, "x".repeat(good.length()));
+    Files.setLastModifiedTime(file, time);
+    try (Logged log = Logged.by(ClusterDirectory.class)) {
+      for (int i = 0; i < 3; i++) {
+        assertThat(directory.clusters()).containsOnlyKeys("c1");
+      }
+      assertThat(log.lines()).hasSize(1).first().asString().startsWith("WARN ");
+    }
+    Files.writeString(file, good);
+    Files.setLastModifiedTime(file, time);
+    assertThat(directory.clusters())
+        .as("looks as before, so it is not read")
+        .containsOnlyKeys("c1");
+    Files.setLastModifiedTime(file, FileTime.from(Instant.parse("2030-01-01T00:00:01Z")));
+    assertThat(directory.clusters()).containsOnlyKeys("c2");
+    Files.delete(file);
+    try (Logged log = Logged.by(ClusterDirectory.class)) {
+      for (int i = 0; i < 3; i++) {
+        assertThat(directory.clusters()).containsOnlyKeys("c2");
+      }
+      assertThat(log.lines()).hasSize(1);
+    }
+  }
 }

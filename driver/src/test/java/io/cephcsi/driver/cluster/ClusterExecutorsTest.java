@@ -50,6 +50,20 @@ class ClusterExecutorsTest {
   }
 
   @Test
+  void anIdThatBeginsLikeAPurposeHasThreadsOfItsOwn() throws IOException {
+    try (ClusterExecutors executors =
+        executors(
+            """
+            [{"clusterID": "cephfs-x", "monitors": ["m"]}, {"clusterID": "x", "monitors": ["m"]}]
+            """)) {
+      assertThat(executors.calls(Storage.RBD, "cephfs-x"))
+          .isNotSameAs(executors.calls(Storage.CEPHFS, "x"));
+      assertThat(executors.reads(Storage.RBD, "cephfs-x"))
+          .isNotSameAs(executors.reads(Storage.CEPHFS, "x"));
+    }
+  }
+
+  @Test
   void idsThatAreNotConfiguredMakeNoPools() throws IOException {
     try (ClusterExecutors executors =
         executors("[{\"clusterID\": \"a\", \"monitors\": [\"m\"]}]")) {

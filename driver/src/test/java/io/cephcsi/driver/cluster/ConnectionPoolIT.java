@@ -11,6 +11,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rados.Watch;
+import io.cephcsi.driver.testing.CephUsers;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.testing.TestCluster;
@@ -307,7 +308,7 @@ class ConnectionPoolIT {
     Credentials credentials = new Credentials(user, key);
     assertThatThrownBy(() -> pool.lease(config(), credentials).close())
         .isInstanceOf(VolumeException.class);
-    importUsers(List.of(user), key);
+    CephUsers.make(CLUSTER, key, List.of(user));
     try (Lease lease = pool.lease(config(), credentials)) {
       assertThat(lease.cluster().fsid()).isNotBlank();
     }
@@ -399,7 +400,7 @@ class ConnectionPoolIT {
     String key = CLUSTER.key("admin");
     String stem = "many-" + UUID.randomUUID() + "-";
     List<String> users = Stream.iterate(0, i -> i + 1).limit(100).map(i -> stem + i).toList();
-    importUsers(users, key);
+    CephUsers.make(CLUSTER, key, users);
     try (ConnectionPool first = new ConnectionPool(TIMEOUT, TIMEOUT)) {
       first.lease(config(), admin()).close(); // whatever stays for the process is there now
     }
@@ -443,26 +444,6 @@ class ConnectionPoolIT {
       return Files.readSymbolicLink(file).toString().startsWith("socket:");
     } catch (IOException e) {
       return false; // closed meanwhile
-    }
-  }
-
-  private static void importUsers(List<String> users, String key) {
-    StringBuilder keyring = new StringBuilder();
-    for (String user : users) {
-      keyring.append(
-          "[client.%s]\nkey = %s\ncaps mon = \"allow r\"\ncaps osd = \"allow rw\"\n"
-              .formatted(user, key));
-    }
-    try {
-      Path file = Files.createTempFile("users", ".keyring");
-      try {
-        Files.writeString(file, keyring);
-        CLUSTER.ceph("auth", "import", "-i", file.toString());
-      } finally {
-        Files.delete(file);
-      }
-    } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
     }
   }
 }

@@ -7,6 +7,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.RecordedClient.Kind;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.testing.CephUsers;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.testing.LocalCluster;
@@ -35,7 +36,7 @@ class LateReservationsIT {
   private static final Duration TIMEOUT = Duration.ofSeconds(2);
   private static final LateReservations.Times TIMES =
       new LateReservations.Times(
-          Duration.ofMillis(200), Duration.ofSeconds(5), Duration.ofSeconds(1), ofSeconds(15));
+          Duration.ofMillis(200), ofSeconds(5), ofSeconds(1), ofSeconds(15), ofSeconds(600));
 
   private static LocalCluster cluster;
   private static Omaps omaps;
@@ -156,6 +157,36 @@ class LateReservationsIT {
         await("the end of its line").until(() -> recorded().isEmpty());
         assertThat(omaps.objects()).doesNotContain("csi.volume." + uuid);
       }
+    }
+  }
+
+  /** Else it would be connected to for ever, and its line never end. */
+  @Test
+  void aReservationOfAUserThatIsGoneIsGivenUp() throws IOException {
+    Credentials user = new Credentials("gone", cluster.key("admin"));
+    CephUsers.make(cluster, user.key(), List.of(user.userId()));
+    ClusterConfig config = new ClusterConfig("c1", List.of(cluster.monitors()), "", "csi", "csi");
+    try (ConnectionPool pool = pool(ClientRecord.none());
+        Lease lease = pool.lease(config, user);
+        ClientFile left = ClientFile.open(file).orElseThrow()) {
+      left.write(
+          List.of(
+              RecordedClient.of(
+                      lease.cluster(),
+                      left.identity(),
+                      Kind.RESERVATION,
+                      reservation(lease, "gone", UUID.randomUUID(), true).texts())
+                  .orElseThrow()
+                  .line()));
+    }
+    try (ClientRecord record = ClientRecord.at(file);
+        ConnectionPool pool = pool(record)) {
+      try (Lease lease = pool.lease(config, user)) {
+        lease.discard();
+      }
+      cluster.ceph("auth", "del", "client." + user.userId());
+      assertThat(recorded()).hasSize(1);
+      await("the end of its line").until(() -> recorded().isEmpty());
     }
   }
 

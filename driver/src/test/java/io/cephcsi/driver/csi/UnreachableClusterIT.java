@@ -186,6 +186,38 @@ class UnreachableClusterIT {
     }
   }
 
+  /** Else the call would keep its volume and its thread for as long as the driver runs. */
+  @Test
+  void aCommandThatTheManagerDoesNotAnswerIsGivenUpAndItsVolumeIsFree() {
+    Duration timeout = Duration.ofSeconds(2); // so it is given up after a minute
+    try (TestDriver files =
+        TestDriver.cephFs(cluster).instance("given-up").timeout(timeout).start()) {
+      String name = "pvc-" + UUID.randomUUID();
+      String id =
+          Awaitility.await() // a test before may have had the manager stopped
+              .atMost(Duration.ofSeconds(90))
+              .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+              .until(() -> files.create(name, MIB), volume -> volume != null)
+              .getVolumeId();
+      cluster.pause("mgr.x");
+      try {
+        assertThat(inTime(() -> files.delete(id))).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(inTime(() -> files.delete(id))).isEqualTo(Code.ABORTED);
+        Awaitility.await()
+            .atMost(Duration.ofSeconds(150))
+            .pollInterval(Duration.ofSeconds(1))
+            .until(() -> inTime(() -> files.delete(id)), code -> code != Code.ABORTED);
+      } finally {
+        cluster.resume("mgr.x");
+      }
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(120))
+          .pollInterval(Duration.ofSeconds(1))
+          .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+          .untilAsserted(() -> files.delete(id));
+    }
+  }
+
   private static ControllerGetVolumeResponse look(TestDriver driver, String id) {
     return driver
         .controller()

@@ -237,13 +237,20 @@ class CutOffFlattensIT extends RbdCloneCase {
             TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
     Duration patience = Duration.ofSeconds(10);
     try (ConnectionPool connections = new ConnectionPool(patience, patience);
-        ManagerCommands managers = new ManagerCommands();
-        Flattener flattener = new Flattener(new MgrTasks(managers));
+        Flattener flattener = new Flattener(new MgrTasks(new ManagerCommands()));
         Lease lease =
             connections.lease(
                 clusters.require(TestDriver.CLUSTER_ID),
                 Storage.RBD.credentials(driver.secrets()))) {
-      flattener.flatten(lease::share, lease.rbdPool("rbd"), image, id);
+      flattener.flatten(
+          work -> {
+            try (Lease shared = lease.share()) {
+              work.accept(shared);
+            }
+          },
+          lease.rbdPool("rbd"),
+          image,
+          id);
       Awaitility.await().until(() -> parent(image).isEmpty());
     }
     deleteWithSource();

@@ -274,11 +274,10 @@ class TrashSweepIT {
         Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
     Duration patience = Duration.ofSeconds(10);
     try (ConnectionPool connections = new ConnectionPool(patience, patience);
-        ManagerCommands managers = new ManagerCommands();
         TrashQueue queue =
             new TrashQueue(
                 connections,
-                new TrashRemoval(new MgrTasks(managers), "default"),
+                new TrashRemoval(new MgrTasks(new ManagerCommands()), "default"),
                 Duration.ofSeconds(1));
         Lease lease = connections.lease(config, credentials)) {
       IoContext io = lease.rbdPool("rbd");

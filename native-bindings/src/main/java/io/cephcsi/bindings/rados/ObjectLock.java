@@ -255,6 +255,11 @@ public final class ObjectLock {
     }
   }
 
+  /** The id of the cluster that the object is in; no round trip. */
+  public String fsid() {
+    return io.cluster().fsid();
+  }
+
   /** Object and name of the lock. */
   @Override
   public String toString() {

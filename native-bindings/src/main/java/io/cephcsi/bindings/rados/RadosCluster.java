@@ -21,9 +21,12 @@ import org.jspecify.annotations.Nullable;
  * manager have no timeout. Closing it waits for running calls.
  */
 public final class RadosCluster extends NativeHandle {
+  private static final String MGR_COMMAND = "rados_mgr_command";
+
   private final RadosHandle handle;
   private final ConnectionSettings settings;
   private final Object managerLock = new Object();
+  private final ManagerThreads managerThreads = new ManagerThreads();
   private @Nullable RadosHandle manager;
 
   private RadosCluster(RadosHandle handle, ConnectionSettings settings) {
@@ -234,11 +237,35 @@ public final class RadosCluster extends NativeHandle {
   public CommandReply mgrCommand(String json) {
     return use(
         (cluster, arena) ->
-            command(
-                LibRados::rados_mgr_command,
-                "rados_mgr_command",
-                managerConnection().pointer(),
-                json));
+            command(LibRados::rados_mgr_command, MGR_COMMAND, managerConnection().pointer(), json));
+  }
+
+  /**
+   * As {@link #mgrCommand(String)}, on another thread, which is waited for. After a time it is
+   * given up: the manager may carry it out all the same, and the thread ends with its answer.
+   * Shutting the connection down would not end the command in librados.
+   *
+   * @param patience how long to wait
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut after that time; at once when too many
+   *     commands of this connection have no answer
+   */
+  public CommandReply mgrCommand(String json, Duration patience) {
+    return managerThreads
+        .call(() -> mgrCommand(json), patience)
+        .orElseThrow(
+            () ->
+                ReturnCode.exception(
+                    -Errno.ETIMEDOUT.number(),
+                    MGR_COMMAND,
+                    prefixOf(json),
+                    "the manager has not answered"));
+  }
+
+  /**
+   * How many commands with a time to wait have no answer yet, those that were given up included.
+   */
+  public int unansweredCommands() {
+    return managerThreads.busy();
   }
 
   /**

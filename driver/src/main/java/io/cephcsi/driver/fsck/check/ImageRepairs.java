@@ -137,9 +137,7 @@ final class ImageRepairs {
       if (entry.filter(e -> context.settings().isRepairable(e.deletedAt())).isEmpty()) {
         return Optional.empty();
       }
-      try (ManagerCommands commands = new ManagerCommands()) {
-        new TrashRemoval(new MgrTasks(commands), instanceId).removeForgotten(io, id);
-      }
+      new TrashRemoval(new MgrTasks(new ManagerCommands()), instanceId).removeForgotten(io, id);
       return Optional.of("had image id " + id + " removed from the trash");
     };
   }

@@ -11,14 +11,12 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
 import io.cephcsi.driver.cluster.ClusterWorkers;
-import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -46,7 +44,7 @@ public final class Flattener implements AutoCloseable {
    * @param image its name
    * @param imageId of an image that was completed
    */
-  public void flatten(Supplier<Lease> leases, IoContext io, String image, String imageId) {
+  public void flatten(BackgroundLease leases, IoContext io, String image, String imageId) {
     inBackground(leases, io, pool -> flattenNow(pool, image, imageId));
   }
 
@@ -55,7 +53,7 @@ public final class Flattener implements AutoCloseable {
    * the ones that have clones themselves: the others are about to go.
    */
   public void flattenClones(
-      Supplier<Lease> leases, IoContext io, String imageId, List<Long> snapshots) {
+      BackgroundLease leases, IoContext io, String imageId, List<Long> snapshots) {
     inBackground(leases, io, pool -> flattenClones(pool, imageId, snapshots));
   }
 
@@ -153,15 +151,15 @@ public final class Flattener implements AutoCloseable {
     }
   }
 
-  private void inBackground(Supplier<Lease> leases, IoContext io, Consumer<IoContext> work) {
+  private void inBackground(BackgroundLease leases, IoContext io, Consumer<IoContext> work) {
     String pool = io.pool(); // the connection itself may be closed by then
     try {
       workers
           .of(io)
           .execute(
               () -> {
-                try (Lease lease = leases.get()) {
-                  work.accept(lease.rbdPool(pool));
+                try {
+                  leases.with(lease -> work.accept(lease.rbdPool(pool)));
                 } catch (RuntimeException e) {
                   LOG.warn("an image in pool {} could not be flattened: {}", pool, e.toString());
                 }

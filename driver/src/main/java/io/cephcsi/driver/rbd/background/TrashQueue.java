@@ -7,7 +7,6 @@ import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterWorkers;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
-import io.cephcsi.driver.cluster.Lease;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -113,8 +112,11 @@ public final class TrashQueue implements AutoCloseable {
           .of(where.fsid)
           .execute(
               () -> {
-                try (Lease lease = connections.lease(where.cluster, where.credentials)) {
-                  work.accept(lease.rbdPool(where.pool), later);
+                try {
+                  connections.with(
+                      where.cluster,
+                      where.credentials,
+                      lease -> work.accept(lease.rbdPool(where.pool), later));
                 } catch (RuntimeException e) {
                   LOG.warn(
                       "the trash of {} could not be emptied; the next call on this pool tries"

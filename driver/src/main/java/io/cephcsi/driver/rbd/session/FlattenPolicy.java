@@ -3,13 +3,12 @@ package io.cephcsi.driver.rbd.session;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.SnapshotNamespace;
-import io.cephcsi.driver.cluster.Lease;
+import io.cephcsi.driver.rbd.background.BackgroundLease;
 import io.cephcsi.driver.rbd.background.Flattener;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
-import java.util.function.Supplier;
 
 /**
  * Keeps clone chains and the number of snapshots on an image within {@link CloneLimits} by
@@ -17,9 +16,9 @@ import java.util.function.Supplier;
  *
  * @param limits how long, and how many
  * @param flattener flattens in the background
- * @param leases connections for that
+ * @param leases connects for that
  */
-public record FlattenPolicy(CloneLimits limits, Flattener flattener, Supplier<Lease> leases) {
+public record FlattenPolicy(CloneLimits limits, Flattener flattener, BackgroundLease leases) {
   /**
    * Refuses clones of an image whose chain is at the hard limit.
    *

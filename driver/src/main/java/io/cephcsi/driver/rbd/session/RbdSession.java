@@ -72,7 +72,7 @@ public final class RbdSession {
     return new FlattenPolicy(
         settings().limits(),
         sessions.flattener(),
-        () -> sessions.connections().lease(lease.config(), user));
+        work -> sessions.connections().with(lease.config(), user, work));
   }
 
   /**

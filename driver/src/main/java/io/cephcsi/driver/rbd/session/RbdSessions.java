@@ -315,6 +315,5 @@ public final class RbdSessions implements AutoCloseable {
   public void close() {
     flattener.close();
     trash.close();
-    managers.close();
   }
 }
