@@ -241,6 +241,9 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
 
   private void record(PendingVolume pending, CreatedImage made) {
     try {
+      if (request.source().isPresent()) {
+        MutableParameters.removeAll(pending.volume().image(), made.id());
+      }
       session.settings().labels().write(pending.pool(), made.id(), request.parameters().labels());
       pending.attempt().completeImage(made.id());
     } catch (CephException.NotFound | VolumeException e) {
