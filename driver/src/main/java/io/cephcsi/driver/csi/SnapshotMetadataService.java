@@ -21,6 +21,7 @@ import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 
 /** CSI SnapshotMetadata for RBD: decode, call, encode. */
 public final class SnapshotMetadataService extends SnapshotMetadataGrpc.SnapshotMetadataImplBase {
@@ -54,12 +55,13 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
                       new Extent.Request(
                           request.getStartingOffset(),
                           request.getMaxResults(),
-                          (capacity, extents) ->
-                              answer.send(
+                          new Answer<>(
+                              answer,
+                              (capacity, blocks) ->
                                   GetMetadataAllocatedResponse.newBuilder()
                                       .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
                                       .setVolumeCapacityBytes(capacity)
-                                      .addAllBlockMetadata(encode(extents))
+                                      .addAllBlockMetadata(blocks)
                                       .build()))),
               executor(id));
         });
@@ -85,15 +87,31 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
                       new Extent.Request(
                           request.getStartingOffset(),
                           request.getMaxResults(),
-                          (capacity, extents) ->
-                              answer.send(
+                          new Answer<>(
+                              answer,
+                              (capacity, blocks) ->
                                   GetMetadataDeltaResponse.newBuilder()
                                       .setBlockMetadataType(BlockMetadataType.VARIABLE_LENGTH)
                                       .setVolumeCapacityBytes(capacity)
-                                      .addAllBlockMetadata(encode(extents))
+                                      .addAllBlockMetadata(blocks)
                                       .build()))),
               executor(target));
         });
+  }
+
+  /** Sends extents to a client, as long as it is there. */
+  private record Answer<T>(
+      StreamResponse<T> client, BiFunction<Long, List<BlockMetadata>, T> message)
+      implements Extent.Sink {
+    @Override
+    public void accept(long capacity, List<Extent> extents) {
+      client.send(message.apply(capacity, encode(extents)));
+    }
+
+    @Override
+    public void requireTaker() {
+      client.requireClient();
+    }
   }
 
   private Executor executor(VolumeId id) {

@@ -84,9 +84,18 @@ public final class StreamResponse<T> {
         }
       }
     }
+    requireClient();
+    call.onNext(message);
+  }
+
+  /**
+   * Requires that somebody waits for messages; does not block.
+   *
+   * @throws VolumeException ABORTED when the client went away
+   */
+  public void requireClient() {
     if (call.isCancelled()) {
       throw new VolumeException(Reason.ABORTED, "the client went away");
     }
-    call.onNext(message);
   }
 }

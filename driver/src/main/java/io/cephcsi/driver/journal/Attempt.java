@@ -299,7 +299,11 @@ public final class Attempt {
    * @throws VolumeException ABORTED if the entry has changed
    */
   public static void replaceImageId(Journal journal, JournalEntry entry, String imageId) {
-    replace(journal, entry, entry.withImageId(imageId), List.of(JournalEntry.IMAGE_ID));
+    replace(
+        journal,
+        entry,
+        Map.of(JournalEntry.IMAGE_ID, entry.imageId().orElseThrow()),
+        Map.of(JournalEntry.IMAGE_ID, imageId));
   }
 
   /**
@@ -310,19 +314,23 @@ public final class Attempt {
    * @throws VolumeException ABORTED if the entry has changed
    */
   public static void replaceNative(Journal journal, JournalEntry entry, JournalEntry now) {
-    replace(journal, entry, now, List.of(JournalEntry.NATIVE_IMAGE, JournalEntry.NATIVE_SNAPSHOT));
+    replace(journal, entry, nativeIds(entry), nativeIds(now));
+  }
+
+  private static Map<String, String> nativeIds(JournalEntry entry) {
+    return Map.of(
+        JournalEntry.NATIVE_IMAGE,
+        entry.nativeImage().orElseThrow(),
+        JournalEntry.NATIVE_SNAPSHOT,
+        Long.toString(entry.nativeSnapshot().orElseThrow()));
   }
 
   private static void replace(
-      Journal journal, JournalEntry entry, JournalEntry now, List<String> keys) {
+      Journal journal, JournalEntry entry, Map<String, String> recorded, Map<String, String> now) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists();
-      Map<String, String> changed = new LinkedHashMap<>();
-      for (String key : keys) {
-        write.omapCompare(key, entry.attributes().get(key).getBytes(UTF_8));
-        changed.put(key, now.attributes().get(key));
-      }
-      write.omapSet(EntryAttributes.bytes(changed));
+      recorded.forEach((key, value) -> write.omapCompare(key, value.getBytes(UTF_8)));
+      write.omapSet(EntryAttributes.bytes(now));
       journal.write(entry.uuid(), write);
     } catch (CephException.Canceled | CephException.NotFound e) {
       throw new VolumeException(

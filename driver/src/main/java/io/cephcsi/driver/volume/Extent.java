@@ -33,5 +33,12 @@ public record Extent(long offset, long length) {
      * @param extents rising, not touching each other or those of the calls before
      */
     void accept(long capacity, List<Extent> extents);
+
+    /**
+     * Requires that somebody still takes them: to be called often during long work.
+     *
+     * @throws VolumeException ABORTED if the taker went away
+     */
+    default void requireTaker() {}
   }
 }

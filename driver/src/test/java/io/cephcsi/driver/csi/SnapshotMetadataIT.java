@@ -2,10 +2,23 @@ package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.ConnectionPool;
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.operation.OperationRegistry;
+import io.cephcsi.driver.rbd.diff.RbdSnapshotMetadata;
+import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.Extent;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.BlockMetadata;
 import io.cephcsi.proto.csi.v1.BlockMetadataType;
@@ -22,6 +35,7 @@ import io.grpc.Status.Code;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -33,6 +47,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** CSI SnapshotMetadata over the socket, and a backup that is made with it alone. */
 class SnapshotMetadataIT extends ConformanceCase {
@@ -360,5 +375,78 @@ class SnapshotMetadataIT extends ConformanceCase {
                 .getCapabilitiesList())
         .extracting(capability -> capability.getService().getType())
         .contains(PluginCapability.Service.Type.SNAPSHOT_METADATA_SERVICE);
+  }
+
+  /** Goes away after it was asked a number of times. */
+  private static final class ShortOfPatience implements Extent.Sink {
+    private int patience;
+
+    ShortOfPatience(int patience) {
+      this.patience = patience;
+    }
+
+    @Override
+    public void accept(long capacity, List<Extent> extents) {
+      assertThat(patience).isPositive();
+    }
+
+    @Override
+    public void requireTaker() {
+      patience--;
+      assertThat(patience).as("no more work after that").isNotNegative();
+      if (patience == 0) {
+        throw new VolumeException(Reason.ABORTED, "went away");
+      }
+    }
+  }
+
+  private static void assertEndsEarly(Consumer<Extent.Request> work, int times) {
+    for (int patience = 1; patience <= times; patience++) {
+      Extent.Request request = new Extent.Request(0, 0, new ShortOfPatience(patience));
+      assertThatThrownBy(() -> work.accept(request))
+          .as("after " + patience)
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
+    }
+  }
+
+  /** Before the work begins, in the walk of each snapshot, and with each range that is compared. */
+  @ParameterizedTest
+  @ValueSource(strings = {"image", "native"})
+  void theWorkEndsWhenTheClientWentAway(String mode) throws IOException {
+    Volume volume = volume(Map.of("imageFeatures", "layering"));
+    onImage(
+        volume,
+        image -> {
+          image.write(0, filled(4096, 1));
+          image.write(20 * MIB, filled(4096, 2));
+        });
+    Snapshot first = snapshot(volume, mode);
+    onImage(volume, image -> image.write(20 * MIB, filled(4096, 3)));
+    Snapshot second = snapshot(volume, mode);
+    ClusterDirectory clusters =
+        new ClusterDirectory(
+            TestDriver.clustersFile(CLUSTER, Files.createTempDirectory("clusters")));
+    Duration patience = Duration.ofSeconds(30);
+    try (ConnectionPool connections = new ConnectionPool(patience, patience);
+        ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
+        RbdSessions sessions =
+            new RbdSessions(
+                clusters,
+                connections,
+                executors,
+                new OperationRegistry(patience),
+                RbdSettings.of(driver.instanceId()))) {
+      RbdSnapshotMetadata metadata = new RbdSnapshotMetadata(sessions);
+      Credentials user = Storage.RBD.credentials(driver.secrets());
+      VolumeId older = VolumeId.parse(first.getSnapshotId()).orElseThrow();
+      VolumeId newer = VolumeId.parse(second.getSnapshotId()).orElseThrow();
+      assertEndsEarly(request -> metadata.allocated(older, user, request), 4);
+      assertEndsEarly(
+          request -> metadata.delta(older, newer, user, request), mode.equals("image") ? 8 : 3);
+    }
+    driver.deleteSnapshot(first.getSnapshotId());
+    driver.deleteSnapshot(second.getSnapshotId());
+    driver.delete(volume.getVolumeId());
   }
 }

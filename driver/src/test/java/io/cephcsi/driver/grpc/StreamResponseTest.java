@@ -143,4 +143,22 @@ class StreamResponseTest {
     assertThat(client.ended.await(10, TimeUnit.SECONDS)).isTrue();
     assertThat(Status.fromThrowable(client.failure).getCode()).isEqualTo(Status.Code.NOT_FOUND);
   }
+
+  @Test
+  void workAsksWhetherTheClientIsThereWithoutWaitingForIt() {
+    CompletableFuture<Boolean> ended = new CompletableFuture<>();
+    StreamResponse.to(
+        client,
+        Family.CSI,
+        answer -> {
+          answer.requireClient();
+          client.cancel();
+          assertThatThrownBy(answer::requireClient)
+              .isInstanceOf(VolumeException.class)
+              .hasMessageContaining("went away");
+          ended.complete(true);
+          return ended;
+        });
+    assertThat(ended).isCompleted();
+  }
 }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.interchange;
 
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.Golden;
@@ -15,12 +16,14 @@ import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesResponse;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.grpc.Status.Code;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -231,5 +234,42 @@ class GoldenInterchangeIT extends GoldenCase {
         .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
     Picture left = Picture.taken(CLUSTER, "rbd", "rbd", "", uuids(call)).with(Map.of());
     assertThat(left).isEqualTo(new Picture(Map.of(), Map.of(), Set.of()));
+  }
+
+  /** ceph-csi records the image of a copy, and then makes it as large as it is to be. */
+  @Test
+  void aCopyThatCephCsiDidNotGrowIsGrown() {
+    Set<String> objects = POOL.everything();
+    List<String> others = inTheTrash();
+    List<String> trashed = GoldenLayout.layOut(CLUSTER, COPIED);
+    String source = id(volumes(COPIED).get("pvc-1"));
+    String name =
+        volumes(COPIED).keySet().stream()
+            .filter(
+                copy ->
+                    STEPS.stream()
+                        .anyMatch(s -> s.startsWith("RBD CreateVolume " + copy + " from pvc-1")))
+            .findFirst()
+            .orElseThrow();
+    String copy = id(volumes(COPIED).get(name));
+    CreateVolumeRequest.Builder request = request(name);
+    request.getCapacityRangeBuilder().setRequiredBytes(96 * MIB);
+    assertStatus(
+        Code.ALREADY_EXISTS,
+        "not made from",
+        () -> create(request.clone().setVolumeContentSource(source("volume", copy))));
+    assertThat(got(copy).getCapacityBytes()).isEqualTo(64 * MIB);
+    request.setVolumeContentSource(source("volume", source));
+    Volume grown = create(request);
+    assertThat(grown.getVolumeId()).isEqualTo(copy);
+    assertThat(grown.getCapacityBytes()).isEqualTo(96 * MIB);
+    assertThat(got(copy).getCapacityBytes()).isEqualTo(96 * MIB);
+    assertThat(create(request)).isEqualTo(grown);
+
+    volumes(COPIED).values().forEach(uuid -> driver.delete(id(uuid)));
+    snapshots(COPIED).values().forEach(uuid -> driver.deleteSnapshot(id(uuid)));
+    removeGroup(COPIED);
+    removeAsTheManager(trashed, others);
+    assertNothingIsLeft(objects, COPIED);
   }
 }

@@ -193,4 +193,35 @@ class RbdClonesIT extends RbdCloneCase {
         .contains(RPC.Type.CREATE_DELETE_SNAPSHOT, RPC.Type.CLONE_VOLUME);
     deleteWithSource();
   }
+
+  private static String metadata(Volume volume) {
+    return CLUSTER.rbd("image-meta", "ls", rbd(volume));
+  }
+
+  /** librbd copies the metadata of an image to its clones. */
+  @Test
+  void limitsOfTheSourceAreNotThoseOfItsCopies() {
+    Volume limited =
+        driver.create(
+            driver
+                .createRequest(name + "-limited", 16 * MIB)
+                .putParameters("baseReadIops", "55")
+                .putMutableParameters("qos.iopsLimit", "77"));
+    assertThat(metadata(limited)).contains("qos_iops_limit", "rbd_base_qos_read_iops_limit");
+    Snapshot taken = driver.snapshot(name + "-limited", limited.getVolumeId());
+    Volume copy = driver.copy(name + "-copy", 0, limited.getVolumeId());
+    Volume restored =
+        driver.create(
+            driver
+                .restoreRequest(name + "-restored", 0, taken.getSnapshotId())
+                .putMutableParameters("qos.bpsLimit", "1000000"));
+    assertThat(metadata(copy)).doesNotContain("qos");
+    assertThat(metadata(restored)).contains("conf_rbd_qos_bps_limit").doesNotContain("iops");
+    assertThat(metadata(limited)).contains("qos_iops_limit");
+    for (Volume volume : List.of(copy, restored, limited)) {
+      driver.delete(volume.getVolumeId());
+    }
+    driver.deleteSnapshot(taken.getSnapshotId());
+    deleteWithSource();
+  }
 }

@@ -31,6 +31,11 @@ final class ExtentBatches {
     this.sink = sink;
   }
 
+  /** As {@link Extent.Sink#requireTaker}. */
+  void requireTaker() {
+    sink.requireTaker();
+  }
+
   /** Adds a range, which begins behind the one before or where it ends. */
   void add(long start, long length) {
     long begin = Math.max(start, from);

@@ -28,7 +28,7 @@ import java.util.function.Function;
 /**
  * Allocated extents of RBD snapshots, and the extents that changed between two of them. Nothing is
  * written, and no image is opened for writing. Calls block until the receiver has taken the
- * extents; they share the locks of the snapshots' ids.
+ * extents, and end soon after it went away; they share the locks of the snapshots' ids.
  *
  * <p>For native snapshots librbd computes the difference. Other snapshots are images of their own,
  * cloned from snapshots in the trash namespace of the volume's image, which librbd does not find by
@@ -58,6 +58,7 @@ public final class RbdSnapshotMetadata {
    *     offset
    */
   public void allocated(VolumeId snapshot, Credentials user, Extent.Request request) {
+    request.sink().requireTaker(); // the call may have waited for others
     in(
         snapshot,
         user,
@@ -81,6 +82,7 @@ public final class RbdSnapshotMetadata {
    *     more; OUT_OF_RANGE if the later one ends before the offset
    */
   public void delta(VolumeId base, VolumeId target, Credentials user, Extent.Request request) {
+    request.sink().requireTaker();
     if (!base.clusterId().equals(target.clusterId())) {
       throw notOfOneVolume(base, target);
     }
@@ -152,6 +154,7 @@ public final class RbdSnapshotMetadata {
       RbdImage image, Optional<String> since, long from, ExtentBatches batches) {
     long size = image.size();
     for (long at = from; at < size; at += WINDOW) {
+      batches.requireTaker();
       List<Extent> found = new ArrayList<>();
       image.diff(
           since,
@@ -160,6 +163,7 @@ public final class RbdSnapshotMetadata {
           since.isEmpty(),
           false,
           (offset, length, exists) -> {
+            batches.requireTaker();
             found.add(new Extent(offset, length));
             return true;
           });

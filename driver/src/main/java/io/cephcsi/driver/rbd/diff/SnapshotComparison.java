@@ -35,6 +35,7 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
       ImageLayout layout = changed.get().layout();
       long unit = layout.setBytes();
       for (long at = from - from % unit; at < size; at += unit) {
+        batches.requireTaker();
         long length = Math.min(unit, size - at);
         if (changed.get().in(at, length)) {
           compare(at, length);
@@ -43,6 +44,7 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
       return;
     }
     for (long at = from - from % BLOCK; at < size; at += WINDOW) {
+      batches.requireTaker();
       for (Extent extent : allocated(at, Math.min(WINDOW, size - at))) {
         compare(extent.offset(), extent.length());
       }
@@ -64,7 +66,7 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
     return merged;
   }
 
-  private static void collect(RbdImage image, long offset, long length, List<Extent> found) {
+  private void collect(RbdImage image, long offset, long length, List<Extent> found) {
     if (length <= 0) {
       return;
     }
@@ -75,6 +77,7 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
         true,
         false,
         (start, bytes, exists) -> {
+          batches.requireTaker();
           long begin = start - start % BLOCK;
           long end = (start + bytes + BLOCK - 1) / BLOCK * BLOCK;
           found.add(new Extent(begin, end - begin));
@@ -84,6 +87,7 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
 
   private void compare(long offset, long length) {
     for (long at = offset; at < offset + length; at += READ) {
+      batches.requireTaker();
       int bytes = (int) Math.min(READ, offset + length - at);
       byte[] newer = read(now, at, bytes);
       byte[] older = read(then, at, bytes);

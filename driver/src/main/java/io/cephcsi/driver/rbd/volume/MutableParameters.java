@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.volume;
 
+import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.driver.rbd.session.OpenImage;
 import io.cephcsi.driver.volume.PlainText;
@@ -8,7 +9,9 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
@@ -119,6 +122,19 @@ public record MutableParameters(Map<String, String> metadata) {
     }
     String imageId = volume.imageId();
     QosRules.apply(volume, imageId, metadata, () -> size(volume, imageId));
+  }
+
+  /**
+   * Takes all limits from a new image, which has those of what it was cloned from: librbd copies
+   * metadata. One round trip if there are none.
+   */
+  static void removeAll(OpenImage volume, String imageId) {
+    Set<String> keys = new TreeSet<>(KEYS.values());
+    keys.addAll(QosRules.stored());
+    Map<String, String> present = HeaderMetadata.read(volume.pool().io(), imageId, keys);
+    if (!present.isEmpty()) {
+      volume.changeMetadata(imageId, Map.of(), List.copyOf(present.keySet()));
+    }
   }
 
   private static long size(OpenImage volume, String imageId) {

@@ -57,6 +57,11 @@ final class QosRules {
 
   private QosRules() {}
 
+  /** The metadata that rules and their limits have. */
+  static Set<String> stored() {
+    return STORED;
+  }
+
   /** The parameters that make a rule. */
   static Set<String> parameters() {
     return PARAMETERS;

@@ -5,6 +5,8 @@ import io.cephcsi.bindings.cls.PreparedCreation;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageOptions;
+import io.cephcsi.bindings.rbd.Progress;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.journal.AttachmentJournal;
@@ -190,12 +192,36 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
   }
 
   private static OptionalLong found(PendingVolume pending, String imageId, ImageHeader header) {
-    pending.requireSize(header.size());
+    boolean isToGrow = isToGrow(pending, header.size());
+    if (!isToGrow) {
+      pending.requireSize(header.size());
+    }
     new SourceCheck(pending).requireSame(header);
     if (pending.entry().isEncrypted()) {
       completeKey(pending, imageId);
     }
-    return OptionalLong.of(header.size());
+    return OptionalLong.of(isToGrow ? grown(pending) : header.size());
+  }
+
+  /**
+   * Whether another driver may have been killed over a copy: ceph-csi records its image before it
+   * makes it as large as it is to be.
+   */
+  private static boolean isToGrow(PendingVolume pending, long size) {
+    return pending.request().source().isPresent()
+        && pending.entry().contentSource().isEmpty()
+        && size < pending.request().capacity().required();
+  }
+
+  private static long grown(PendingVolume pending) {
+    long size = pending.request().capacity().sizeToCreate();
+    pending.request().parameters().requireSize(size);
+    try (RbdImage image = pending.volume().open()) {
+      if (image.size() < size) {
+        image.resize(size, false, Progress.NONE);
+      }
+      return image.size();
+    }
   }
 
   /** Another driver records the image before it has stored the passphrase, and may die between. */
@@ -241,6 +267,9 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
 
   private void record(PendingVolume pending, CreatedImage made) {
     try {
+      if (request.source().isPresent()) {
+        MutableParameters.removeAll(pending.volume().image(), made.id());
+      }
       session.settings().labels().write(pending.pool(), made.id(), request.parameters().labels());
       pending.attempt().completeImage(made.id());
     } catch (CephException.NotFound | VolumeException e) {
