@@ -127,8 +127,8 @@ public final class ClusterDirectory {
       if (current == null || !current.stamp.equals(stamp)) {
         current = new Snapshot(stamp, readOnce(stamp));
         broken = null;
-        logged = "";
       }
+      logged = "";
     } catch (IOException e) {
       String problem =
           e instanceof NoSuchFileException ? "does not exist" : String.valueOf(e.getMessage());
