@@ -100,7 +100,6 @@ class LuksVolumeIT {
           "--cipher aes-xts-plain",
           "--cipher aes-cbc-essiv:sha256",
           "--pbkdf-memory 65536",
-          "--luks2-metadata-size 512k",
           "--key-slot 3",
         }) {
       TestLuks luks = TestLuks.format(folder, BYTES, PASSPHRASE, options.split(" "));
