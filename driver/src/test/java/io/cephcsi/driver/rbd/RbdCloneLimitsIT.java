@@ -219,32 +219,4 @@ class RbdCloneLimitsIT extends RbdCloneCase {
           .untilAsserted(() -> driver.deleteSnapshot(one.getSnapshotId()));
     }
   }
-
-  /** Flattened, they have all data of the volume. */
-  @Test
-  void imagesOfSnapshotsAndBetweenHaveTheirDataWhereTheVolumeHasThem() {
-    String other = CLUSTER.otherPool();
-    Volume apart =
-        driver.create(
-            driver.createRequest(name + "-apart", 16 * MIB).putParameters("dataPool", other));
-    CONTENT.write(rbd(apart), 3);
-    int content = CONTENT.checksum(rbd(apart));
-    Snapshot taken = driver.snapshot(name + "-apart", apart.getVolumeId());
-    Volume copy = driver.copy(name + "-copy", 0, apart.getVolumeId());
-    String image = TestDriver.image(taken);
-    String between = TestDriver.image(copy) + "-temp";
-    for (String made : List.of(image, between)) {
-      assertThat(POOL.info(made).path("data_pool").asText()).isEqualTo(other);
-      CLUSTER.rbd("flatten", "--no-progress", "rbd/" + made);
-      String id = POOL.info(made).path("id").asText();
-      assertThat(POOL.objects()).noneMatch(object -> object.startsWith("rbd_data." + id));
-    }
-    Volume restored = driver.restore(name + "-restored", 0, taken.getSnapshotId());
-    for (Volume volume : List.of(apart, copy, restored)) {
-      assertThat(CONTENT.checksum(rbd(volume))).isEqualTo(content);
-      driver.delete(volume.getVolumeId());
-    }
-    driver.deleteSnapshot(taken.getSnapshotId());
-    deleteWithSource();
-  }
 }

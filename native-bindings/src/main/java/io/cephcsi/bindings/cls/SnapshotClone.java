@@ -18,7 +18,7 @@ import java.util.EnumSet;
  * {@code rbd_clone4}, which takes ids, came with Ceph 20.
  *
  * <pre>
- *   rbd_header.PARENT   get_size u64 snapshot, get_features, get_data_pool (-1: the image's own)
+ *   rbd_header.PARENT   get_size u64 snapshot, get_features
  *   (the clone)         is made as an empty image of that size
  *   rbd_header.CLONE    parent_attach    v1,1 (i64 pool · string namespace · string image · u64
  *                                        snapshot) · u64 overlap · u8 0
@@ -44,8 +44,7 @@ public final class SnapshotClone {
 
   /**
    * Makes a clone, with the features layering and deep-flatten, as {@link RbdPool#cloneImage} does
-   * with format 2: such as one of a part of a group's snapshot. In the pool of the image its data
-   * are where those of the image are.
+   * with format 2: such as one of a part of a group's snapshot.
    *
    * @param parentPool the pool of the image
    * @param imageId the image's id; it may be in the trash
@@ -61,15 +60,15 @@ public final class SnapshotClone {
 
   private String make(RbdPool pool, String name) {
     Parent parent = parent();
-    ImageOptions.Builder options =
-        ImageOptions.builder()
-            .features(EnumSet.of(ImageFeature.LAYERING, ImageFeature.DEEP_FLATTEN))
-            .objectSizeBytes(1L << parent.order());
-    IoContext io = pool.io();
-    if (parent.dataPool() >= 0 && io.poolId() == parentPool.io().poolId()) {
-      options.dataPool(io.cluster().poolName(parent.dataPool()));
-    }
-    String id = PreparedCreation.create(pool, name, parent.size(), options.build());
+    String id =
+        PreparedCreation.create(
+            pool,
+            name,
+            parent.size(),
+            ImageOptions.builder()
+                .features(EnumSet.of(ImageFeature.LAYERING, ImageFeature.DEEP_FLATTEN))
+                .objectSizeBytes(1L << parent.order())
+                .build());
     attach(pool, id, parent.size());
     return id;
   }
@@ -99,7 +98,6 @@ public final class SnapshotClone {
     try (ReadOperation read = new ReadOperation()) {
       var size = RbdClass.call("get_size").u64(snapshotId).addTo(read);
       var features = RbdClass.features().addTo(read);
-      var dataPool = RbdClass.call("get_data_pool").addTo(read);
       parentPool.io().operate(ImageHeader.object(parentId), read);
       if ((ClassCall.output(features.get()).getLong() & ImageFeature.LAYERING.mask()) == 0) {
         throw ReturnCode.exception(
@@ -109,9 +107,7 @@ public final class SnapshotClone {
             "the image does not have the feature layering");
       }
       return new Parent(
-          ClassCall.output(size.get()).get(0),
-          ClassCall.output(size.get()).getLong(1),
-          ClassCall.output(dataPool.get()).getLong());
+          ClassCall.output(size.get()).get(0), ClassCall.output(size.get()).getLong(1));
     }
   }
 
@@ -125,6 +121,6 @@ public final class SnapshotClone {
     }
   }
 
-  /** The order of the parent's objects, its size in bytes at the snapshot, and its data pool. */
-  private record Parent(int order, long size, long dataPool) {}
+  /** The order of the parent's objects, and its size in bytes at the snapshot. */
+  private record Parent(int order, long size) {}
 }

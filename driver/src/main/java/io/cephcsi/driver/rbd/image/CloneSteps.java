@@ -7,7 +7,6 @@ import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.cls.NameRemoval;
 import io.cephcsi.bindings.cls.TrashMove;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -37,28 +36,6 @@ public final class CloneSteps {
   private static final long POLL_MILLIS = 50;
 
   private CloneSteps() {}
-
-  /**
-   * As {@link #INTERMEDIATE}, for when the image is flattened.
-   *
-   * @param dataPool where its data go then; empty for the pool of the image
-   */
-  public static ImageOptions intermediate(Optional<String> dataPool) {
-    if (dataPool.isEmpty()) {
-      return INTERMEDIATE;
-    }
-    return ImageOptions.builder()
-        .features(INTERMEDIATE.features().orElseThrow())
-        .cloneFormat(2)
-        .dataPool(dataPool.get())
-        .build();
-  }
-
-  /** The pool of an image's data, if it is another than its own. */
-  public static Optional<String> dataPool(IoContext io, ImageHeader image) {
-    long data = image.data().poolId();
-    return data == io.poolId() ? Optional.empty() : Optional.of(io.cluster().poolName(data));
-  }
 
   /** The options of a StorageClass for a clone. */
   public static ImageOptions cloneOptions(ImageOptions options) {

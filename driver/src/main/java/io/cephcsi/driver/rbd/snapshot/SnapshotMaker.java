@@ -5,7 +5,6 @@ import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.cls.InitialSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
-import io.cephcsi.bindings.rbd.ImageOptions;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -61,9 +60,8 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   private record Made(HeaderSnapshot snapshot, String imageId, int depth) {}
 
   private Made makeAndRecord() {
-    FoundImage volume = image();
-    int depth = requireRoom(volume);
-    String imageId = makeImage(volume);
+    int depth = requireRoom();
+    String imageId = makeImage();
     HeaderSnapshot snapshot =
         SnapshotImage.on(pool().io(), imageId, entry().name())
             .orElseThrow(
@@ -133,8 +131,9 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
   }
 
   /** How deep the snapshot's image will be. */
-  private int requireRoom(FoundImage image) {
+  private int requireRoom() {
     IoContext io = source.pool().io();
+    FoundImage image = image();
     int depth = source.requireDepth(image.id(), image.header());
     bounds().requireRoomForSnapshot(io, source.imageName(), image.id(), image.header());
     return depth;
@@ -144,29 +143,31 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
    * The two snapshots that are taken each wait for a change of the monitors' map; the second one's
    * id is asked for together with the first, so that one change makes both.
    */
-  private String makeImage(FoundImage volume) {
+  private String makeImage() {
     if (!entry().isEncrypted()) {
-      return makeImage(volume, Optional.empty());
+      return makeImage(Optional.empty());
     }
-    VolumeKey key = source.session().key(source.id(), source.pool(), volume.id(), source.entry());
+    VolumeKey key =
+        source.session().key(source.id(), source.pool(), source.imageId(), source.entry());
     try (KeyOrigin origin = key.origin()) {
-      String imageId = makeImage(volume, Optional.of(origin));
+      String imageId = makeImage(Optional.of(origin));
       key.requireUnchanged(origin);
       return imageId;
     }
   }
 
-  private String makeImage(FoundImage volume, Optional<KeyOrigin> origin) {
+  private String makeImage(Optional<KeyOrigin> origin) {
     String name = entry().name();
     RbdPool pool = pool();
-    ImageOptions options = CloneSteps.intermediate(dataPool(volume));
     try (RbdImage image = source.pool().open(source.imageName());
         InitialSnapshot own = InitialSnapshot.prepare(pool)) {
       CloneSteps.withSnapshot(
           image,
           name,
           () -> images.requireOwnSnapshot(source.pool(), name),
-          () -> images.makeClone(source.pool(), source.imageName(), name, name, options));
+          () ->
+              images.makeClone(
+                  source.pool(), source.imageName(), name, name, CloneSteps.INTERMEDIATE));
       String imageId = CloneSteps.requireId(pool, name);
       RbdSession session = source.session();
       session.settings().labels().write(pool, imageId, labels);
@@ -175,14 +176,6 @@ record SnapshotMaker(OpenVolume source, AttemptImages images, Map<String, String
       CloneSteps.takeSnapshot(pool, name, imageId, name, own);
       return imageId;
     }
-  }
-
-  /** That of the volume, unless the SnapshotClass names a pool of its own. */
-  private Optional<String> dataPool(FoundImage volume) {
-    IoContext io = source.pool().io();
-    return io.poolId() == pool().io().poolId()
-        ? CloneSteps.dataPool(io, volume.header())
-        : Optional.empty();
   }
 
   /**

@@ -22,7 +22,6 @@ import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
-import java.util.Optional;
 
 /**
  * Creates the image of a volume with a content source.
@@ -193,7 +192,6 @@ record Cloner(PendingVolume pending, ContentSource from) {
     bounds.requireRoomForSnapshot(io, source.image(), source.imageId(), source.header());
     String temporary = pending.temporary();
     AttemptImages images = pending.images();
-    ImageOptions options = CloneSteps.intermediate(dataPool(source));
     String temporaryId;
     try (RbdImage image = source.pool().open(source.image());
         InitialSnapshot second = InitialSnapshot.prepare(pending.pool())) { // as for a CSI snapshot
@@ -201,21 +199,15 @@ record Cloner(PendingVolume pending, ContentSource from) {
           image,
           temporary,
           () -> images.requireOwnSnapshot(source.pool(), temporary),
-          () -> images.makeClone(source.pool(), source.image(), temporary, temporary, options));
+          () ->
+              images.makeClone(
+                  source.pool(), source.image(), temporary, temporary, CloneSteps.INTERMEDIATE));
       temporaryId = CloneSteps.requireId(pending.pool(), temporary);
       cloneTemporary(temporaryId, second);
     }
     if (bounds.isDeep(depth)) {
       bounds.flatten(pending.pool().io(), temporary, temporaryId);
     }
-  }
-
-  /** That of the source, or in another pool that of the new volume. */
-  private Optional<String> dataPool(CloneSource source) {
-    IoContext io = source.pool().io();
-    return io.poolId() == pending.pool().io().poolId()
-        ? CloneSteps.dataPool(io, source.header())
-        : options().dataPool();
   }
 
   private void cloneTemporary(String id, InitialSnapshot snapshot) {
