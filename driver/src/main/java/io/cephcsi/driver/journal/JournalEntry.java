@@ -167,16 +167,17 @@ public record JournalEntry(
 
   /** The entry of such a snapshot with other ids: its image was replaced by another one. */
   public JournalEntry withNative(String image, long snapshot) {
-    Map<String, String> changed = new HashMap<>(attributes);
-    changed.put(NATIVE_IMAGE, image);
-    changed.put(NATIVE_SNAPSHOT, Long.toString(snapshot));
-    return new JournalEntry(uuid, requestName, name, changed);
+    return with(Map.of(NATIVE_IMAGE, image, NATIVE_SNAPSHOT, Long.toString(snapshot)));
   }
 
   /** The entry with another image: the recorded one was replaced. */
   public JournalEntry withImageId(String image) {
+    return with(Map.of(IMAGE_ID, image));
+  }
+
+  private JournalEntry with(Map<String, String> others) {
     Map<String, String> changed = new HashMap<>(attributes);
-    changed.put(IMAGE_ID, image);
+    changed.putAll(others);
     return new JournalEntry(uuid, requestName, name, changed);
   }
 

@@ -125,21 +125,27 @@ class LateReservationsIT {
     assertThat(file).doesNotExist();
   }
 
+  /** What a process that was killed leaves of a reservation. */
+  private static void leave(ClientFile left, Lease lease, String name, UUID uuid)
+      throws IOException {
+    left.write(
+        List.of(
+            RecordedClient.of(
+                    lease.cluster(),
+                    left.identity(),
+                    Kind.RESERVATION,
+                    reservation(lease, name, uuid, true).texts())
+                .orElseThrow()
+                .line()));
+  }
+
   @Test
   void whatAKilledProcessReservedIsFreedByTheNext() throws IOException {
     UUID uuid = UUID.randomUUID();
     try (ConnectionPool pool = pool(ClientRecord.none());
         Lease lease = lease(pool)) {
       try (ClientFile left = ClientFile.open(file).orElseThrow()) {
-        left.write(
-            List.of(
-                RecordedClient.of(
-                        lease.cluster(),
-                        left.identity(),
-                        Kind.RESERVATION,
-                        reservation(lease, "killed", uuid, true).texts())
-                    .orElseThrow()
-                    .line()));
+        leave(left, lease, "killed", uuid);
       }
     }
     try (ClientRecord record = ClientRecord.at(file)) {
@@ -169,15 +175,7 @@ class LateReservationsIT {
     try (ConnectionPool pool = pool(ClientRecord.none());
         Lease lease = pool.lease(config, user);
         ClientFile left = ClientFile.open(file).orElseThrow()) {
-      left.write(
-          List.of(
-              RecordedClient.of(
-                      lease.cluster(),
-                      left.identity(),
-                      Kind.RESERVATION,
-                      reservation(lease, "gone", UUID.randomUUID(), true).texts())
-                  .orElseThrow()
-                  .line()));
+      leave(left, lease, "gone", UUID.randomUUID());
     }
     try (ClientRecord record = ClientRecord.at(file);
         ConnectionPool pool = pool(record)) {

@@ -32,14 +32,9 @@ class NodeRegistryIT {
             """
                 .formatted(CLUSTER.monitors()));
     ClusterDirectory clusters = new ClusterDirectory(file);
-    Credentials user = new Credentials("admin", CLUSTER.key("admin"));
     String instance = "registry-" + UUID.randomUUID();
     try (ConnectionPool pool = new ConnectionPool(Duration.ofSeconds(5), Duration.ofSeconds(30))) {
-      NodeRegistry registry =
-          new NodeRegistry(
-              DriverConnections.byCaller(Storage.RBD, clusters, user, pool),
-              instance,
-              Optional.empty());
+      NodeRegistry registry = registry(clusters, pool, instance);
       assertThatThrownBy(() -> registry.anyRegistered("b"))
           .isInstanceOfSatisfying(
               VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
@@ -47,13 +42,16 @@ class NodeRegistryIT {
       registry.register(new OwnNode("node-1", 0));
     }
     try (ConnectionPool pool = new ConnectionPool(Duration.ofSeconds(5), Duration.ofSeconds(30))) {
-      NodeRegistry registry =
-          new NodeRegistry(
-              DriverConnections.byCaller(Storage.RBD, clusters, user, pool),
-              instance,
-              Optional.empty());
+      NodeRegistry registry = registry(clusters, pool, instance);
       assertThat(registry.anyRegistered("b")).isTrue();
       assertThat(pool.size()).as("the silent one is not asked").isEqualTo(1);
     }
+  }
+
+  private static NodeRegistry registry(
+      ClusterDirectory clusters, ConnectionPool pool, String instance) {
+    Credentials user = new Credentials("admin", CLUSTER.key("admin"));
+    return new NodeRegistry(
+        DriverConnections.byCaller(Storage.RBD, clusters, user, pool), instance, Optional.empty());
   }
 }

@@ -2,15 +2,12 @@ package io.cephcsi.bindings.rados;
 
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The threads that wait for the answers of a connection's manager: a command that has none cannot
@@ -36,8 +33,7 @@ final class ManagerThreads {
   }
 
   /**
-   * Waits for a command that is sent on one of the threads. Interrupting the caller does not end
-   * the wait, as it does not end any other call of librados.
+   * Waits for a command that is sent on one of the threads; see {@link TaskWait}.
    *
    * @return empty if it had no answer in time, or all threads wait already and it was not sent
    * @throws RuntimeException what the command threw
@@ -49,41 +45,11 @@ final class ManagerThreads {
     } catch (RejectedExecutionException e) {
       return Optional.empty();
     }
-    return answer(task, System.nanoTime() + patience.toNanos());
+    return TaskWait.result(task, patience, "a command to the manager failed");
   }
 
   /** How many commands have no answer yet. */
   int busy() {
     return threads.getActiveCount();
-  }
-
-  private static <T> Optional<T> answer(FutureTask<T> task, long endNanos) {
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          return Optional.of(task.get(endNanos - System.nanoTime(), TimeUnit.NANOSECONDS));
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    } catch (TimeoutException e) {
-      return Optional.empty();
-    } catch (ExecutionException e) {
-      throw rethrown(e.getCause());
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
-  }
-
-  private static RuntimeException rethrown(@Nullable Throwable cause) {
-    if (cause instanceof Error error) {
-      throw error;
-    }
-    return cause instanceof RuntimeException exception
-        ? exception
-        : new IllegalStateException("a command to the manager failed", cause);
   }
 }

@@ -9,9 +9,7 @@ import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import org.jspecify.annotations.Nullable;
 
 /**
  * rados-java's cluster handle, used to create, configure, connect and shut down and for nothing
@@ -48,31 +46,8 @@ final class RadosHandle extends Rados {
     Thread thread = new Thread(null, task, "rados-connect", STACK_BYTES);
     thread.setDaemon(true);
     thread.start();
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          return task.get();
-        } catch (InterruptedException e) {
-          interrupted = true; // connecting cannot be interrupted, and its handle must not be lost
-        } catch (ExecutionException e) {
-          throw rethrown(e.getCause());
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
-  }
-
-  private static RuntimeException rethrown(@Nullable Throwable cause) {
-    if (cause instanceof Error error) {
-      throw error;
-    }
-    return cause instanceof RuntimeException exception
-        ? exception
-        : new IllegalStateException("connecting failed", cause);
+    // Its handle must not be lost, so it is waited for.
+    return TaskWait.result(task, TaskWait.WITHOUT_END, "connecting failed").orElseThrow();
   }
 
   private static RadosHandle connectHere(ConnectionSettings settings, Map<String, String> last) {
