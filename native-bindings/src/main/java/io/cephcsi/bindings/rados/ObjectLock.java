@@ -80,20 +80,25 @@ public final class ObjectLock {
    * which unlike the lock stays until {@link #release()}: it tells of a holder that died, or that
    * was stopped and may go on.
    *
-   * @param mark the attribute's name, of this holder alone
+   * @param mark the attribute's name, of this holder alone, and its cookie
    * @param value what it says
+   * @param create whether the object is created if there is none
+   * @throws CephException.NotFound if there is no such object, and none is to be created
    */
   public static Optional<ObjectLock> tryAcquireMarked(
       IoContext io,
       String object,
       String name,
-      String cookie,
       String description,
       Duration duration,
       String mark,
-      byte[] value) {
-    ObjectLock lock = new ObjectLock(io, object, name, cookie, duration, Optional.of(mark));
+      byte[] value,
+      boolean create) {
+    ObjectLock lock = new ObjectLock(io, object, name, mark, duration, Optional.of(mark));
     try (WriteOperation write = new WriteOperation()) {
+      if (!create) {
+        write.assertExists();
+      }
       return lock.acquire(write.setXattr(mark, value), description);
     }
   }

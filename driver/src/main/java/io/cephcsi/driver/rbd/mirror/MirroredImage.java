@@ -1,5 +1,6 @@
 package io.cephcsi.driver.rbd.mirror;
 
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.MirrorInfo;
 import io.cephcsi.bindings.rbd.MirrorStatus;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -37,6 +38,21 @@ final class MirroredImage {
   /** As {@link #require(OpenVolume, Optional, Reason)}; FAILED_PRECONDITION if it is not. */
   static MirrorInfo require(OpenVolume volume, Optional<MirrorInfo> mirroring) {
     return require(volume, mirroring, Reason.FAILED_PRECONDITION);
+  }
+
+  /**
+   * Whether a volume's image is the primary. One that is not mirrored is INVALID_ARGUMENT:
+   * FAILED_PRECONDITION would have the caller of a promotion force it.
+   *
+   * @throws VolumeException INVALID_ARGUMENT; ABORTED while its mirroring begins or ends
+   */
+  static boolean isPrimary(OpenVolume volume, RbdImage image) {
+    return require(volume, image.mirroring(), Reason.INVALID_ARGUMENT).primary();
+  }
+
+  /** Whether librbd lets a primary be written: not after a promotion or demotion was cut off. */
+  static boolean isWritable(RbdImage image) {
+    return !image.features().contains(ImageFeature.NON_PRIMARY);
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.rbd.mirror;
 
 import io.cephcsi.bindings.cls.HeaderSnapshot;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ObjectMap;
 import io.cephcsi.bindings.cls.UsageMeter;
 import io.cephcsi.bindings.error.CephException;
@@ -12,6 +13,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.ApartConnection;
 import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.cluster.LongStep;
+import io.cephcsi.driver.cluster.WorkerLock;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -29,6 +31,9 @@ final class Promotion {
   private static final Duration SHUT_OUT = Duration.ofHours(1);
   private static final Duration PAUSE = Duration.ofSeconds(5);
 
+  /** The lock's name, on the header of the image; Ceph and ceph-csi do not look at it. */
+  static final String LOCK = "csi.java.promotion";
+
   private final OpenVolume volume;
   private final Duration longest;
   private final RefusedPromotions refused;
@@ -44,22 +49,53 @@ final class Promotion {
   }
 
   /**
-   * Promotes.
+   * Promotes, unless it is the primary; no other driver does so meanwhile.
    *
    * @return why it must be forced, or waited for
-   * @throws VolumeException ABORTED when a forced one does not end; FAILED_PRECONDITION when there
-   *     is no complete copy that librbd goes back to
+   * @throws VolumeException ABORTED when a forced one does not end, or another driver promotes it;
+   *     FAILED_PRECONDITION when there is no complete copy that librbd goes back to
    */
   Optional<VolumeException> run(boolean force) {
     if (force) {
-      Optional<Instant> copied = prepareForced();
       runForced();
-      LOG.warn(
-          "volume {}: its promotion was forced; what another site wrote {} is not here",
-          volume.id(),
-          copied.map(time -> "since " + time).orElse("since that copy"));
       return Optional.empty();
     }
+    IoContext io = volume.pool().io();
+    try (WorkerLock work = lock(io)) {
+      return isPrimary(io) ? Optional.empty() : runUnforced(work);
+    }
+  }
+
+  /** A driver that was stopped in its promotion must not go on after another one's. */
+  private WorkerLock lock(IoContext io) {
+    String imageId;
+    try (RbdImage image = volume.openReadOnly()) {
+      imageId = image.id();
+    }
+    return WorkerLock.begin(
+        io, ImageHeader.object(imageId), LOCK, "promote", "volume " + volume.id(), false);
+  }
+
+  /** Whether it is the primary; a step of another client that was cut off is undone. */
+  private boolean isPrimary(IoContext io) {
+    try (RbdImage image = volume.openReadOnly()) {
+      if (!MirroredImage.isPrimary(volume, image)) {
+        return false;
+      }
+      if (MirroredImage.isWritable(image)) {
+        return true;
+      }
+    }
+    // librbd changes the snapshot and the feature in two writes. Another client's demotion may be
+    // between them, so that the feature is not just taken away.
+    LOG.warn("volume {}: a promotion or demotion was cut off; demoting it first", volume.id());
+    try (RbdImage image = new RbdPool(io).open(volume.imageName())) {
+      image.mirror().demote();
+    }
+    return false;
+  }
+
+  private Optional<VolumeException> runUnforced(WorkerLock work) {
     try (RbdImage image = volume.open()) {
       MirrorSnapshots snapshots = MirrorSnapshots.of(volume.pool().io(), image.id());
       if (snapshots.neverComplete()) {
@@ -78,6 +114,7 @@ final class Promotion {
                     + " promoted when the rest is copied. If the daemon here does not copy it, promote"
                     + " the other site again"));
       }
+      work.require();
       image.mirror().promote(false);
       LOG.info("volume {} is promoted", volume.id());
       return Optional.empty();
@@ -94,14 +131,14 @@ final class Promotion {
    * @return the time of the last complete copy; empty when it is not known, or librbd goes back
    *     further
    */
-  private Optional<Instant> prepareForced() {
+  private Optional<Instant> prepareForced(IoContext io) {
     MirrorStatus status;
     String imageId;
     try (RbdImage image = volume.openReadOnly()) {
       status = image.mirror().status();
       imageId = image.id();
     }
-    MirrorSnapshots snapshots = MirrorSnapshots.of(volume.pool().io(), imageId);
+    MirrorSnapshots snapshots = MirrorSnapshots.of(io, imageId);
     if (snapshots.neverComplete()) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
@@ -111,7 +148,7 @@ final class Promotion {
     if (wayBack.filter(to -> isEmptied(imageId, to)).isPresent()) {
       throw MirrorSnapshots.noWayBack("it would go back to before the first copy, with no data");
     }
-    if (CutPromotion.reopen(volume.pool().io(), imageId, snapshots)) {
+    if (CutPromotion.reopen(io, imageId, snapshots)) {
       LOG.warn("volume {}: a forced promotion was cut off; going back once more", volume.id());
     }
     if (wayBack.isPresent()) {
@@ -157,8 +194,10 @@ final class Promotion {
                 .cluster()
                 .openPool(volume.pool().io().pool(), volume.pool().io().namespace())
                 .tryWhenFull();
-        RbdImage image = new RbdPool(io).open(volume.imageName())) {
-      LongStep.run(() -> image.mirror().promote(true));
+        WorkerLock work = lock(io)) {
+      if (!isPrimary(io)) {
+        force(io, work);
+      }
     } catch (CephException.Blocklisted e) {
       throw new VolumeException(
           Reason.ABORTED,
@@ -172,6 +211,18 @@ final class Promotion {
     } catch (CephException e) {
       throw e.errno() == Errno.EBUSY || e.errno() == Errno.EROFS ? notNow(e) : e;
     }
+  }
+
+  private void force(IoContext io, WorkerLock work) {
+    Optional<Instant> copied = prepareForced(io);
+    try (RbdImage image = new RbdPool(io).open(volume.imageName())) {
+      work.require();
+      LongStep.run(() -> image.mirror().promote(true));
+    }
+    LOG.warn(
+        "volume {}: its promotion was forced; what another site wrote {} is not here",
+        volume.id(),
+        copied.map(time -> "since " + time).orElse("since that copy"));
   }
 
   private VolumeException notNow(CephException e) {

@@ -3,7 +3,6 @@ package io.cephcsi.driver.rbd.mirror;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
-import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.MirrorInfo;
 import io.cephcsi.bindings.rbd.MirrorMode;
 import io.cephcsi.bindings.rbd.MirrorSite;
@@ -260,7 +259,7 @@ public final class RbdReplication {
   private Optional<VolumeException> promote(
       OpenVolume volume, boolean force, ReplicationParameters parameters) {
     Optional<VolumeException> refusal =
-        isPrimary(volume)
+        isWritablePrimary(volume)
             ? Optional.empty()
             : new Promotion(volume, longestPromotion, refused).run(force);
     if (refusal.isEmpty()) {
@@ -276,26 +275,10 @@ public final class RbdReplication {
     return refusal;
   }
 
-  /**
-   * Whether it is the primary, and can be written. What is not mirrored is not FAILED_PRECONDITION,
-   * at which the caller would force the promotion.
-   */
-  private static boolean isPrimary(OpenVolume volume) {
+  private static boolean isWritablePrimary(OpenVolume volume) {
     try (RbdImage image = volume.openReadOnly()) {
-      if (!MirroredImage.require(volume, image.mirroring(), Reason.INVALID_ARGUMENT).primary()) {
-        return false;
-      }
-      if (!image.features().contains(ImageFeature.NON_PRIMARY)) {
-        return true;
-      }
+      return MirroredImage.isPrimary(volume, image) && MirroredImage.isWritable(image);
     }
-    // librbd changes the snapshot and the feature in two writes. Another client's demotion may be
-    // between them, so that the feature is not just taken away.
-    LOG.warn("volume {}: a promotion or demotion was cut off; demoting it first", volume.id());
-    try (RbdImage image = volume.open()) {
-      image.mirror().demote();
-    }
-    return false;
   }
 
   /**
