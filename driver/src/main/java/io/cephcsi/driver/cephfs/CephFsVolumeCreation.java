@@ -166,7 +166,8 @@ final class CephFsVolumeCreation {
     if (!reserved.isNew()) {
       ContentCheck.require(files.admin(), reserved.entry(), content);
       if (present.isEmpty() && !isShown(reserved.entry())) {
-        files.volumes().takeOver(reserved.entry()); // who reserved it may be about to undo that
+        // Who reserved it may be about to undo that.
+        reserved = new Reservation(files.volumes().takeOver(reserved.entry()), false);
       }
     }
     try {

@@ -98,17 +98,17 @@ record EntryObjects(JournalKind kind, IoContext journalPool, IoContext imagePool
     }
   }
 
-  /** Replaces the generation of an entry; false if it is not as it was read. */
-  boolean renew(JournalEntry read) {
+  /** Replaces the generation of an entry; empty if it is not as it was read. */
+  Optional<JournalEntry> renew(JournalEntry read) {
     return renew(read, Map.of());
   }
 
   /** As {@link #renew(JournalEntry)}, and marks the entry as being deleted. */
   boolean markUnlessRenewed(JournalEntry read) {
-    return renew(read, Map.of(AttachmentJournal.DELETING, AttachmentJournal.newMark()));
+    return renew(read, Map.of(AttachmentJournal.DELETING, AttachmentJournal.newMark())).isPresent();
   }
 
-  private boolean renew(JournalEntry read, Map<String, String> more) {
+  private Optional<JournalEntry> renew(JournalEntry read, Map<String, String> more) {
     String generation = read.attributes().get(AttachmentJournal.GENERATION);
     Map<String, String> values = new LinkedHashMap<>(more);
     values.put(AttachmentJournal.GENERATION, UUID.randomUUID().toString());
@@ -120,10 +120,10 @@ record EntryObjects(JournalKind kind, IoContext journalPool, IoContext imagePool
               generation == null ? ABSENT : generation.getBytes(UTF_8))
           .omapSet(EntryAttributes.bytes(values));
       imagePool.operate(kind.object(read.uuid()), write);
-      return true;
+      return Optional.of(read.with(values));
     } catch (CephException.Canceled | CephException.NotFound e) {
       LOG.debug("entry {} is gone, or another call goes on with it", read.uuid());
-      return false;
+      return Optional.empty();
     }
   }
 

@@ -310,12 +310,14 @@ public final class Journal {
    * removes nothing any more. One round trip.
    *
    * @param read the entry as it was read
+   * @return the entry as it is now
    * @throws VolumeException ABORTED if it was changed or removed since
    */
-  public void takeOver(JournalEntry read) {
-    if (!entries.renew(read)) {
-      throw EntryObjects.justDeleted("the name " + read.requestName(), Optional.empty());
-    }
+  public JournalEntry takeOver(JournalEntry read) {
+    return entries
+        .renew(read)
+        .orElseThrow(
+            () -> EntryObjects.justDeleted("the name " + read.requestName(), Optional.empty()));
   }
 
   /**

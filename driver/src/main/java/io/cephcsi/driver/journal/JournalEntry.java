@@ -175,7 +175,8 @@ public record JournalEntry(
     return with(Map.of(IMAGE_ID, image));
   }
 
-  private JournalEntry with(Map<String, String> others) {
+  /** The entry with other values of some keys. */
+  JournalEntry with(Map<String, String> others) {
     Map<String, String> changed = new HashMap<>(attributes);
     changed.putAll(others);
     return new JournalEntry(uuid, requestName, name, changed);

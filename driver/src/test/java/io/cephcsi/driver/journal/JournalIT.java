@@ -333,6 +333,15 @@ class JournalIT extends JournalCase {
     assertThat(journal.byName("pvc")).contains(second);
   }
 
+  /** A call that goes on with an entry and fails can still undo it. */
+  @Test
+  void theEntryThatWasTakenOverIsUndoneByWhoTookIt() {
+    JournalEntry taken = volumes().takeOver(reserve(volumes(), "pvc"));
+    assertThat(volumes().byName("pvc")).contains(taken);
+    volumes().undoUnlessTakenOver(taken);
+    assertThat(omaps.all()).isEqualTo(Map.of(DIRECTORY, Map.of()));
+  }
+
   @Test
   void nobodyGoesOnWithWhatIsBeingUndone() {
     JournalEntry first = reserve(volumes(), "pvc");
