@@ -15,6 +15,7 @@ import io.cephcsi.driver.volume.VolumeId;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -259,19 +260,22 @@ public final class CephFsGroupSnapshots {
 
   private void delete(OpenFileSystem files, VolumeId id, GroupEntry entry, Set<String> expected) {
     entry.requireSnapshots(id, expected);
+    Map<VolumeId, JournalEntry> parts = new LinkedHashMap<>();
+    for (VolumeId snapshot : entry.snapshots()) {
+      files.snapshots().byUuid(snapshot.uuid()).ifPresent(part -> parts.put(snapshot, part));
+    }
+    parts.values().forEach(files.keys()::requireKnownKms);
     try (OperationRegistry.Hold hold =
         operations.hold(OperationRegistry.groupName(entry.journal().requestName()), DELETE)) {
       new GroupSnapshotCreation(files, volumes.trackers(), entry, "")
           .supersede(UUID.randomUUID().toString(), true);
-      for (VolumeId snapshot : entry.snapshots()) {
-        Optional<JournalEntry> part = files.snapshots().byUuid(snapshot.uuid());
-        if (part.isPresent()) {
-          try (OperationRegistry.Hold name =
-              operations.hold(OperationRegistry.snapshotName(part.get().requestName()), DELETE)) {
-            backing(files, snapshot).delete(part.get());
-          }
-        }
-      }
+      parts.forEach(
+          (snapshot, part) -> {
+            try (OperationRegistry.Hold name =
+                operations.hold(OperationRegistry.snapshotName(part.requestName()), DELETE)) {
+              backing(files, snapshot).delete(part);
+            }
+          });
       files.groups().remove(entry.journal());
     }
   }

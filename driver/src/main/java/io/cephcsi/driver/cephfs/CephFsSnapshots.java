@@ -222,8 +222,7 @@ public final class CephFsSnapshots {
 
   /** The call that reserved the name may be about to undo that. */
   private Taken takeAgain(OpenVolume source, Ahead<SubvolumeInfo> volume, JournalEntry entry) {
-    source.files().snapshots().takeOver(entry);
-    return take(source, volume, entry);
+    return take(source, volume, source.files().snapshots().takeOver(entry));
   }
 
   /** A snapshot that an earlier call took. */
@@ -290,6 +289,7 @@ public final class CephFsSnapshots {
     Optional<JournalEntry> entry = files.snapshots().byUuid(id.uuid());
     if (entry.isPresent()) {
       files.groups().requireAlone(id, entry.get());
+      files.keys().requireKnownKms(entry.get());
       try (OperationRegistry.Hold hold =
           operations.hold(
               OperationRegistry.snapshotName(entry.get().requestName()), "DeleteSnapshot")) {

@@ -339,7 +339,12 @@ public final class CephFsVolumes implements AutoCloseable {
         credentials,
         lease -> {
           late.lookLater(cluster, credentials, lease.cluster().fsid());
-          return work.apply(lease);
+          try {
+            return work.apply(lease);
+          } finally {
+            // A look that was due meanwhile may not have seen what this call recorded.
+            late.lookLater(cluster, credentials, lease.cluster().fsid());
+          }
         });
   }
 

@@ -289,6 +289,15 @@ class EncryptedCephFsVolumesIT {
     assertRefused(Reason.FAILED_PRECONDITION, "not configured", () -> volumes.delete(volume, user));
     assertThat(STATE.subvolumes()).contains("csi-vol-" + volume.uuid());
     STATE.setOmap("csi.volume." + volume.uuid(), key, "store");
+    VolumeId snapshot = snapshot(name, volume);
+    STATE.setOmap("csi.snap." + snapshot.uuid(), key, "lost");
+    Map<String, String> before = entry("snap", snapshot);
+    assertRefused(
+        Reason.FAILED_PRECONDITION, "not configured", () -> snapshots.delete(snapshot, user));
+    assertThat(entry("snap", snapshot)).isEqualTo(before);
+    assertThat(snapshot(name, volume)).isEqualTo(snapshot);
+    STATE.setOmap("csi.snap." + snapshot.uuid(), key, "store");
+    snapshots.delete(snapshot, user);
     volumes.delete(volume, user);
     assertThat(kms.kept()).isEmpty();
   }
