@@ -120,6 +120,7 @@ public final class CephFsNode implements NodeVolumes {
           .unlock(
               request,
               location,
+              wasStaged,
               mounter,
               what(request, location, mounter),
               work -> {

@@ -7,6 +7,8 @@ import io.cephcsi.driver.kms.FileSecret;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
@@ -49,7 +51,7 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
    * Requires that a volume that is to be shown to a workload is unlocked, if its files are
    * encrypted.
    *
-   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION when it is not
+   * @throws VolumeException FAILED_PRECONDITION when it is not
    */
   static void requireUnlocked(String volumeId, Map<String, String> context, Path stagingPath) {
     if (isWanted(context)) {
@@ -60,22 +62,33 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
   /**
    * Unlocks a mounted volume; makes its folder where it is new.
    *
+   * @param wasStaged whether it was mounted and unlocked before
    * @param what what is mounted at the staging path
    * @param remount takes the mount away, runs what it is given, and mounts again
-   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION when kernel or cluster
-   *     cannot encrypt, or the secret does not open it; ABORTED while another node makes the
-   *     folder; as of the KMS
+   * @throws VolumeException FAILED_PRECONDITION when kernel or cluster cannot encrypt, the secret
+   *     does not open it, or it shows a snapshot that has no encrypted files; ABORTED while another
+   *     node makes the folder; as of the KMS
    */
   void unlock(
       StageRequest request,
       VolumeLocation location,
+      boolean wasStaged,
       CephFsMounter mounter,
       CephFsMounter.Request what,
       Remount remount) {
     FileSecret secret = location.secret().orElseThrow();
     EncryptedFolder folder = new EncryptedFolder(request.volumeId(), request.stagingPath());
     boolean writable = !request.use().readOnly() && location.snapshot().isEmpty();
-    if (!folder.isSetUp() && writable) {
+    boolean isSetUp = folder.isSetUp();
+    if (!isSetUp && location.snapshot().isPresent()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "the snapshot that volume "
+              + request.volumeId()
+              + " shows was taken before its own volume was staged for the first time, so it has"
+              + " no encrypted files: take another snapshot, and show that");
+    }
+    if (!isSetUp && writable) {
       volumes.requireFileEncryption(location.cluster(), request.credentials());
       remount.around(
           () ->
@@ -85,7 +98,11 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
                   request.stagingPath(),
                   path -> new EncryptedFolder(request.volumeId(), path).setUpAlone(secret)));
     }
-    folder.unlock(secret, false);
+    if (wasStaged) {
+      folder.unlock(secret, false);
+    } else {
+      folder.unlockAnew(secret);
+    }
   }
 
   /** See {@link #unlock}. */

@@ -41,6 +41,9 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
   private static final Logger LOG = LoggerFactory.getLogger(EncryptedFolder.class);
   private static final String LOST = "lost+found";
   private static final int PERMISSIONS = 0755;
+  private static final String NONE =
+      "it has no encrypted folder yet, and cannot be written to: stage it once for writing on a"
+          + " single node";
 
   /**
    * Whether it is there and has its key.
@@ -130,11 +133,25 @@ public record EncryptedFolder(String volumeId, Path mountPath) {
             } else if (writable) {
               setUp(root, folder, secret);
             } else {
-              throw refused(
-                  "it has no encrypted folder yet, and cannot be written to: stage it once for"
-                      + " writing on a single node",
-                  null);
+              throw refused(NONE, null);
             }
+          }
+          return true;
+        });
+  }
+
+  /**
+   * As {@link #unlock}, of one that is there, by its secret in any case: on CephFS the kernel may
+   * have the key of another volume of the same directory.
+   *
+   * @throws VolumeException as of {@link #unlock}
+   */
+  public void unlockAnew(FileSecret secret) {
+    with(
+        root -> {
+          try (Folder folder = Folder.find(root)) {
+            requireSupport(root);
+            addKey(root, folder.policy.orElseThrow(() -> refused(NONE, null)), secret);
           }
           return true;
         });

@@ -150,6 +150,7 @@ public class EncryptedCephFsNode {
     String snapshot =
         driver.snapshot("s-" + UUID.randomUUID(), volume.getVolumeId()).getSnapshotId();
     node.stage(volume, WRITER);
+    theSameDirectoryNeedsItsPassphraseAgain(volume);
     target = node.publish(volume, WRITER, "pod");
     assertThat(names(target)).containsExactly(NAME, "link", LONG_NAME);
     assertThat(target.resolve("link")).hasContent(TEXT);
@@ -190,6 +191,24 @@ public class EncryptedCephFsNode {
     Volume silent = volume.toBuilder().clearVolumeContext().build();
     assertStatus(Code.FAILED_PRECONDITION, "by the journal", () -> node.stage(silent, WRITER));
     assertThat(outside(root(volume))).hasSize(2);
+  }
+
+  /** The kernel has the key of the volume, and may keep both mounts as one file system. */
+  private void theSameDirectoryNeedsItsPassphraseAgain(Volume volume) {
+    Volume another =
+        Volume.newBuilder()
+            .setVolumeId("static-" + UUID.randomUUID())
+            .putVolumeContext("staticVolume", "true")
+            .putVolumeContext("clusterID", TestDriver.CLUSTER_ID)
+            .putVolumeContext("fsName", CLUSTER.fileSystem())
+            .putVolumeContext("rootPath", root(volume))
+            .putVolumeContext("encrypted", "true")
+            .build();
+    NodeStageVolumeRequest wrong =
+        node.stageRequest(another, WRITER).putSecrets("encryptionPassphrase", "x").build();
+    assertStatus(
+        Code.FAILED_PRECONDITION, "does not open it", () -> node.stub().nodeStageVolume(wrong));
+    assertThat(MountTable.read().at(node.staging(another))).isEmpty();
   }
 
   private void unlockedByTheProgram(Volume volume) throws IOException {

@@ -453,6 +453,21 @@ class EncryptedFolderIT {
     assertThat(root.resolve(".fscrypt")).isEmptyDirectory();
   }
 
+  /** On CephFS the key may be another volume's, of the same directory. */
+  @Test
+  void aSecretIsProvenAlsoWhereTheKernelHasTheKey() {
+    assertThatThrownBy(() -> folder().unlockAnew(chosen())).hasMessageContaining("stage it once");
+    unlock(chosen());
+    assertThatThrownBy(() -> folder().unlockAnew(secret(new Chosen("another"))))
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+        .hasMessageContaining("does not open it");
+    assertThat(folder().isUnlocked()).isTrue();
+    folder().unlockAnew(chosen());
+    assertThat(folder().isUnlocked()).isTrue();
+  }
+
   private static Path only(Path folder) throws IOException {
     try (Stream<Path> all = Files.list(folder)) {
       return all.reduce(
