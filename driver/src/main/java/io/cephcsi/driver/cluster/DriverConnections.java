@@ -129,16 +129,39 @@ public final class DriverConnections {
     if (!secrets.isEmpty()) {
       return storage.credentials(secrets);
     }
-    return credentials
-        .of()
-        .apply(clusterId)
-        .orElseThrow(
+    return own(clusterId).orElseThrow(() -> none(clusterId));
+  }
+
+  /**
+   * As {@link #credentials(String, Map)}, for something whose id may be of another site: where the
+   * driver has none for its cluster, those for the first cluster that stands for it by the mapping.
+   *
+   * @throws VolumeException UNAUTHENTICATED when there are none; FAILED_PRECONDITION if the mapping
+   *     is needed and is not as it must be
+   */
+  public Credentials credentials(VolumeId id, Map<String, String> secrets) {
+    if (!secrets.isEmpty()) {
+      return storage.credentials(secrets);
+    }
+    return own(id.clusterId())
+        .or(
             () ->
-                new VolumeException(
-                    Reason.UNAUTHENTICATED,
-                    "no credentials for cluster \""
-                        + clusterId
-                        + "\": neither secrets nor a folder of --credentials"));
+                clusters.mapping().alternatives(id).stream()
+                    .flatMap(at -> own(at.clusterId()).stream())
+                    .findFirst())
+        .orElseThrow(() -> none(id.clusterId()));
+  }
+
+  private Optional<Credentials> own(String clusterId) {
+    return credentials.of().apply(clusterId);
+  }
+
+  private static VolumeException none(String clusterId) {
+    return new VolumeException(
+        Reason.UNAUTHENTICATED,
+        "no credentials for cluster \""
+            + clusterId
+            + "\": neither secrets nor a folder of --credentials");
   }
 
   /**
