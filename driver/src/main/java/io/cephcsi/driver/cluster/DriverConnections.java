@@ -55,7 +55,10 @@ public final class DriverConnections {
         storage,
         clusters,
         new Source(
-            () -> clusters.clusters().keySet().stream().sorted().toList(),
+            () -> {
+              clusters.requireUsable(); // or some would be left out
+              return clusters.clusters().keySet().stream().sorted().toList();
+            },
             id -> Optional.of(caller)),
         connections);
   }
@@ -89,6 +92,16 @@ public final class DriverConnections {
     return usable;
   }
 
+  /**
+   * As {@link #clusters}, for lists, which must not lack a cluster that is meant to be there.
+   *
+   * @throws VolumeException UNAVAILABLE when the configuration of one cannot be used
+   */
+  public List<ClusterConfig> allClusters() {
+    clusters.requireUsable(credentials.ids().get());
+    return clusters();
+  }
+
   private List<String> target(ClusterConfig config) {
     List<String> target = new ArrayList<>(config.monitors().stream().sorted().toList());
     target.add(storage.namespace(config));
@@ -114,9 +127,9 @@ public final class DriverConnections {
     clusters.requireHolding(id, "volume");
   }
 
-  /** A cluster by its id; empty when it is not configured. */
+  /** As {@link ClusterDirectory#find}. */
   public Optional<ClusterConfig> find(String clusterId) {
-    return Optional.ofNullable(clusters.clusters().get(clusterId));
+    return clusters.find(clusterId);
   }
 
   /**
