@@ -3,6 +3,7 @@ package io.cephcsi.driver.app;
 import static io.cephcsi.driver.app.ConfigException.require;
 
 import io.cephcsi.driver.cluster.ClusterDefaults;
+import io.cephcsi.driver.cluster.OwnNode;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.kms.KmsConfig;
 import io.cephcsi.driver.metrics.MetricsEndpoint;
@@ -242,6 +243,11 @@ public record DriverConfig(
       require(!instanceId.isEmpty(), "instanceId must not be empty");
       require(!node || !nodeId.isEmpty(), "nodeId is required to serve a node");
       require(!attach || credentials.isPresent(), "attach needs credentials");
+    }
+
+    /** The node that is served, as the clusters know it. */
+    OwnNode ownNode() {
+      return new OwnNode(nodeId, nodeSettings.maxVolumes());
     }
   }
 }

@@ -16,7 +16,6 @@ import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.MonitorProbe;
 import io.cephcsi.driver.cluster.NodeRegistry;
 import io.cephcsi.driver.cluster.NodeReporter;
-import io.cephcsi.driver.cluster.OwnNode;
 import io.cephcsi.driver.csi.CephFsBackend;
 import io.cephcsi.driver.csi.CephFsGroupSnapshotBackend;
 import io.cephcsi.driver.csi.ControllerService;
@@ -203,9 +202,10 @@ public final class DriverProcess implements AutoCloseable {
     if (!driver.controller()) {
       return;
     }
+    Optional<DriverConnections> own = access(driver);
     ControllerService calls =
         new ControllerService(
-            access(driver).map(access -> rbdAccess(driver, access, sessions)),
+            own.map(access -> rbdAccess(driver, access, sessions)),
             new RbdBackend(
                 new RbdVolumes(sessions, new StaleGroupMembers()),
                 new RbdSnapshots(sessions),
@@ -217,14 +217,16 @@ public final class DriverProcess implements AutoCloseable {
     warmUp(driver, calls, operations);
     csi.add(
         new GroupControllerService(
-            new RbdGroupSnapshotBackend(new RbdGroupSnapshots(sessions)), operations, executors));
-    csi.add(new SnapshotMetadataService(new RbdSnapshotMetadata(sessions), executors));
+            own,
+            new RbdGroupSnapshotBackend(new RbdGroupSnapshots(sessions)),
+            operations,
+            executors));
+    csi.add(new SnapshotMetadataService(own, new RbdSnapshotMetadata(sessions), executors));
     RbdAddons controller =
         RbdAddons.of(
             config,
             sessions,
-            new GroupInventory(
-                access(driver), clusters, connections, executors, driver.instanceId()),
+            new GroupInventory(own, clusters, connections, executors, driver.instanceId()),
             metrics,
             operations,
             executors);
@@ -271,6 +273,7 @@ public final class DriverProcess implements AutoCloseable {
     warmUp(driver, calls, operations);
     csi.add(
         new GroupControllerService(
+            access(driver),
             new CephFsGroupSnapshotBackend(new CephFsGroupSnapshots(volumes, operations), support),
             operations,
             executors));
@@ -312,17 +315,13 @@ public final class DriverProcess implements AutoCloseable {
     return new NodeRegistry(
         access,
         driver.instanceId(),
-        driver.node() ? Optional.of(ownNode(driver)) : Optional.empty());
+        driver.node() ? Optional.of(driver.ownNode()) : Optional.empty());
   }
 
   private void reportNode(DriverConfig.Driver driver) {
     access(driver)
         .ifPresent(
-            access -> others.push(NodeReporter.start(nodes(driver, access), ownNode(driver))));
-  }
-
-  private static OwnNode ownNode(DriverConfig.Driver driver) {
-    return new OwnNode(driver.nodeId(), driver.nodeSettings().maxVolumes());
+            access -> others.push(NodeReporter.start(nodes(driver, access), driver.ownNode())));
   }
 
   /** What a node does besides operations on the cluster, as to make a file system, takes longer. */

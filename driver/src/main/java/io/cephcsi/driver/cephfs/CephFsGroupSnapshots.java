@@ -287,10 +287,7 @@ public final class CephFsGroupSnapshots {
    * @throws VolumeException NOT_FOUND if it does not exist; INVALID_ARGUMENT if it has others
    */
   public GroupSnapshot get(VolumeId id, Set<String> expected, Credentials user) {
-    ClusterConfig cluster = volumes.clusters().clusters().get(id.clusterId());
-    if (cluster == null) {
-      throw notFound(id);
-    }
+    ClusterConfig cluster = volumes.clusters().find(id.clusterId()).orElseThrow(() -> notFound(id));
     return volumes.connected(
         cluster,
         user,

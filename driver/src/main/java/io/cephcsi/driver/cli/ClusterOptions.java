@@ -86,7 +86,7 @@ final class ClusterOptions {
   Map<List<String>, List<ClusterOptions>> ofEachCluster() {
     ConfigException.require(cluster == null, "--all-clusters and --cluster exclude each other");
     Map<List<String>, List<ClusterOptions>> all = new LinkedHashMap<>();
-    new TreeMap<>(new ClusterDirectory(clustersFile).clusters())
+    new TreeMap<>(allClusters())
         .forEach(
             (id, config) ->
                 all.computeIfAbsent(monitors(config), monitors -> new ArrayList<>()).add(with(id)));
@@ -105,8 +105,7 @@ final class ClusterOptions {
     }
     List<String> mine = monitors(config(cluster));
     Set<String> ids = new TreeSet<>();
-    new ClusterDirectory(clustersFile)
-        .clusters()
+    allClusters()
         .forEach(
             (id, config) -> {
               if (monitors(config).equals(mine)) {
@@ -114,6 +113,13 @@ final class ClusterOptions {
               }
             });
     return ids;
+  }
+
+  /** Each entry of the file must be usable: none may be left out. */
+  private Map<String, ClusterConfig> allClusters() {
+    ClusterDirectory directory = new ClusterDirectory(clustersFile);
+    directory.requireUsable();
+    return directory.clusters();
   }
 
   /** The clusterID; empty if the cluster is said by its ceph.conf. */

@@ -51,7 +51,7 @@ class ProcessSettings {
   @Option(
       names = "--metricsip",
       paramLabel = "IP",
-      description = "address that the Prometheus endpoint listens on; without it all")
+      description = "address that the Prometheus endpoint listens on; else that of POD_IP, or all")
   @JsonProperty("metricsIp")
   private String metricsIp = "";
 
@@ -200,7 +200,13 @@ class ProcessSettings {
   private String cephFsNamespace = "";
 
   MetricsEndpoint metrics() {
-    return new MetricsEndpoint(metricsIp, metricsPort, metricsPath);
+    return metrics(System.getenv());
+  }
+
+  /** In a pod of ceph-csi's deployments the variable {@code POD_IP} is the address. */
+  MetricsEndpoint metrics(Map<String, String> environment) {
+    String address = metricsIp.isEmpty() ? environment.getOrDefault("POD_IP", "") : metricsIp;
+    return new MetricsEndpoint(address, metricsPort, metricsPath);
   }
 
   /**

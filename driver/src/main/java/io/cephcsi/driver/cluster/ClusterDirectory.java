@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,13 +23,17 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The clusters of ceph-csi's {@code config.json}, read again when the file changes (a mounted
- * ConfigMap is replaced in place). Safe for several threads.
+ * ConfigMap is replaced in place). An entry that cannot be used makes only its own cluster
+ * UNAVAILABLE, unless what was read of it before is known. Safe for several threads.
  */
 public final class ClusterDirectory {
   /** Where ceph-csi's deployments mount the file. */
   public static final Path DEFAULT_FILE = Path.of("/etc/ceph-csi-config/config.json");
 
   private static final Logger LOG = LoggerFactory.getLogger(ClusterDirectory.class);
+
+  /** In the place of the id of an entry that does not say one, which may be any cluster's. */
+  private static final String NOT_SAID = "";
 
   private final Path file;
   private final ClusterDefaults defaults;
@@ -54,18 +59,49 @@ public final class ClusterDirectory {
   }
 
   /**
+   * A cluster by its id; empty when the configuration does not name it.
+   *
+   * @throws VolumeException UNAVAILABLE when there is no readable configuration, or its entry of
+   *     the cluster cannot be used
+   */
+  public Optional<ClusterConfig> find(String clusterId) {
+    Snapshot read = current();
+    read.requireUsable(file, clusterId);
+    return Optional.ofNullable(read.clusters.get(clusterId));
+  }
+
+  /**
+   * Requires that all entries can be used, for those who must not miss a cluster.
+   *
+   * @throws VolumeException UNAVAILABLE when one cannot
+   */
+  public void requireUsable() {
+    Snapshot read = current();
+    read.damaged.keySet().forEach(id -> read.requireUsable(file, id));
+  }
+
+  /**
+   * Requires that the entries of some clusters can be used; they need none.
+   *
+   * @throws VolumeException as of {@link #find}
+   */
+  public void requireUsable(Collection<String> clusterIds) {
+    Snapshot read = current();
+    clusterIds.forEach(id -> read.requireUsable(file, id));
+  }
+
+  /**
    * A cluster by its id.
    *
-   * @throws VolumeException INVALID_ARGUMENT when the configuration does not name it; UNAVAILABLE
-   *     when there is no readable configuration
+   * @throws VolumeException INVALID_ARGUMENT when the configuration does not name it; as of {@link
+   *     #find}
    */
   public ClusterConfig require(String clusterId) {
-    ClusterConfig config = clusters().get(clusterId);
-    if (config == null) {
-      throw VolumeException.invalid(
-          "clusterID \"" + clusterId + "\" is not in " + file + "; add it there");
-    }
-    return config;
+    return find(clusterId)
+        .orElseThrow(
+            () ->
+                VolumeException.invalid(
+                    "clusterID \"" + clusterId + "\" is not in " + file + "; add it there"));
   }
 
   /**
@@ -73,31 +109,42 @@ public final class ClusterDirectory {
    * prove that it is gone: the configuration may be wrong.
    *
    * @param what it is, such as {@code volume}
-   * @throws VolumeException FAILED_PRECONDITION when the configuration does not name the cluster
+   * @throws VolumeException FAILED_PRECONDITION when the configuration does not name the cluster;
+   *     as of {@link #find}
    */
   public ClusterConfig holding(VolumeId id, String what) {
-    ClusterConfig config = clusters().get(id.clusterId());
-    if (config == null) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "cluster \"" + id.clusterId() + "\" of " + what + " " + id + " is not configured");
-    }
-    return config;
+    return find(id.clusterId())
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "cluster \""
+                        + id.clusterId()
+                        + "\" of "
+                        + what
+                        + " "
+                        + id
+                        + " is not configured"));
   }
 
   /**
    * The cluster of something that must exist.
    *
    * @param what it is, such as {@code volume}
-   * @throws VolumeException NOT_FOUND when the configuration does not name the cluster
+   * @throws VolumeException NOT_FOUND when the configuration does not name the cluster; as of
+   *     {@link #find}
    */
   public ClusterConfig requireOf(VolumeId id, String what) {
-    ClusterConfig config = clusters().get(id.clusterId());
-    if (config == null) {
-      throw VolumeException.notFound(
-          what + " " + id + ": its cluster \"" + id.clusterId() + "\" is not configured");
-    }
-    return config;
+    return find(id.clusterId())
+        .orElseThrow(
+            () ->
+                VolumeException.notFound(
+                    what
+                        + " "
+                        + id
+                        + ": its cluster \""
+                        + id.clusterId()
+                        + "\" is not configured"));
   }
 
   /**
@@ -105,12 +152,11 @@ public final class ClusterDirectory {
    * stands for it.
    *
    * @param what it is, such as {@code volume}
-   * @throws VolumeException FAILED_PRECONDITION when none is
+   * @throws VolumeException FAILED_PRECONDITION when none is; as of {@link #find}
    */
   public void requireHolding(VolumeId id, String what) {
-    Map<String, ClusterConfig> all = clusters();
-    if (!all.containsKey(id.clusterId())
-        && mapping.alternatives(id).stream().noneMatch(at -> all.containsKey(at.clusterId()))) {
+    if (find(id.clusterId()).isEmpty()
+        && mapping.alternatives(id).stream().noneMatch(at -> find(at.clusterId()).isPresent())) {
       holding(id, what);
     }
   }
@@ -120,12 +166,16 @@ public final class ClusterDirectory {
     return mapping;
   }
 
-  /** All clusters by id. */
-  public synchronized Map<String, ClusterConfig> clusters() {
+  /** All clusters by id whose entries can be used. */
+  public Map<String, ClusterConfig> clusters() {
+    return current().clusters;
+  }
+
+  private synchronized Snapshot current() {
     try {
       Stamp stamp = stamp();
       if (current == null || !current.stamp.equals(stamp)) {
-        current = new Snapshot(stamp, readOnce(stamp));
+        current = readOnce(stamp);
         broken = null;
       }
       logged = "";
@@ -142,17 +192,17 @@ public final class ClusterDirectory {
         logged = problem;
       }
     }
-    return current.clusters;
+    return current;
   }
 
   /** Reads the file, unless it is known that this content of it cannot be used. */
-  private Map<String, ClusterConfig> readOnce(Stamp stamp) throws IOException {
+  private Snapshot readOnce(Stamp stamp) throws IOException {
     if (broken != null && broken.stamp.equals(stamp)) {
       throw new IOException(broken.problem);
     }
     byte[] content = Files.readAllBytes(file); // what this fails of may end without a new stamp
     try {
-      return parse(content);
+      return parse(stamp, content, current == null ? Map.of() : current.clusters);
     } catch (IOException e) {
       broken = new Broken(stamp, String.valueOf(e.getMessage()));
       throw e;
@@ -168,7 +218,11 @@ public final class ClusterDirectory {
         String.valueOf(attributes.fileKey()));
   }
 
-  private Map<String, ClusterConfig> parse(byte[] content) throws IOException {
+  /**
+   * @param former of an entry that cannot be used, what was read before holds
+   */
+  private Snapshot parse(Stamp stamp, byte[] content, Map<String, ClusterConfig> former)
+      throws IOException {
     Object root;
     try {
       root = Json.tree(content);
@@ -179,14 +233,32 @@ public final class ClusterDirectory {
       throw new IOException("must be a JSON list of clusters");
     }
     Map<String, ClusterConfig> clusters = new LinkedHashMap<>();
+    Map<String, String> damaged = new LinkedHashMap<>();
     for (Object node : list) {
-      ClusterConfig config = cluster(node);
-      warnOfOlderNamespace(config);
-      if (clusters.put(config.clusterId(), config) != null) {
-        throw new IOException("names clusterID \"" + config.clusterId() + "\" twice");
+      String id = text(node, "clusterID");
+      if (!id.equals(NOT_SAID) && (clusters.containsKey(id) || damaged.containsKey(id))) {
+        LOG.warn("{} names clusterID \"{}\" twice: the first entry holds", file, id);
+        continue;
+      }
+      try {
+        ClusterConfig config = cluster(id, node);
+        warnOfOlderNamespace(config);
+        clusters.put(id, config);
+      } catch (IOException e) {
+        String problem = String.valueOf(e.getMessage());
+        LOG.warn("{}: the entry of cluster \"{}\" cannot be used: {}", file, id, problem);
+        damaged.put(id, problem);
       }
     }
-    return Map.copyOf(clusters);
+    former.forEach(
+        (id, config) -> {
+          boolean missing = !clusters.containsKey(id) && damaged.containsKey(NOT_SAID);
+          if (damaged.remove(id) != null || missing) {
+            LOG.warn("going on with what was read of cluster \"{}\" before", id);
+            clusters.put(id, config);
+          }
+        });
+    return new Snapshot(stamp, Map.copyOf(clusters), Map.copyOf(damaged));
   }
 
   private void warnOfOlderNamespace(ClusterConfig config) {
@@ -204,14 +276,13 @@ public final class ClusterDirectory {
     }
   }
 
-  private ClusterConfig cluster(Object node) throws IOException {
-    String clusterId = text(node, "clusterID");
-    if (clusterId.isEmpty()) {
-      throw new IOException("has a cluster without clusterID");
+  private ClusterConfig cluster(String clusterId, Object node) throws IOException {
+    if (clusterId.equals(NOT_SAID)) {
+      throw new IOException("it has no clusterID");
     }
     List<String> monitors = texts(node, "monitors");
     if (monitors.isEmpty()) {
-      throw new IOException("cluster \"" + clusterId + "\" has no monitors");
+      throw new IOException("it has no monitors");
     }
     return new ClusterConfig(
         clusterId,
@@ -306,6 +377,20 @@ public final class ClusterDirectory {
   /** Content that cannot be used, and why. */
   private record Broken(Stamp stamp, String problem) {}
 
-  /** What was read, and from which content. */
-  private record Snapshot(Stamp stamp, Map<String, ClusterConfig> clusters) {}
+  /** What was read, from which content, and why some entries of it cannot be used. */
+  private record Snapshot(
+      Stamp stamp, Map<String, ClusterConfig> clusters, Map<String, String> damaged) {
+    void requireUsable(Path file, String id) {
+      if (clusters.containsKey(id)) {
+        return;
+      }
+      String said = damaged.containsKey(id) ? id : NOT_SAID;
+      String problem = damaged.get(said);
+      if (problem != null) {
+        throw new VolumeException(
+            Reason.UNAVAILABLE,
+            file + ": the entry of cluster \"" + said + "\" cannot be used: " + problem);
+      }
+    }
+  }
 }

@@ -55,7 +55,10 @@ public final class DriverConnections {
         storage,
         clusters,
         new Source(
-            () -> clusters.clusters().keySet().stream().sorted().toList(),
+            () -> {
+              clusters.requireUsable(); // or some would be left out
+              return clusters.clusters().keySet().stream().sorted().toList();
+            },
             id -> Optional.of(caller)),
         connections);
   }
@@ -89,6 +92,16 @@ public final class DriverConnections {
     return usable;
   }
 
+  /**
+   * As {@link #clusters}, for lists, which must not lack a cluster that is meant to be there.
+   *
+   * @throws VolumeException UNAVAILABLE when the configuration of one cannot be used
+   */
+  public List<ClusterConfig> allClusters() {
+    clusters.requireUsable(credentials.ids().get());
+    return clusters();
+  }
+
   private List<String> target(ClusterConfig config) {
     List<String> target = new ArrayList<>(config.monitors().stream().sorted().toList());
     target.add(storage.namespace(config));
@@ -114,9 +127,9 @@ public final class DriverConnections {
     clusters.requireHolding(id, "volume");
   }
 
-  /** A cluster by its id; empty when it is not configured. */
+  /** As {@link ClusterDirectory#find}. */
   public Optional<ClusterConfig> find(String clusterId) {
-    return Optional.ofNullable(clusters.clusters().get(clusterId));
+    return clusters.find(clusterId);
   }
 
   /**
@@ -129,16 +142,39 @@ public final class DriverConnections {
     if (!secrets.isEmpty()) {
       return storage.credentials(secrets);
     }
-    return credentials
-        .of()
-        .apply(clusterId)
-        .orElseThrow(
+    return own(clusterId).orElseThrow(() -> none(clusterId));
+  }
+
+  /**
+   * As {@link #credentials(String, Map)}, for something whose id may be of another site: where the
+   * driver has none for its cluster, those for the first cluster that stands for it by the mapping.
+   *
+   * @throws VolumeException UNAUTHENTICATED when there are none; FAILED_PRECONDITION if the mapping
+   *     is needed and is not as it must be
+   */
+  public Credentials credentials(VolumeId id, Map<String, String> secrets) {
+    if (!secrets.isEmpty()) {
+      return storage.credentials(secrets);
+    }
+    return own(id.clusterId())
+        .or(
             () ->
-                new VolumeException(
-                    Reason.UNAUTHENTICATED,
-                    "no credentials for cluster \""
-                        + clusterId
-                        + "\": neither secrets nor a folder of --credentials"));
+                clusters.mapping().alternatives(id).stream()
+                    .flatMap(at -> own(at.clusterId()).stream())
+                    .findFirst())
+        .orElseThrow(() -> none(id.clusterId()));
+  }
+
+  private Optional<Credentials> own(String clusterId) {
+    return credentials.of().apply(clusterId);
+  }
+
+  private static VolumeException none(String clusterId) {
+    return new VolumeException(
+        Reason.UNAUTHENTICATED,
+        "no credentials for cluster \""
+            + clusterId
+            + "\": neither secrets nor a folder of --credentials");
   }
 
   /**

@@ -57,7 +57,7 @@ final class AttachCalls {
             request.getReadonly(),
             request.getVolumeCapability().getAccessMode().getMode().name(),
             request.getVolumeCapability().hasBlock() ? "block" : "mount");
-    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    Credentials user = own.access().credentials(id, request.getSecretsMap());
     return operations.startInTurn(
         id.toString(),
         onNode(id.toString(), request.getNodeId()),
@@ -98,7 +98,7 @@ final class AttachCalls {
     }
     VolumeId id = parsed.get();
     own.access().requireHolding(id);
-    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    Credentials user = own.access().credentials(id, request.getSecretsMap());
     return operations.startInTurn(
         id.toString(),
         onNode(id.toString(), request.getNodeId()),
@@ -132,7 +132,7 @@ final class AttachCalls {
     ControllerBackend.Modification modification =
         backend.modification(request.getMutableParametersMap());
     VolumeId id = Requests.volumeId(request.getVolumeId());
-    Credentials user = own.access().credentials(id.clusterId(), request.getSecretsMap());
+    Credentials user = own.access().credentials(id, request.getSecretsMap());
     return operations.start(
         id.toString(),
         "ControllerModifyVolume",

@@ -5,6 +5,7 @@ import static io.cephcsi.driver.csi.Requests.required;
 import com.google.protobuf.Timestamp;
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -37,17 +38,24 @@ import java.util.concurrent.Executor;
 public final class GroupControllerService extends GroupControllerGrpc.GroupControllerImplBase {
   private static final String ID = "group_snapshot_id";
 
+  private final Optional<DriverConnections> own;
   private final GroupSnapshotBackend backend;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
   /**
+   * @param own the clusters, with the driver's own credentials, for what is asked without secrets;
+   *     empty without
    * @param backend does the work
    * @param operations locks names and ids
    * @param executors run what blocks
    */
   public GroupControllerService(
-      GroupSnapshotBackend backend, OperationRegistry operations, ClusterExecutors executors) {
+      Optional<DriverConnections> own,
+      GroupSnapshotBackend backend,
+      OperationRegistry operations,
+      ClusterExecutors executors) {
+    this.own = own;
     this.backend = backend;
     this.operations = operations;
     this.executors = executors;
@@ -151,7 +159,8 @@ public final class GroupControllerService extends GroupControllerGrpc.GroupContr
                                   + text
                                   + " does not exist: this is no id of this driver"));
           Set<String> expected = texts(request.getSnapshotIdsList(), "snapshot_ids");
-          Credentials user = backend.storage().credentials(request.getSecretsMap());
+          Credentials user =
+              Requests.credentials(own, backend.storage(), id, request.getSecretsMap());
           return operations
               .read(
                   "GetVolumeGroupSnapshot of " + id,

@@ -1,10 +1,14 @@
 package io.cephcsi.driver.csi;
 
+import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.DriverConnections;
+import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /** Decodes what several requests have in common; what is missing is named. */
@@ -30,6 +34,19 @@ public final class Requests {
             () ->
                 VolumeException.notFound(
                     "volume " + value + " does not exist: this is no id of this driver"));
+  }
+
+  /**
+   * The credentials for a call that may carry no secrets.
+   *
+   * @param own those of the driver; empty without
+   * @param id what the call is about
+   * @throws VolumeException UNAUTHENTICATED when there are none
+   */
+  static Credentials credentials(
+      Optional<DriverConnections> own, Storage storage, VolumeId id, Map<String, String> secrets) {
+    return own.map(access -> access.credentials(id, secrets))
+        .orElseGet(() -> storage.credentials(secrets));
   }
 
   /** The capacity range; none is any. */

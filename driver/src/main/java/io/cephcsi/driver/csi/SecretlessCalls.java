@@ -40,14 +40,16 @@ abstract class SecretlessCalls extends ControllerGrpc.ControllerImplBase {
   private static final List<RPC.Type> ALWAYS =
       List.of(
           RPC.Type.LIST_VOLUMES,
-          RPC.Type.LIST_VOLUMES_PUBLISHED_NODES,
           RPC.Type.LIST_SNAPSHOTS,
           RPC.Type.GET_CAPACITY,
           RPC.Type.GET_VOLUME,
           RPC.Type.GET_SNAPSHOT,
           RPC.Type.VOLUME_CONDITION);
   private static final List<RPC.Type> WITH_NODES =
-      List.of(RPC.Type.PUBLISH_UNPUBLISH_VOLUME, RPC.Type.PUBLISH_READONLY);
+      List.of(
+          RPC.Type.PUBLISH_UNPUBLISH_VOLUME,
+          RPC.Type.PUBLISH_READONLY,
+          RPC.Type.LIST_VOLUMES_PUBLISHED_NODES);
   private static final int PATIENCE_SECONDS = 5;
 
   private final Optional<SecretlessBackend> own;

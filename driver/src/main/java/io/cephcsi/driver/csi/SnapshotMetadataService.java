@@ -2,6 +2,7 @@ package io.cephcsi.driver.csi;
 
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.StreamResponse;
@@ -19,20 +20,27 @@ import io.cephcsi.proto.csi.v1.GetMetadataDeltaResponse;
 import io.cephcsi.proto.csi.v1.SnapshotMetadataGrpc;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.BiFunction;
 
 /** CSI SnapshotMetadata for RBD: decode, call, encode. */
 public final class SnapshotMetadataService extends SnapshotMetadataGrpc.SnapshotMetadataImplBase {
+  private final Optional<DriverConnections> own;
   private final RbdSnapshotMetadata metadata;
   private final ClusterExecutors executors;
 
   /**
+   * @param own the clusters, with the driver's own credentials, for requests without secrets; empty
+   *     without
    * @param metadata does the work
    * @param executors run it, for as long as clients take
    */
-  public SnapshotMetadataService(RbdSnapshotMetadata metadata, ClusterExecutors executors) {
+  public SnapshotMetadataService(
+      Optional<DriverConnections> own, RbdSnapshotMetadata metadata, ClusterExecutors executors) {
+    this.own = own;
     this.metadata = metadata;
     this.executors = executors;
   }
@@ -46,7 +54,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
         answer -> {
           VolumeId id = snapshotId(request.getSnapshotId(), "snapshot_id");
           requireNotNegative(request.getStartingOffset(), request.getMaxResults());
-          Credentials user = Storage.RBD.credentials(request.getSecretsMap());
+          Credentials user = credentials(id, request.getSecretsMap());
           return CompletableFuture.runAsync(
               () ->
                   metadata.allocated(
@@ -77,7 +85,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
           VolumeId base = snapshotId(request.getBaseSnapshotId(), "base_snapshot_id");
           VolumeId target = snapshotId(request.getTargetSnapshotId(), "target_snapshot_id");
           requireNotNegative(request.getStartingOffset(), request.getMaxResults());
-          Credentials user = Storage.RBD.credentials(request.getSecretsMap());
+          Credentials user = credentials(target, request.getSecretsMap());
           return CompletableFuture.runAsync(
               () ->
                   metadata.delta(
@@ -112,6 +120,10 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
     public void requireTaker() {
       client.requireClient();
     }
+  }
+
+  private Credentials credentials(VolumeId id, Map<String, String> secrets) {
+    return Requests.credentials(own, Storage.RBD, id, secrets);
   }
 
   private Executor executor(VolumeId id) {

@@ -11,12 +11,17 @@ import java.util.Map;
 
 /**
  * The size limits of the CSI specification: 128 bytes for a string and 4 KiB for a map, unless the
- * field says otherwise; and limits on numbers, which the specification does not have: an empty
- * element takes two bytes of a request and a hundred in memory.
+ * field says otherwise; more for ids of volumes, which this driver need not have given; and limits
+ * on numbers, which the specification does not have: an empty element takes two bytes of a request
+ * and a hundred in memory.
  */
 final class RequestLimits {
   private static final int STRING_BYTES = 128;
   private static final int NODE_ID_BYTES = 256;
+
+  /** Administrators choose those of static volumes; one of the in-tree plugin has up to 595. */
+  private static final int VOLUME_ID_BYTES = 1024;
+
   private static final int MAP_BYTES = 4096;
   private static final int PATH_BYTES = 4096;
 
@@ -88,6 +93,9 @@ final class RequestLimits {
   private static int limit(String field) {
     if (field.endsWith("_path")) {
       return PATH_BYTES;
+    }
+    if (field.equals("volume_id") || field.equals("source_volume_id")) {
+      return VOLUME_ID_BYTES;
     }
     return field.equals("node_id") ? NODE_ID_BYTES : STRING_BYTES;
   }

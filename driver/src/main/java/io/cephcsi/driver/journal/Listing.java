@@ -108,7 +108,7 @@ public final class Listing<T> {
   }
 
   private List<ClusterConfig> clustersToRead() {
-    List<ClusterConfig> clusters = access.clusters();
+    List<ClusterConfig> clusters = access.allClusters();
     if (from.isEmpty()) {
       return clusters;
     }

@@ -19,14 +19,20 @@ public record CapacityRange(long required, long limit) {
   /** A range without bounds. */
   public static final CapacityRange ANY = new CapacityRange(0, 0);
 
-  /** Refuses negative bounds and a limit below what is required. */
+  /**
+   * Refuses what no volume can be.
+   *
+   * @throws VolumeException INVALID_ARGUMENT for negative bounds; OUT_OF_RANGE for a limit below
+   *     what is required
+   */
   public CapacityRange {
     if (required < 0 || limit < 0) {
       throw VolumeException.invalid(
           "capacity_range: required_bytes and limit_bytes must not be negative");
     }
     if (limit > 0 && limit < required) {
-      throw VolumeException.invalid(
+      throw new VolumeException(
+          VolumeException.Reason.OUT_OF_RANGE,
           "capacity_range: limit_bytes " + limit + " is less than required_bytes " + required);
     }
   }

@@ -179,6 +179,12 @@ class ChartSchemaTest {
       if (!parameters.containsKey("fsName")) {
         GroupParameters.parse(parameters);
       }
+      for (String key : List.of("name", "namespace")) {
+        String secret = parameters.get(SIDECARS + "group-snapshotter-secret-" + key);
+        assertThat(secret).isNotEmpty();
+        assertThat(parameters)
+            .containsEntry(SIDECARS + "group-snapshotter-get-secret-" + key, secret);
+      }
     }
     for (JsonNode type : chart.of(List.of("VolumeAttributesClass"))) {
       assertThat(MutableParameters.parse(texts(type.path("parameters"))).metadata()).isNotEmpty();

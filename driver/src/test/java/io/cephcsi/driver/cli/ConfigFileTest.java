@@ -20,11 +20,25 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 class ConfigFileTest {
   private static final String MINIMAL = "drivers: [{type: rbd, endpoint: /csi/csi.sock}]\n";
 
   @TempDir private Path folder;
+
+  /** As ceph-csi's process, which has no such option. */
+  @Test
+  void metricsAreOnTheAddressOfThePodUnlessAnotherIsGiven() {
+    Map<String, String> pod = Map.of("POD_IP", "10.0.0.9");
+    assertThat(settings().metrics(pod).address()).isEqualTo("10.0.0.9");
+    assertThat(settings().metrics(Map.of()).address()).isEmpty();
+    assertThat(settings("--metricsip=0.0.0.0").metrics(pod).address()).isEqualTo("0.0.0.0");
+  }
+
+  private static ProcessSettings settings(String... args) {
+    return CommandLine.populateCommand(new ProcessSettings(), args);
+  }
 
   @Test
   void allSettingsOfTwoDriversAreRead() throws IOException {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.driver.volume.VolumeId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,8 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -86,8 +89,9 @@ class ClusterDirectoryTest {
           "[{\"clusterID\": \"c\", \"monitors\": [\"m\"], \"replicationDestination\": "
               + wrong
               + "}]");
-      assertThatThrownBy(() -> new ClusterDirectory(file).clusters())
-          .isInstanceOf(VolumeException.class)
+      assertThatThrownBy(() -> new ClusterDirectory(file).require("c"))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
           .hasMessageContaining("replicationDestination");
     }
   }
@@ -197,12 +201,7 @@ class ClusterDirectoryTest {
         "\"text\"",
         "[{\"monitors\": [\"m\"]}]",
         "[{\"clusterID\": \"\", \"monitors\": [\"m\"]}]",
-        "[{\"clusterID\": \"c2\"}]",
-        "[{\"clusterID\": \"c2\", \"monitors\": []}]",
-        "[{\"clusterID\": \"c2\", \"monitors\": \"m\"}]",
-        "[7]",
-        "[{\"clusterID\":\"c2\",\"monitors\":[\"m\"],\"readAffinity\":{\"enabled\":\"yes\"}}]",
-        "[{\"clusterID\":\"c2\",\"monitors\":[\"m\"]},{\"clusterID\":\"c2\",\"monitors\":[\"m\"]}]"
+        "[7]"
       })
   void aFileThatIsBrokenByAnEditKeepsTheLastGoodClusters(String broken) throws IOException {
     Files.writeString(file, broken);
@@ -215,6 +214,90 @@ class ClusterDirectoryTest {
     assertThat(directory.require("c1").monitors()).containsExactly("m1");
     Files.writeString(file, clusters("c1", "c4"));
     assertThat(directory.clusters()).containsOnlyKeys("c1", "c4");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"clusterID\": \"bad\"}",
+        "{\"clusterID\": \"bad\", \"monitors\": []}",
+        "{\"clusterID\": \"bad\", \"monitors\": \"m\"}",
+        "{\"clusterID\": \"bad\", \"monitors\": [\"m\"], \"readAffinity\": {\"enabled\": \"yes\"}}",
+        "{\"clusterID\": \"bad\", \"monitors\": [\"m\"],"
+            + " \"replicationDestination\": {\"remoteClusterID\": \"a\\nb\"}}"
+      })
+  void anEntryThatCannotBeUsedIsTheMatterOfItsClusterOnly(String bad) throws IOException {
+    VolumeId volume = new VolumeId("bad", 1, UUID.randomUUID());
+    String content =
+        "[{\"clusterID\": \"c1\", \"monitors\": [\"m\"]}, %s, %s]"
+            .formatted(bad, "{\"clusterID\": \"c2\", \"monitors\": [\"m\"]}");
+    Files.writeString(file, content);
+    try (Logged log = Logged.by(ClusterDirectory.class)) {
+      assertThat(directory.clusters()).containsOnlyKeys("c1", "c2");
+      assertThat(directory.require("c2").monitors()).containsExactly("m");
+      assertThat(log.lines()).hasSize(1).first().asString().startsWith("WARN ").contains("\"bad\"");
+    }
+    assertUnavailable("bad", () -> directory.require("bad"));
+    assertUnavailable("bad", () -> directory.find("bad"));
+    assertUnavailable("bad", () -> directory.holding(volume, "volume"));
+    assertUnavailable("bad", () -> directory.requireOf(volume, "volume"));
+    assertUnavailable("bad", () -> directory.requireHolding(volume, "volume"));
+    assertUnavailable("bad", () -> directory.requireUsable());
+    assertUnavailable("bad", () -> directory.requireUsable(List.of("c1", "bad")));
+    directory.requireUsable(List.of("c1", "c2", "c3"));
+    assertThat(directory.find("c3")).isEmpty();
+
+    Files.writeString(file, clusters("c1", "bad"));
+    assertThat(directory.require("bad").monitors()).containsExactly("m1");
+    directory.requireUsable();
+    Files.writeString(file, content);
+    assertThat(directory.require("bad").monitors()).as("read before").containsExactly("m1");
+    assertThat(directory.clusters()).containsOnlyKeys("c1", "c2", "bad");
+    directory.requireUsable();
+    Files.writeString(file, clusters("c1"));
+    assertThat(directory.clusters()).containsOnlyKeys("c1");
+    assertThat(directory.find("bad")).isEmpty();
+  }
+
+  /** Nobody can tell whose it is: any cluster that is not named may be meant. */
+  @Test
+  void anEntryWithoutAnIdMakesOnlyClustersThatAreNotNamedUnavailable() throws IOException {
+    Files.writeString(
+        file, "[{\"clusterID\": \"c2\", \"monitors\": [\"m\"]}, {\"clusterId\": \"c1\"}]");
+    assertThat(directory.require("c2").monitors()).containsExactly("m");
+    assertUnavailable("it has no clusterID", () -> directory.require("c1"));
+    assertUnavailable("it has no clusterID", () -> directory.requireUsable());
+  }
+
+  @Test
+  void ofTwoEntriesOfAClusterTheFirstHolds() throws IOException {
+    Files.writeString(
+        file,
+        """
+        [{"clusterID": "c1", "monitors": ["first"]}, {"clusterID": "c1", "monitors": ["second"]}]
+        """);
+    try (Logged log = Logged.by(ClusterDirectory.class)) {
+      assertThat(directory.require("c1").monitors()).containsExactly("first");
+      assertThat(log.lines()).hasSize(1).first().asString().startsWith("WARN ").contains("twice");
+    }
+  }
+
+  @Test
+  void aVolumeWhoseOtherPlaceCannotBeReadIsNotTakenForGone() throws IOException {
+    Files.writeString(
+        folder.resolve("cluster-mapping.json"),
+        "[{\"clusterIDMapping\": {\"lost\": \"bad\"}, \"RBDPoolIDMapping\": [{\"1\": \"2\"}]}]");
+    Files.writeString(file, "[{\"clusterID\": \"bad\", \"monitors\": []}]");
+    VolumeId volume = new VolumeId("lost", 1, UUID.randomUUID());
+    assertUnavailable("bad", () -> directory.requireHolding(volume, "volume"));
+  }
+
+  private static void assertUnavailable(String text, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+        .hasMessageContaining("config.json")
+        .hasMessageContaining(text);
   }
 
   @Test

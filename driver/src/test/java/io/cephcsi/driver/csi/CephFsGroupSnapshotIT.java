@@ -428,4 +428,21 @@ class CephFsGroupSnapshotIT extends ConformanceCase {
     groups().delete(taken);
     driver.delete(a);
   }
+
+  /** csi-snapshotter sends none unless the class names them, by a key of its own. */
+  @Test
+  void oneIsAskedForWithTheCredentialsOfTheDriver() {
+    assumeQuiesce();
+    Volume volume = create();
+    VolumeGroupSnapshot taken = groups().take("gs-" + newName(), volume.getVolumeId());
+    String id = taken.getGroupSnapshotId();
+    assertThat(groups().get(id, ids(taken), Map.of())).isEqualTo(taken);
+    try (TestDriver without = Kind.CEPHFS.start(CLUSTER, driver.instanceId(), false)) {
+      TestGroupSnapshots other = new TestGroupSnapshots(without);
+      assertStatus(Code.UNAUTHENTICATED, () -> other.get(id, ids(taken), Map.of()));
+      assertThat(other.get(id, ids(taken))).isEqualTo(taken);
+    }
+    groups().delete(taken);
+    driver.delete(volume.getVolumeId());
+  }
 }

@@ -511,4 +511,20 @@ class GroupSnapshotIT extends ConformanceCase {
     driver.delete(a.getVolumeId());
     driver.delete(b.getVolumeId());
   }
+
+  /** csi-snapshotter sends none unless the class names them, by a key of its own. */
+  @Test
+  void oneIsAskedForWithTheCredentialsOfTheDriver() {
+    Volume volume = create();
+    VolumeGroupSnapshot taken = groups().take("gs-" + newName(), volume.getVolumeId());
+    String id = taken.getGroupSnapshotId();
+    assertThat(groups().get(id, ids(taken), Map.of())).isEqualTo(taken);
+    try (TestDriver without = Kind.RBD.start(CLUSTER, driver.instanceId(), false)) {
+      TestGroupSnapshots other = new TestGroupSnapshots(without);
+      assertStatus(Code.UNAUTHENTICATED, () -> other.get(id, ids(taken), Map.of()));
+      assertThat(other.get(id, ids(taken))).isEqualTo(taken);
+    }
+    groups().delete(taken);
+    driver.delete(volume.getVolumeId());
+  }
 }

@@ -14,6 +14,7 @@ import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import org.awaitility.Awaitility;
@@ -21,6 +22,21 @@ import org.junit.jupiter.api.Test;
 
 class NodeRegistrationIT {
   private static final TestCluster CLUSTER = TestCluster.shared();
+  private static final List<RPC.Type> WITHOUT_NODES =
+      List.of(
+          RPC.Type.CREATE_DELETE_VOLUME,
+          RPC.Type.CREATE_DELETE_SNAPSHOT,
+          RPC.Type.CLONE_VOLUME,
+          RPC.Type.EXPAND_VOLUME,
+          RPC.Type.SINGLE_NODE_MULTI_WRITER,
+          RPC.Type.LIST_VOLUMES,
+          RPC.Type.LIST_SNAPSHOTS,
+          RPC.Type.GET_CAPACITY,
+          RPC.Type.GET_VOLUME,
+          RPC.Type.GET_SNAPSHOT,
+          RPC.Type.VOLUME_CONDITION,
+          RPC.Type.MODIFY_VOLUME);
+
   private final String instance = "nodes-" + UUID.randomUUID();
 
   private static List<RPC.Type> capabilities(TestDriver driver) {
@@ -65,9 +81,7 @@ class NodeRegistrationIT {
             .start()) {
       Volume volume = controller.create("pvc-" + instance, 1 << 20);
       String id = volume.getVolumeId();
-      assertThat(capabilities(controller))
-          .contains(RPC.Type.LIST_VOLUMES)
-          .doesNotContain(RPC.Type.PUBLISH_UNPUBLISH_VOLUME, RPC.Type.PUBLISH_READONLY);
+      assertThat(capabilities(controller)).containsExactlyInAnyOrderElementsOf(WITHOUT_NODES);
       assertStatus(Code.UNIMPLEMENTED, () -> publish(controller, id, "node-1"));
 
       try (TestDriver node = TestDriver.rbd(CLUSTER).instance(instance).withCredentials().start()) {
@@ -75,6 +89,13 @@ class NodeRegistrationIT {
         Awaitility.await()
             .until(() -> capabilities(controller).contains(RPC.Type.PUBLISH_UNPUBLISH_VOLUME));
       }
+      List<RPC.Type> withNodes = new ArrayList<>(WITHOUT_NODES);
+      withNodes.addAll(
+          List.of(
+              RPC.Type.PUBLISH_UNPUBLISH_VOLUME,
+              RPC.Type.PUBLISH_READONLY,
+              RPC.Type.LIST_VOLUMES_PUBLISHED_NODES));
+      assertThat(capabilities(controller)).containsExactlyInAnyOrderElementsOf(withNodes);
       // The requests carry no secrets: the driver has its own.
       Awaitility.await().ignoreExceptions().until(() -> tryPublish(controller, id));
       assertStatus(Code.NOT_FOUND, "node-9", () -> publish(controller, id, "node-9"));

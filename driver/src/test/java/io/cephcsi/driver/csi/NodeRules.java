@@ -316,6 +316,39 @@ abstract class NodeRules extends ConformanceCase {
     end(volume);
   }
 
+  /** CSI: volume_path may be the staging_target_path of NodeStageVolume. */
+  @Test
+  void statsAreThereWhereAVolumeIsStaged() {
+    Volume volume = create();
+    assertStatus(Code.NOT_FOUND, () -> statsOfStaged(volume));
+    node.stage(volume, WRITER);
+    for (int i = 0; i < 2; i++) {
+      NodeGetVolumeStatsResponse stats = statsOfStaged(volume);
+      assertThat(stats.getVolumeCondition().getAbnormal()).isFalse();
+      assertThat(stats.getUsage(0).getTotal()).isBetween(SIZE / 2, SIZE);
+      node.publish(volume, WRITER, "pod");
+    }
+    if (kind == Kind.RBD) { // a mount of CephFS does not tell whose it is
+      assertStatus(Code.NOT_FOUND, () -> statsAt(nobody, node.staging(volume)));
+    }
+    node.remove(volume);
+    assertStatus(Code.NOT_FOUND, () -> statsOfStaged(volume));
+    end(volume);
+  }
+
+  private NodeGetVolumeStatsResponse statsOfStaged(Volume volume) {
+    return statsAt(volume, node.staging(volume));
+  }
+
+  private NodeGetVolumeStatsResponse statsAt(Volume volume, Path path) {
+    return node.stub()
+        .nodeGetVolumeStats(
+            NodeGetVolumeStatsRequest.newBuilder()
+                .setVolumeId(volume.getVolumeId())
+                .setVolumePath(path.toString())
+                .build());
+  }
+
   @Test
   void aMounterThatThisNodeHasNotIsRefused() {
     Volume volume = create();

@@ -12,12 +12,18 @@ import io.cephcsi.driver.testing.TestReplication;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
@@ -91,6 +97,62 @@ class OtherSiteVolumeIT {
     DRIVER.delete(id);
     assertThat(imageExists()).isFalse();
     DRIVER.delete(id); // again
+  }
+
+  /** The driver has credentials for the cluster here only. */
+  @Test
+  void callsWithoutSecretsUseThoseForTheClusterThatStandsForTheirs() throws IOException {
+    String id = there("lost-site");
+    ControllerPublishVolumeRequest publish =
+        ControllerPublishVolumeRequest.newBuilder()
+            .setVolumeId(id)
+            .setNodeId(TestDriver.NODE_ID)
+            .setVolumeCapability(TestDriver.singleWriter())
+            .build();
+    ControllerUnpublishVolumeRequest unpublish =
+        ControllerUnpublishVolumeRequest.newBuilder()
+            .setVolumeId(id)
+            .setNodeId(TestDriver.NODE_ID)
+            .build();
+    ControllerModifyVolumeRequest modify =
+        ControllerModifyVolumeRequest.newBuilder()
+            .setVolumeId(id)
+            .putMutableParameters("qos.iopsLimit", "77")
+            .build();
+    ControllerGetVolumeRequest get =
+        ControllerGetVolumeRequest.newBuilder().setVolumeId(id).build();
+    var controller = DRIVER.controller();
+    assertStatus(
+        Code.UNAUTHENTICATED, "lost-site", () -> controller.controllerPublishVolume(publish));
+    assertStatus(Code.UNAUTHENTICATED, "lost-site", () -> controller.controllerGetVolume(get));
+
+    map("lost-site");
+    assertThat(controller.controllerPublishVolume(publish)).isNotNull();
+    ControllerGetVolumeResponse seen = controller.controllerGetVolume(get);
+    assertThat(seen.getVolume().getVolumeId()).isEqualTo(id);
+    assertThat(seen.getStatus().getPublishedNodeIdsList()).containsExactly(TestDriver.NODE_ID);
+    assertThat(seen.getStatus().getVolumeCondition().getAbnormal()).isFalse();
+    assertThat(publishedTo()).containsExactly(TestDriver.NODE_ID);
+    assertThat(controller.controllerModifyVolume(modify)).isNotNull();
+    assertThat(
+            CLUSTER.rbd(
+                "image-meta",
+                "get",
+                CLUSTER.pool() + "/" + TestDriver.image(volume),
+                "conf_rbd_qos_iops_limit"))
+        .contains("77");
+    assertThat(controller.controllerUnpublishVolume(unpublish)).isNotNull();
+    assertThat(publishedTo()).isEmpty();
+    assertThat(controller.controllerUnpublishVolume(unpublish)).isNotNull(); // again
+  }
+
+  private List<String> publishedTo() {
+    return DRIVER
+        .controller()
+        .controllerGetVolume(
+            ControllerGetVolumeRequest.newBuilder().setVolumeId(volume.getVolumeId()).build())
+        .getStatus()
+        .getPublishedNodeIdsList();
   }
 
   /** The number of their pool may be that of a pool here which the user may not read. */

@@ -9,11 +9,15 @@ import com.google.protobuf.Message;
 import io.cephcsi.driver.testing.FilledMessages;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.volumegroup.CreateVolumeGroupRequest;
 import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateSnapshotRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.DeleteSnapshotRequest;
 import io.cephcsi.proto.csi.v1.NodeGetInfoResponse;
 import io.cephcsi.proto.csi.v1.NodePublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.NodeStageVolumeRequest;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
@@ -142,6 +146,35 @@ class RequestLimitsTest {
     allowed(NodeGetInfoResponse.newBuilder().setNodeId("n".repeat(256)).build());
     allowed(flags(4096));
     refused("mount_flags", "4097", flags(4097));
+  }
+
+  /** The in-tree plugin's have two for each byte of the pool; an administrator may choose any. */
+  @Test
+  void idsOfVolumesMayBeThoseOfOtherDrivers() {
+    String id = "v".repeat(1024);
+    allowed(NodeStageVolumeRequest.newBuilder().setVolumeId(id).build());
+    refused("volume_id", "1025", NodeStageVolumeRequest.newBuilder().setVolumeId(id + "v").build());
+    allowed(ControllerReclaimSpaceRequest.newBuilder().setVolumeId(id).build());
+    allowed(source(id));
+    refused("volume_id", "1025", source(id + "v"));
+    allowed(CreateSnapshotRequest.newBuilder().setSourceVolumeId(id).build());
+    refused(
+        "source_volume_id",
+        "1025",
+        CreateSnapshotRequest.newBuilder().setSourceVolumeId(id + "v").build());
+    refused("name", "129", CreateSnapshotRequest.newBuilder().setName("v".repeat(129)).build());
+    refused(
+        "snapshot_id",
+        "129",
+        DeleteSnapshotRequest.newBuilder().setSnapshotId("v".repeat(129)).build());
+  }
+
+  private static CreateVolumeRequest source(String volumeId) {
+    return CreateVolumeRequest.newBuilder()
+        .setVolumeContentSource(
+            VolumeContentSource.newBuilder()
+                .setVolume(VolumeContentSource.VolumeSource.newBuilder().setVolumeId(volumeId)))
+        .build();
   }
 
   private static NodePublishVolumeRequest flags(int bytes) {

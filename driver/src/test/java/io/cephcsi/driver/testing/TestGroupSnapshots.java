@@ -7,6 +7,7 @@ import io.cephcsi.proto.csi.v1.GroupControllerGrpc;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The snapshots of groups that a driver takes, as their CO sees them.
@@ -60,12 +61,17 @@ public record TestGroupSnapshots(TestDriver driver) {
 
   /** Asks for one. */
   public VolumeGroupSnapshot get(String id, List<String> snapshots) {
+    return get(id, snapshots, driver.secrets());
+  }
+
+  /** Asks for one, with certain secrets or none. */
+  public VolumeGroupSnapshot get(String id, List<String> snapshots, Map<String, String> secrets) {
     return stub()
         .getVolumeGroupSnapshot(
             GetVolumeGroupSnapshotRequest.newBuilder()
                 .setGroupSnapshotId(id)
                 .addAllSnapshotIds(snapshots)
-                .putAllSecrets(driver.secrets())
+                .putAllSecrets(secrets)
                 .build())
         .getGroupSnapshot();
   }

@@ -52,12 +52,17 @@ class CapacityRangeTest {
   }
 
   @Test
-  void impossibleBoundsAreInvalid() {
+  void negativeBoundsAreInvalid() {
     assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(-1, 0));
     assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(0, -1));
     assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(Long.MIN_VALUE, 0));
-    assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(4096, 4095));
-    assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(MAX, MAX - 1));
+    assertReason(Reason.INVALID_ARGUMENT, () -> new CapacityRange(-1, -2));
+  }
+
+  @Test
+  void aLimitBelowWhatIsRequiredIsOutOfRange() {
+    assertReason(Reason.OUT_OF_RANGE, () -> new CapacityRange(4096, 4095));
+    assertReason(Reason.OUT_OF_RANGE, () -> new CapacityRange(MAX, MAX - 1));
   }
 
   @Test

@@ -1,5 +1,7 @@
 package io.cephcsi.driver.node.attach;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.driver.node.attach.NbdLog.Strategy;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -23,6 +25,7 @@ import java.time.Clock;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.Set;
+import java.util.UUID;
 import java.util.zip.GZIPOutputStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,6 +43,9 @@ public final class NbdLogs {
       DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
   private static final String PREFIX = "rbd-nbd-";
   private static final String SUFFIX = ".log";
+
+  /** Of a volume's name: 255 bytes of a file's, without what is put before and behind it. */
+  private static final int LONGEST = 223;
 
   private final Path folder;
   private final Clock clock;
@@ -88,8 +94,11 @@ public final class NbdLogs {
     return file(volume);
   }
 
+  /** Of a name that is too long for a file's the log has a digest. */
   private Path file(String volume) {
-    return folder.resolve(PREFIX + volume + SUFFIX);
+    byte[] bytes = volume.getBytes(UTF_8);
+    String name = bytes.length > LONGEST ? UUID.nameUUIDFromBytes(bytes).toString() : volume;
+    return folder.resolve(PREFIX + name + SUFFIX);
   }
 
   /**

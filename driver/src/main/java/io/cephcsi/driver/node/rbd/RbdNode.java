@@ -293,7 +293,11 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public VolumeStats stats(String id, Path volumePath, ClusterUsers users) {
-    Optional<Mount> mount = MountTable.read().at(volumePath);
+    MountTable table = MountTable.read();
+    Optional<Mount> mount =
+        table
+            .at(volumePath)
+            .or(() -> StagingMountPath.of(volumePath, id).flatMap(table::at)); // only staged yet
     if (mount.isEmpty()) {
       throw VolumeException.notFound(
           "volume "

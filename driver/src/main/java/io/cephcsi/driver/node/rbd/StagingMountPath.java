@@ -1,5 +1,7 @@
 package io.cephcsi.driver.node.rbd;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.driver.volume.VolumeException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -10,7 +12,7 @@ import java.util.Optional;
  * ceph-csi.
  */
 final class StagingMountPath {
-  private static final int LONGEST_NAME = 255; // NAME_MAX
+  private static final int LONGEST_NAME = 255; // NAME_MAX, in bytes
 
   private StagingMountPath() {}
 
@@ -18,7 +20,7 @@ final class StagingMountPath {
   static Optional<Path> of(Path stagingPath, String volumeId) {
     boolean isName =
         !volumeId.isEmpty()
-            && volumeId.length() <= LONGEST_NAME
+            && volumeId.getBytes(UTF_8).length <= LONGEST_NAME
             && volumeId.indexOf('/') < 0
             && volumeId.indexOf('\0') < 0
             && !volumeId.equals(".")
@@ -41,6 +43,10 @@ final class StagingMountPath {
         .orElseThrow(
             () ->
                 VolumeException.invalid(
-                    "volume_id: \"" + volumeId + "\" cannot be the name of a file"));
+                    "volume_id: \""
+                        + volumeId
+                        + "\" cannot be the name of a file, which has at most "
+                        + LONGEST_NAME
+                        + " bytes and no /"));
   }
 }

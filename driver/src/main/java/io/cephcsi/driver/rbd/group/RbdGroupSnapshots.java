@@ -312,10 +312,8 @@ public final class RbdGroupSnapshots {
    * @throws VolumeException NOT_FOUND if it does not exist; INVALID_ARGUMENT if it has others
    */
   public GroupSnapshot get(VolumeId id, Set<String> expected, Credentials user) {
-    ClusterConfig cluster = sessions.clusters().clusters().get(id.clusterId());
-    if (cluster == null) {
-      throw notFound(id);
-    }
+    ClusterConfig cluster =
+        sessions.clusters().find(id.clusterId()).orElseThrow(() -> notFound(id));
     return sessions.in(
         cluster,
         user,

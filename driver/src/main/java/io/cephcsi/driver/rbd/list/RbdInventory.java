@@ -109,7 +109,7 @@ public final class RbdInventory implements Inventory {
   /** Its image is opened, which tells more than lists can: who mirrors it. */
   @Override
   public ListedVolume volume(VolumeId id) {
-    Credentials user = access.credentials(id.clusterId(), Map.of());
+    Credentials user = access.credentials(id, Map.of());
     return sessions.with(id, user, volume -> describe(volume));
   }
 

@@ -22,7 +22,6 @@ import io.cephcsi.driver.rbd.parameters.SnapshotParameters;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
@@ -203,29 +202,34 @@ public final class RbdSessions implements AutoCloseable {
    * @param look gets the session of a cluster that is configured, and what the identifier is there
    * @param work is done with what was found
    * @throws CephException.Denied if the user may not look into the first pool, and no other has it
+   * @throws VolumeException UNAVAILABLE if the configuration of a cluster that is to be searched
+   *     cannot be used
    */
   public <F, T> Optional<T> search(
       VolumeId id,
       Credentials user,
       BiFunction<RbdSession, VolumeId, Optional<F>> look,
       Function<F, T> work) {
-    Map<String, ClusterConfig> configured = clusters.clusters();
-    ClusterConfig own = configured.get(id.clusterId());
     AtomicReference<CephException.@Nullable Denied> denied = new AtomicReference<>();
     Optional<T> found =
-        own == null
-            ? Optional.empty()
-            : in(own, user, session -> looked(() -> look.apply(session, id), denied).map(work));
+        clusters
+            .find(id.clusterId())
+            .flatMap(
+                own ->
+                    in(
+                        own,
+                        user,
+                        session -> looked(() -> look.apply(session, id), denied).map(work)));
     if (found.isPresent()) {
       return found;
     }
     for (VolumeId at : clusters.mapping().alternatives(id)) {
-      ClusterConfig other = configured.get(at.clusterId());
-      if (other != null) {
-        found = in(other, user, session -> look.apply(session, at).map(work));
-        if (found.isPresent()) {
-          return found;
-        }
+      found =
+          clusters
+              .find(at.clusterId())
+              .flatMap(other -> in(other, user, session -> look.apply(session, at).map(work)));
+      if (found.isPresent()) {
+        return found;
       }
     }
     CephException.Denied refusal = denied.get();

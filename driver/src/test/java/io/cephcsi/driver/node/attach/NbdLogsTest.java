@@ -57,6 +57,24 @@ class NbdLogsTest {
   }
 
   @Test
+  void theNameOfALogFitsAFileHoweverLongThatOfTheVolumeIs() throws IOException {
+    String longest = "v".repeat(255);
+    for (int i = 0; i < 2; i++) { // the second has the time in its name
+      Files.writeString(logs.begin(longest, log(Strategy.COMPRESS)), "said");
+      logs.end(longest, log(Strategy.COMPRESS));
+    }
+    assertThat(own).doesNotExist();
+    assertThat(kept).isDirectoryContaining("glob:**.log.gz");
+    try (var files = Files.list(kept)) {
+      assertThat(files).hasSize(2);
+    }
+    String fits = "v".repeat(223);
+    assertThat(logs.begin(fits, log(Strategy.REMOVE)).getFileName())
+        .hasToString("rbd-nbd-" + fits + ".log");
+    logs.end(fits, log(Strategy.REMOVE));
+  }
+
+  @Test
   void aLogIsKeptUnderTheNameThatCephCsiGivesIt() throws IOException {
     write(Strategy.PRESERVE);
     logs.end("volume", log(Strategy.PRESERVE));

@@ -45,21 +45,28 @@ class MigratedVolumeIT {
 
   private final UUID uuid = UUID.randomUUID();
   private final String image = "kubernetes-dynamic-pvc-" + uuid;
-  private final Volume volume =
-      Volume.newBuilder()
-          .setVolumeId(handle(MONITORS))
-          .putVolumeContext("staticVolume", "true")
-          .putVolumeContext("migration", "true")
-          .putVolumeContext("clusterID", MONITORS)
-          .putVolumeContext("pool", CLUSTER.pool())
-          .putVolumeContext("imageName", image)
-          .putVolumeContext("imageFeatures", "layering")
-          .build();
+  private final Volume volume = volume(CLUSTER.pool());
   private NodeClient node;
 
+  private Volume volume(String pool) {
+    return Volume.newBuilder()
+        .setVolumeId(handle(MONITORS, pool))
+        .putVolumeContext("staticVolume", "true")
+        .putVolumeContext("migration", "true")
+        .putVolumeContext("clusterID", MONITORS)
+        .putVolumeContext("pool", pool)
+        .putVolumeContext("imageName", image)
+        .putVolumeContext("imageFeatures", "layering")
+        .build();
+  }
+
   private String handle(String monitors) {
-    String pool = HexFormat.of().formatHex(CLUSTER.pool().getBytes(UTF_8));
-    return "mig_mons-" + monitors + "_image-" + uuid + "_" + pool;
+    return handle(monitors, CLUSTER.pool());
+  }
+
+  private String handle(String monitors, String pool) {
+    String hex = HexFormat.of().formatHex(pool.getBytes(UTF_8));
+    return "mig_mons-" + monitors + "_image-" + uuid + "_" + hex;
   }
 
   @BeforeAll
@@ -110,6 +117,10 @@ class MigratedVolumeIT {
   }
 
   private ControllerReclaimSpaceResponse reclaim() {
+    return reclaim(volume);
+  }
+
+  private static ControllerReclaimSpaceResponse reclaim(Volume volume) {
     return driver
         .reclaim()
         .controllerReclaimSpace(
@@ -157,6 +168,33 @@ class MigratedVolumeIT {
         .untilAsserted(
             () -> assertThat(CLUSTER.rbd("trash", "ls", CLUSTER.pool())).doesNotContain(image));
     assertStatus(Code.NOT_FOUND, image, this::reclaim);
+  }
+
+  /** A handle has 85 bytes, and two for each byte of the pool's name. */
+  @Test
+  void thePoolMayHaveALongName() throws IOException {
+    String pool = "p".repeat(40);
+    Volume there = volume(pool);
+    assertThat(there.getVolumeId()).hasSizeGreaterThan(128);
+    CLUSTER.ceph("osd", "pool", "create", pool, "1");
+    try {
+      CLUSTER.rbd("pool", "init", pool);
+      CLUSTER.rbd("create", "--size", "64M", pool + "/" + image);
+      node.stage(there, WRITER);
+      Path target = node.publish(there, WRITER, "pod");
+      Files.writeString(target.resolve("file"), "written");
+      assertThat(node.stats(there, "pod").getVolumeCondition().getAbnormal()).isFalse();
+      node.unpublish(there, "pod");
+      node.unstage(there);
+      assertThat(node.files("staging")).isEmpty();
+      assertThat(reclaim(there).getPostUsage().getUsageBytes()).isPositive();
+      delete(there.getVolumeId());
+      assertThat(CLUSTER.rbd("ls", pool)).doesNotContain(image);
+    } finally {
+      node.remove(there);
+      CLUSTER.ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it");
+      delete(volume.getVolumeId());
+    }
   }
 
   @Test
