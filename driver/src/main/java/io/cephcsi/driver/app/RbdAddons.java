@@ -5,7 +5,6 @@ import io.cephcsi.driver.csiaddons.AddonsIdentityService;
 import io.cephcsi.driver.csiaddons.RbdReclaimService;
 import io.cephcsi.driver.csiaddons.RbdReplicationService;
 import io.cephcsi.driver.csiaddons.RbdVolumeGroupService;
-import io.cephcsi.driver.metrics.CopyStates;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.group.GroupInventory;
@@ -40,8 +39,6 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
       DriverMetrics metrics,
       OperationRegistry operations,
       ClusterExecutors executors) {
-    CopyStates copies = new CopyStates();
-    metrics.copies(copies);
     List<Capability> capabilities = new ArrayList<>();
     capabilities.add(AddonsIdentityService.offlineReclaim());
     capabilities.addAll(AddonsIdentityService.volumeGroups(config.groupsKeepVolumes()));
@@ -62,7 +59,7 @@ record RbdAddons(List<BindableService> services, List<Capability> capabilities) 
                     DEMOTION_NOTICED),
                 operations,
                 executors,
-                copies)),
+                metrics.copies())),
         capabilities);
   }
 }

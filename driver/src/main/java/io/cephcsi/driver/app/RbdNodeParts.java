@@ -77,7 +77,8 @@ record RbdNodeParts(NodeService csi, NodeReclaimService reclaim, KeyRotationServ
             access,
             operations,
             executors),
-        new KeyRotationService(new KeyRotation(sessions, attachers, keys), operations, executors));
+        new KeyRotationService(
+            new KeyRotation(sessions, attachers, keys)::rotate, operations, executors));
   }
 
   static NodeIdentity identity(DriverConfig.Driver driver) {

@@ -93,13 +93,21 @@ final class WarmUp implements AutoCloseable {
       Thread.sleep(DELAY.toMillis());
       for (ClusterConfig cluster : access.clusters()) {
         if (operations.running().isEmpty()) {
-          prepare(cluster);
+          prepareIfPossible(cluster);
         }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (RuntimeException | ExecutionException | TimeoutException e) {
+    } catch (RuntimeException e) {
       LOG.debug("not prepared for calls", e);
+    }
+  }
+
+  private void prepareIfPossible(ClusterConfig cluster) throws InterruptedException {
+    try {
+      prepare(cluster);
+    } catch (RuntimeException | ExecutionException | TimeoutException e) {
+      LOG.debug("not prepared for calls on a cluster", e);
     }
   }
 

@@ -39,8 +39,13 @@ public record Credentials(String userId, String key, Map<String, String> others)
   }
 
   /** The user alone, for what outlives a call. */
-  Credentials alone() {
+  public Credentials alone() {
     return others.isEmpty() ? this : new Credentials(userId, key);
+  }
+
+  /** Whether a key of secrets is one that has a Ceph user or its key. */
+  public static boolean isOfCeph(String key) {
+    return OF_CEPH.contains(key);
   }
 
   private Credentials with(Map<String, String> secrets) {

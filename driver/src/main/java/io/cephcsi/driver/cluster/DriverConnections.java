@@ -187,9 +187,18 @@ public final class DriverConnections {
 
   private void connectAll() {
     try {
-      clusters().forEach(cluster -> connected(cluster, lease -> lease.config()));
+      clusters().forEach(this::connectOne);
+    } catch (RuntimeException e) { // as for one of them
+      LOG.info("the clusters are not connected yet: {}", e.toString());
+    }
+  }
+
+  private void connectOne(ClusterConfig cluster) {
+    try {
+      Credentials own = credentials(cluster.clusterId(), Map.of());
+      connections.with(cluster, own, lease -> {});
     } catch (RuntimeException e) { // the first call tries again
-      LOG.info("a cluster is not connected yet: {}", e.toString());
+      LOG.info("cluster {} is not connected yet: {}", cluster.clusterId(), e.toString());
     }
   }
 

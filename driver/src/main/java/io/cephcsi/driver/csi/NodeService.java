@@ -12,6 +12,7 @@ import io.cephcsi.driver.node.PublishRequest;
 import io.cephcsi.driver.node.StageRequest;
 import io.cephcsi.driver.node.VolumeStats;
 import io.cephcsi.driver.node.VolumeUse;
+import io.cephcsi.driver.operation.NodeKeys;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.StaticVolume;
@@ -226,7 +227,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
           ClusterUsers users = access.users(request.getSecretsMap());
           Requests.capacity(request.getCapacityRange()); // refuses what cannot be meant
           return operations.start(
-              key(id),
+              NodeKeys.volume(id),
               "NodeExpandVolume",
               executor(id, Optional.empty()),
               operation ->
@@ -292,7 +293,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
   private <T> CompletableFuture<T> run(
       String volumeId, Optional<String> clusterId, String kind, T done, Consumer<Operation> work) {
     return operations.start(
-        key(volumeId),
+        NodeKeys.volume(volumeId),
         kind,
         executor(volumeId, clusterId),
         operation -> {
@@ -310,7 +311,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
       T done,
       Runnable work) {
     return operations.startInTurn(
-        key(volumeId),
+        NodeKeys.volume(volumeId),
         "target path " + target,
         kind,
         executor(volumeId, clusterId),
@@ -318,11 +319,6 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
           work.run();
           return done;
         });
-  }
-
-  /** Apart from the controller's: a reclaim there gives way to the node, and is not waited for. */
-  private static String key(String volumeId) {
-    return "volume " + volumeId + " on this node";
   }
 
   /** Of a volume that no driver made only some calls say which cluster it is on. */

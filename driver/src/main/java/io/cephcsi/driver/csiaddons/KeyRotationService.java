@@ -7,6 +7,8 @@ import io.cephcsi.driver.csi.Requests;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.node.rbd.KeyRotation;
+import io.cephcsi.driver.operation.NodeKeys;
+import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
@@ -17,17 +19,23 @@ import io.grpc.stub.StreamObserver;
 
 /** CSI-Addons EncryptionKeyRotation for RBD on a node: decode, lock, call, encode. */
 public final class KeyRotationService extends EncryptionKeyRotationControllerImplBase {
-  private final KeyRotation rotation;
+  private final Rotation rotation;
   private final OperationRegistry operations;
   private final ClusterExecutors executors;
 
+  /** As {@link KeyRotation#rotate}. */
+  public interface Rotation {
+    /** Gives a volume another passphrase; blocks. */
+    void rotate(VolumeId id, Credentials user, Operation operation);
+  }
+
   /**
    * @param rotation does the work
-   * @param operations locks ids
+   * @param operations locks volumes on this node
    * @param executors run what blocks
    */
   public KeyRotationService(
-      KeyRotation rotation, OperationRegistry operations, ClusterExecutors executors) {
+      Rotation rotation, OperationRegistry operations, ClusterExecutors executors) {
     this.rotation = rotation;
     this.operations = operations;
     this.executors = executors;
@@ -54,9 +62,11 @@ public final class KeyRotationService extends EncryptionKeyRotationControllerImp
                                   + volume
                                   + " does not exist: this is no id of this driver"));
           Credentials user = Storage.RBD.credentials(request.getSecretsMap());
-          return operations.start(
-              volume,
+          return operations.startKept(
+              NodeKeys.volume(volume),
               "EncryptionKeyRotate",
+              "", // nothing of the request changes what is done
+              answer::callerGone,
               executors.longWork(id.clusterId()),
               operation -> {
                 rotation.rotate(id, user, operation);

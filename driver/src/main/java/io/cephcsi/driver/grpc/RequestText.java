@@ -4,6 +4,7 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor.JavaType;
 import com.google.protobuf.MapEntry;
 import com.google.protobuf.Message;
+import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
@@ -11,7 +12,8 @@ import java.util.Map;
 
 /**
  * Refuses control characters in every text of a request, at the one place that all requests pass: a
- * name that ends in C where a NUL stands names something else there.
+ * name that ends in C where a NUL stands names something else there. Of secrets only those of Ceph
+ * are names and keys.
  */
 final class RequestText {
   /** A StorageClass has it as JSON on many lines; it is parsed, and never a name. */
@@ -44,9 +46,13 @@ final class RequestText {
     if (entry.getValue() instanceof Message message) {
       check(message);
     } else {
+      String what = map.getName() + ": " + PlainText.escape(key, 200);
       String value = String.valueOf(entry.getValue());
-      require(
-          map.getName() + ": " + PlainText.escape(key, 200), withoutLineBreaks(map, key, value));
+      if (Secrets.isSecret(map) && !Credentials.isOfCeph(key)) {
+        requireNoNul(what, value);
+      } else {
+        require(what, withoutLineBreaks(map, key, value));
+      }
     }
   }
 
@@ -63,6 +69,13 @@ final class RequestText {
       end--;
     }
     return value.substring(0, end);
+  }
+
+  /** A certificate has lines, and a passphrase what it likes: they are bytes for who takes them. */
+  private static void requireNoNul(String what, String text) {
+    if (text.indexOf('\0') >= 0) {
+      throw VolumeException.invalid(what + " must have no NUL");
+    }
   }
 
   private static void require(String what, String text) {

@@ -40,7 +40,10 @@ public final class Secrets {
     return stripped.build();
   }
 
-  /** The secrets of a request that are no names of users, and long enough to be found in a text. */
+  /**
+   * The secrets of a request that are no names of users, line by line, and long enough to be found
+   * in a text.
+   */
   static Set<String> values(Message request) {
     Set<String> values = new HashSet<>();
     request.getAllFields().entrySet().stream()
@@ -48,7 +51,8 @@ public final class Secrets {
         .flatMap(field -> ((List<?>) field.getValue()).stream())
         .map(entry -> (MapEntry<?, ?>) entry)
         .filter(entry -> !String.valueOf(entry.getKey()).endsWith("ID"))
-        .map(entry -> String.valueOf(entry.getValue()).strip())
+        .flatMap(entry -> String.valueOf(entry.getValue()).lines())
+        .map(String::strip)
         .filter(value -> value.length() >= SHORTEST)
         .forEach(values::add);
     return values;

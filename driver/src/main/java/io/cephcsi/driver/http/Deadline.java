@@ -16,6 +16,12 @@ public record Deadline(long end) {
     return new Deadline(System.nanoTime() + time.toNanos());
   }
 
+  /** The earlier of this one and one that is so far away. */
+  public Deadline within(Duration time) {
+    Deadline near = after(time);
+    return near.left().compareTo(left()) < 0 ? near : this;
+  }
+
   /** How long is left; zero when it has passed. */
   public Duration left() {
     return Duration.ofNanos(Math.max(0, end - System.nanoTime()));

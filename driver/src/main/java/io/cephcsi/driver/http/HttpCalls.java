@@ -32,6 +32,10 @@ public final class HttpCalls {
   public static final int LARGEST_BODY = 3 << 19;
 
   private static final Duration CONNECT = Duration.ofSeconds(5);
+
+  /** A server, or a connection to it, may be silent once. */
+  private static final Duration ATTEMPT = Duration.ofSeconds(7);
+
   private static final Duration FIRST_PAUSE = Duration.ofMillis(100);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(5);
   private static final int ATTEMPTS = 5;
@@ -99,7 +103,7 @@ public final class HttpCalls {
     for (int attempt = 1; ; attempt++) {
       Duration wait = pause;
       try {
-        Answer answer = sendOnce(request, deadline);
+        Answer answer = sendOnce(request, deadline.within(ATTEMPT));
         wait = answer.retryAfter().compareTo(pause) > 0 ? answer.retryAfter() : pause;
         if (!answer.isTemporary() || attempt == ATTEMPTS || !deadline.sleep(wait)) {
           return answer;
@@ -121,8 +125,7 @@ public final class HttpCalls {
     }
   }
 
-  /** As {@link #send}, with one attempt: for what must not be done twice. */
-  public Answer sendOnce(HttpRequest request, Deadline deadline) {
+  private Answer sendOnce(HttpRequest request, Deadline deadline) {
     CompletableFuture<HttpResponse<byte[]>> running =
         client.sendAsync(request, BoundedBody.upTo(LARGEST_BODY));
     try {

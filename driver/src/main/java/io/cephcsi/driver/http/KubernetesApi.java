@@ -77,6 +77,11 @@ public final class KubernetesApi {
     }
   }
 
+  /** Whether the pod has a token: without one the API answers nothing. */
+  public boolean hasToken() {
+    return Files.exists(account.resolve("token"));
+  }
+
   /**
    * The namespace of the pod.
    *

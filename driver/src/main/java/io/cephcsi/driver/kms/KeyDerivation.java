@@ -9,28 +9,36 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Turns for what makes keys of passphrases by much memory, scrypt and Argon2: 32 MiB each, of a
- * heap of 128. One runs at a time in a process. Safe for several threads.
+ * Turns for what makes keys of passphrases by much memory, scrypt and Argon2. What drivers make
+ * takes 32 MiB, of a heap of 128, and about a second: one such runs at a time in a process. The
+ * metadata of a volume may ask for more, up to minutes. One such runs beside it, so that it holds
+ * up its like only. Safe for several threads.
  */
 public final class KeyDerivation {
-  private static final Semaphore TURN = new Semaphore(1, true);
+  private static final int USUAL_KIB = 32 << 10;
+  private static final long USUAL_WORK = 2L << 20; // KiB that are gone over: some seconds
+  private static final Semaphore USUAL = new Semaphore(1, true);
+  private static final Semaphore COSTLY = new Semaphore(1, true);
 
   private KeyDerivation() {}
 
   /**
    * Does the work in its turn, for which it waits.
    *
+   * @param memoryKib the memory that it takes
+   * @param passes how often it goes over that
    * @param deadline for the turn; the work itself is not cut off
    * @throws VolumeException UNAVAILABLE when it does not get its turn in time, or the thread is
    *     interrupted
    */
-  public static <T> T inTurn(Deadline deadline, Supplier<T> work) {
-    return LongStep.call(() -> whenFree(deadline, work));
+  public static <T> T inTurn(int memoryKib, int passes, Deadline deadline, Supplier<T> work) {
+    boolean usual = memoryKib <= USUAL_KIB && (long) memoryKib * passes <= USUAL_WORK;
+    return LongStep.call(() -> whenFree(usual ? USUAL : COSTLY, deadline, work));
   }
 
-  private static <T> T whenFree(Deadline deadline, Supplier<T> work) {
+  private static <T> T whenFree(Semaphore turn, Deadline deadline, Supplier<T> work) {
     try {
-      if (!TURN.tryAcquire(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
+      if (!turn.tryAcquire(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
         throw new VolumeException(
             Reason.UNAVAILABLE, "too many keys are made of passphrases at the same time");
       }
@@ -41,7 +49,7 @@ public final class KeyDerivation {
     try {
       return work.get();
     } finally {
-      TURN.release();
+      turn.release();
     }
   }
 }

@@ -98,16 +98,25 @@ public final class KmsConfig implements KmsCatalog {
     if (!objects.areThere()) {
       throw VolumeException.invalid(name + " is not configured: there is no file " + file);
     }
-    String map = "ConfigMap " + objects.api().ownNamespace() + "/" + configMap;
+    return ofConfigMap(name, id, objects.api());
+  }
+
+  private Section ofConfigMap(String name, String id, KubernetesApi api) {
+    String absent = name + " is not configured: there is no file " + file;
+    String map;
+    Optional<Map<String, String>> data;
+    try {
+      map = "ConfigMap " + api.ownNamespace() + "/" + configMap;
+      data = api.configMap(api.ownNamespace(), configMap, Deadline.after(READ));
+    } catch (VolumeException e) {
+      // A right, or an account, is missing for good where nobody has set the ConfigMap up.
+      if (e.reason() == Reason.FAILED_PRECONDITION || !api.hasToken()) {
+        throw VolumeException.invalid(absent + ", and " + e.getMessage());
+      }
+      throw e;
+    }
     String section =
-        objects
-            .api()
-            .configMap(objects.api().ownNamespace(), configMap, Deadline.after(READ))
-            .orElseThrow(
-                () ->
-                    VolumeException.invalid(
-                        name + " is not configured: there is no file " + file + " and no " + map))
-            .get(id);
+        data.orElseThrow(() -> VolumeException.invalid(absent + " and no " + map)).get(id);
     if (section == null) {
       throw VolumeException.invalid(name + " is not configured in " + map);
     }

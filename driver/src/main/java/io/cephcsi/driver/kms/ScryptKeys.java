@@ -30,6 +30,8 @@ final class ScryptKeys {
 
   private static final int COST = 32768;
   private static final int BLOCK = 8;
+  private static final int MEMORY_KIB = 128 * COST * BLOCK / 1024;
+  private static final int PASSES = 2; // it fills the memory, and reads it
   private static final int MOST_KEPT = 256;
 
   /** How long a key is kept. */
@@ -82,7 +84,10 @@ final class ScryptKeys {
 
   private static byte[] make(byte[] passphrase, byte[] salt, Deadline deadline) {
     return KeyDerivation.inTurn(
-        deadline, () -> SCrypt.generate(passphrase, salt, COST, BLOCK, 1, BYTES));
+        MEMORY_KIB,
+        PASSES,
+        deadline,
+        () -> SCrypt.generate(passphrase, salt, COST, BLOCK, 1, BYTES));
   }
 
   /** What tells nothing of the passphrase without what this process keeps to itself. */

@@ -21,6 +21,7 @@ public final class DriverMetrics {
   private final Counter trims;
   private final Counter discardedBytes;
   private final Counter discardedInsideBytes;
+  private final CopyStates copies = new CopyStates();
 
   /** Metrics in a registry of their own. */
   public DriverMetrics() {
@@ -65,6 +66,7 @@ public final class DriverMetrics {
             .name("ceph_csi_discarded_inside_objects_bytes")
             .help("The part of ceph_csi_discarded_bytes_total that lies in objects that stay")
             .register(registry);
+    showCopies();
   }
 
   /** Shows how many calls run. */
@@ -85,8 +87,12 @@ public final class DriverMetrics {
         .register(registry);
   }
 
-  /** Shows how far the copies of mirrored volumes are. */
-  public void copies(CopyStates states) {
+  /** How far the copies of mirrored volumes are, of all drivers of the process. */
+  public CopyStates copies() {
+    return copies;
+  }
+
+  private void showCopies() {
     GaugeWithCallback.builder()
         .name("ceph_csi_replication_seconds_behind")
         .help(
@@ -94,7 +100,7 @@ public final class DriverMetrics {
                 + " the last hour")
         .callback(
             callback ->
-                states
+                copies
                     .furthestBehind(Instant.now())
                     .ifPresent(behind -> callback.call(behind.toMillis() / 1e3)))
         .register(registry);
@@ -104,7 +110,7 @@ public final class DriverMetrics {
             "Mirrored volumes that were asked for in the last hour, by the health of their copies")
         .labelNames("health")
         .callback(
-            callback -> states.byHealth().forEach((health, count) -> callback.call(count, health)))
+            callback -> copies.byHealth().forEach((health, count) -> callback.call(count, health)))
         .register(registry);
   }
 

@@ -133,6 +133,27 @@ class ServeProcessIT extends ServedCase {
   }
 
   @Test
+  void oneProcessServesTwoControllersOfOneKind() throws IOException {
+    Path other = folder.resolve("other.sock");
+    Path config =
+        Files.writeString(
+            folder.resolve("driver.yaml"),
+            """
+            clustersFile: %s
+            drivers:
+              - {type: rbd, endpoint: "unix://%s"}
+              - {type: rbd, endpoint: "unix://%s", name: other.example.com, instanceId: other}
+            """
+                .formatted(TestDriver.clustersFile(CLUSTER, folder), socket, other));
+    ServedProcess process = start("serve", "--config", config.toString());
+    for (Path each : new Path[] {socket, other}) {
+      createAndDelete(process.awaitReady(each));
+    }
+    process.terminate();
+    assertThat(process.awaitExit(SOON)).as(process.output()).isZero();
+  }
+
+  @Test
   void aWrongCommandLineIsExitCode2() {
     assertExit(2, "no-such-option", "--type=rbd", "--no-such-option=1");
     assertExit(2, "type", "serve");

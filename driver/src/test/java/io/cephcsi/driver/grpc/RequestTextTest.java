@@ -73,6 +73,23 @@ class RequestTextTest {
     assertThatThrownBy(() -> RequestText.check(message)).hasMessageNotContaining("AQ");
   }
 
+  /** A certificate, and whatever a passphrase has. */
+  @ParameterizedTest
+  @ValueSource(strings = {"-----BEGIN CERTIFICATE-----\nAQ==\n-----END CERTIFICATE-----\n", "a\tb"})
+  void aSecretThatIsNotOfCephMayHaveLinesButNoNul(String text) {
+    allowed(CreateVolumeRequest.newBuilder().putSecrets("vaultCa", text).build());
+    refused(
+        "secrets: vaultCa",
+        CreateVolumeRequest.newBuilder().putSecrets("vaultCa", text + "\0").build());
+    refused(
+        "parameters: vaultCa",
+        CreateVolumeRequest.newBuilder().putParameters("vaultCa", text).build());
+    for (String ofCeph : List.of("userID", "userKey", "adminID", "adminKey", "adminId", "key")) {
+      refused(
+          "secrets: " + ofCeph, CreateVolumeRequest.newBuilder().putSecrets(ofCeph, text).build());
+    }
+  }
+
   @Test
   void theJsonOfAStorageClassMayHaveLines() {
     allowed(

@@ -42,6 +42,18 @@ class SecretsTest {
     assertThat(messagesWithSecrets().stream().map(Descriptor::getFile).distinct()).hasSize(6);
   }
 
+  @Test
+  void eachLineOfASecretIsHiddenInTexts() {
+    CreateVolumeRequest request =
+        CreateVolumeRequest.newBuilder()
+            .putSecrets("encryptionPassphrase", "first-secret\r\nsecond-secret\n")
+            .putSecrets("userID", "a-long-name")
+            .build();
+    assertThat(KeyMaterial.hide("it says second-secret twice", Secrets.values(request)))
+        .isEqualTo("it says ***stripped*** twice");
+    assertThat(Secrets.values(request)).containsOnly("first-secret", "second-secret");
+  }
+
   @ParameterizedTest
   @MethodSource("messagesWithSecrets")
   void noSecretOfAnyMessageIsShown(Descriptor type) {

@@ -140,6 +140,23 @@ class HttpCallsTest {
   }
 
   @Test
+  void aServerThatIsSilentOnceIsAskedAgain() throws Exception {
+    AtomicInteger calls = new AtomicInteger();
+    try (TestServer server =
+        TestServer.raw(
+            keys,
+            exchange -> {
+              if (calls.incrementAndGet() == 1) {
+                Thread.sleep(60_000);
+              }
+              exchange.sendResponseHeaders(200, -1);
+            })) {
+      assertThat(get(server, trust(), AMPLE).status()).isEqualTo(200);
+      assertThat(calls).hasValue(2);
+    }
+  }
+
+  @Test
   void aConnectionThatBreaksIsUnavailable() throws Exception {
     try (TestServer server = TestServer.raw(keys, exchange -> exchange.close())) {
       assertUnavailable(server, trust(), AMPLE, "the connection broke");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.http.Deadline;
+import io.cephcsi.driver.http.KubernetesApi;
 import io.cephcsi.driver.http.TestKeys;
 import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
@@ -132,9 +133,35 @@ class KmsConfigTest {
           new KmsConfig(none, Optional.of(kubernetes.api()), Map.of("KMS_CONFIGMAP_NAME", "mine"));
       assertThat(named.require("n").id()).isEqualTo("n");
       kubernetes.forbid("configmaps/mine");
-      assertThatThrownBy(() -> named.require("n"))
-          .hasMessageContaining("ConfigMap ceph/mine")
-          .hasMessageContaining("no right to get it");
+      assertNotConfigured(named, "ConfigMap ceph/mine", "no right to get it");
+    }
+  }
+
+  private static void assertNotConfigured(KmsConfig config, String... texts) {
+    assertThatThrownBy(() -> config.require("n"))
+        .isInstanceOfSatisfying(
+            VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.INVALID_ARGUMENT))
+        .message()
+        .startsWith("KMS n is not configured: there is no file ")
+        .contains(texts);
+  }
+
+  @Test
+  void whoeverHasSetUpNeitherFileNorAccountIsToldSo() throws Exception {
+    Path none = configured.resolve("none.json");
+    try (TestKubernetes kubernetes = TestKubernetes.start(keys, configured)) {
+      KubernetesApi nowhere =
+          new KubernetesApi(configured.resolve("account"), kubernetes.server().address(), "");
+      assertNotConfigured(new KmsConfig(none, Optional.of(nowhere), Map.of()), "set POD_NAMESPACE");
+      KmsConfig config = new KmsConfig(none, Optional.of(kubernetes.api()), Map.of());
+      assertNotConfigured(config, "and no ConfigMap ceph/csi-kms-connection-details");
+      Files.delete(configured.resolve("account/token"));
+      assertNotConfigured(config, "the token of this pod is not there");
+      Files.writeString(configured.resolve("account/token"), "another");
+      assertThatThrownBy(() -> config.require("n"))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+          .hasMessageContaining("status 401");
     }
   }
 

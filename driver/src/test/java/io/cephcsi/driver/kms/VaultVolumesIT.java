@@ -24,6 +24,7 @@ import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,6 +58,22 @@ class VaultVolumesIT {
             "vault-1");
     return new VolumeRequest(
         name, RbdParameters.parse(parameters), new CapacityRange(64 * MIB, 0), source);
+  }
+
+  /** The certificate that {@code vaultCAFromSecret} names has lines. */
+  @Test
+  void aRequestMayBringACertificateInItsSecrets() throws Exception {
+    TestKeys keys = TestKeys.make(folder, "RSA", "ip:127.0.0.1");
+    assertThat(keys.certificate().lines()).hasSizeGreaterThan(5);
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).start()) {
+      Volume volume =
+          driver.create(
+              driver
+                  .createRequest("vault-" + UUID.randomUUID(), 64 * MIB)
+                  .putSecrets("vaultCa", keys.certificate()));
+      assertThat(volume.getVolumeId()).isNotEmpty();
+      driver.delete(volume.getVolumeId());
+    }
   }
 
   @Test

@@ -109,6 +109,8 @@ final class FscryptKeys {
             .withSalt(salt)
             .build();
     return KeyDerivation.inTurn(
+        costs.memoryKib(),
+        costs.time(),
         Deadline.after(TURN),
         () -> {
           byte[] made = new byte[PROTECTOR_BYTES];

@@ -14,7 +14,9 @@ import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.node.machine.LuksDevices;
+import io.cephcsi.driver.operation.NodeKeys;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.encryption.EncryptionState;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.session.OpenVolume;
@@ -60,7 +62,7 @@ public final class KeyRotation {
    * @throws VolumeException NOT_FOUND if it does not exist; FAILED_PRECONDITION if it is not
    *     encrypted, is mirrored and its KMS stores passphrases, its KMS cannot store another one, or
    *     it is not staged here for writing; UNIMPLEMENTED for encrypted files; ABORTED while another
-   *     rotation is at work; as of the KMS
+   *     rotation, or another call on the image, is at work; as of the KMS
    */
   public void rotate(VolumeId id, Credentials user, Operation operation) {
     sessions.with(
@@ -78,21 +80,35 @@ public final class KeyRotation {
 
   private void rotate(OpenVolume volume, Operation operation) {
     ImageKey key = key(volume);
-    Path device =
-        LuksDevices.find(volume.id().toString())
-            .flatMap(LuksDevices::below)
-            .filter(below -> isOf(volume, below))
-            .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
-    Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device, secrets);
-    try (RenewedLock lock = lock(volume)) {
-      new SlotRotation(key, cryptsetup, () -> requireLock(lock, volume), operation::phase).run();
-      LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
+    ImageSpec image = image(volume);
+    // The device is found once, and then named by its path: another image gets that when this one
+    // is detached, and a clone has the same key of the data.
+    try (OperationRegistry.Hold alone = alone(volume, image, operation)) {
+      Path device =
+          LuksDevices.find(volume.id().toString())
+              .flatMap(LuksDevices::below)
+              .filter(below -> isOf(image, below))
+              .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
+      Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device, secrets);
+      try (RenewedLock lock = lock(volume)) {
+        new SlotRotation(key, cryptsetup, () -> requireLock(lock, volume), operation::phase).run();
+        LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
+      }
     }
   }
 
-  private boolean isOf(OpenVolume volume, Path device) {
+  private static ImageSpec image(OpenVolume volume) {
     IoContext io = volume.pool().io();
-    ImageSpec image = new ImageSpec(io.pool(), io.namespace(), volume.imageName());
+    return new ImageSpec(io.pool(), io.namespace(), volume.imageName());
+  }
+
+  private static OperationRegistry.Hold alone(
+      OpenVolume volume, ImageSpec image, Operation operation) {
+    OperationRegistry operations = volume.session().operations();
+    return operations.hold(NodeKeys.image(image.toString()), operation.kind());
+  }
+
+  private boolean isOf(ImageSpec image, Path device) {
     return attachers.byDevice(device).filter(found -> found.image().equals(image)).isPresent();
   }
 

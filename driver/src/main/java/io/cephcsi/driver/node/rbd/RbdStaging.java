@@ -18,6 +18,7 @@ import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountPoint;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.operation.NodeKeys;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.encryption.VolumeKey;
@@ -83,12 +84,8 @@ final class RbdStaging {
     }
   }
 
-  /**
-   * Several volumes may be of one image, as a static one and the one that the image was made for: a
-   * device that one call works on must not be taken away by another.
-   */
   private OperationRegistry.Hold alone(ImageSpec image, String kind) {
-    return operations.hold("image " + image + " on this node", kind);
+    return operations.hold(NodeKeys.image(image.toString()), kind);
   }
 
   private void stage(

@@ -140,11 +140,12 @@ public final class TrashQueue implements AutoCloseable {
     workers.close(LAST_MOMENTS_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** A namespace of a pool of a cluster, and who works there. */
-  private record PoolUser(
+  /** A namespace of a pool of a cluster, and who works there, without what else a call has. */
+  record PoolUser(
       ClusterConfig cluster, Credentials credentials, String fsid, String pool, String namespace) {
     static PoolUser of(ClusterConfig cluster, Credentials credentials, IoContext io) {
-      return new PoolUser(cluster, credentials, io.cluster().fsid(), io.pool(), io.namespace());
+      return new PoolUser(
+          cluster, credentials.alone(), io.cluster().fsid(), io.pool(), io.namespace());
     }
 
     String key() {

@@ -3,6 +3,8 @@ package io.cephcsi.driver.rbd.session;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.cluster.ParallelReads;
@@ -69,10 +71,12 @@ public final class RbdSession {
 
   /** Keeps chains of clones short, and snapshots few. */
   public FlattenPolicy bounds() {
+    // The work may wait for long: it must not keep this session, which has the secrets of the call.
+    ConnectionPool connections = sessions.connections();
+    ClusterConfig cluster = lease.config();
+    Credentials alone = user.alone();
     return new FlattenPolicy(
-        settings().limits(),
-        sessions.flattener(),
-        work -> sessions.connections().with(lease.config(), user, work));
+        settings().limits(), sessions.flattener(), work -> connections.with(cluster, alone, work));
   }
 
   /**

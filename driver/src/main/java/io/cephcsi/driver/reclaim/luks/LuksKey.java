@@ -81,6 +81,8 @@ final class LuksKey {
             .withSalt(argon2.salt())
             .build();
     return KeyDerivation.inTurn(
+        argon2.memoryKib(),
+        argon2.iterations(),
         Deadline.after(TURN),
         () -> {
           byte[] made = new byte[length];

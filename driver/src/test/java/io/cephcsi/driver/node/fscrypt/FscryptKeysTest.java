@@ -5,12 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.linux.EncryptionPolicy;
+import io.cephcsi.driver.http.Deadline;
+import io.cephcsi.driver.kms.KeyDerivation;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -84,6 +91,50 @@ class FscryptKeysTest {
     assertThat(raw.open(Arrays.copyOf(text, 32))).isPresent();
     assertThat(raw.open(Arrays.copyOf(text, 31))).isEmpty();
     assertThat(Protector.make(PASSPHRASE, true, counted(32), CHEAP).open(PASSPHRASE)).isPresent();
+  }
+
+  /** It may take minutes, as somebody else has written into a volume. */
+  @Test
+  @Timeout(60)
+  void aVolumeThatTakesLongHoldsUpNoUsualOne() throws Exception {
+    HashCosts costly = new HashCosts(64, 64 << 10, 1);
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    Deadline ample = Deadline.after(Duration.ofSeconds(50));
+    Thread long1 =
+        new Thread(
+            () ->
+                KeyDerivation.inTurn(
+                    costly.memoryKib(),
+                    costly.time(),
+                    ample,
+                    () -> {
+                      begun.countDown();
+                      return isDown(end);
+                    }));
+    Thread long2 = new Thread(() -> FscryptKeys.argon2id(PASSPHRASE, counted(16), costly));
+    long2.setUncaughtExceptionHandler((thread, e) -> {}); // it is interrupted below
+    long1.start();
+    try {
+      assertThat(begun.await(20, TimeUnit.SECONDS)).isTrue();
+      long2.start();
+      Protector made = Protector.make(PASSPHRASE, false, counted(32), HashCosts.USUAL);
+      assertThat(made.open(PASSPHRASE)).isPresent();
+      Awaitility.await().until(() -> long2.getState() == Thread.State.TIMED_WAITING);
+    } finally {
+      long2.interrupt();
+      long2.join();
+      end.countDown();
+      long1.join();
+    }
+  }
+
+  private static boolean isDown(CountDownLatch latch) {
+    try {
+      return latch.await(40, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test
