@@ -75,7 +75,8 @@ public final class CephFsBackend implements ControllerBackend {
 
   @Override
   public Optional<String> unsupported(List<VolumeCapability> capabilities, boolean fromSource) {
-    return VolumeCapabilities.unsupportedByCephFs(capabilities);
+    return VolumeCapabilities.unsupportedByCephFs(capabilities)
+        .or(() -> VolumeUses.refusedByNodes(capabilities, storage()));
   }
 
   @Override

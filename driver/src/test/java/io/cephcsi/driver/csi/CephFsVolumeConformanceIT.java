@@ -16,6 +16,7 @@ import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.grpc.Status.Code;
 import java.nio.file.Path;
@@ -201,6 +202,20 @@ class CephFsVolumeConformanceIT extends VolumeRules {
     assertThat(journal.of(entry(given))).doesNotContainKey("csi.java.unpinned");
     driver.delete(given.getVolumeId());
     driver.delete(other.getVolumeId());
+  }
+
+  @Test
+  void flagsOfEitherMounterAreAllowed() {
+    for (String flag : List.of("rasize=4096", "big_writes")) {
+      VolumeCapability use =
+          TestDriver.singleWriter().toBuilder()
+              .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags(flag))
+              .build();
+      driver.delete(
+          driver
+              .create(driver.createRequest(newName(), SIZE).setVolumeCapabilities(0, use))
+              .getVolumeId());
+    }
   }
 
   @ParameterizedTest
