@@ -13,13 +13,15 @@ import java.util.Optional;
  * @param capacity how large
  * @param source where its content comes from; empty for none
  * @param onlyRead whether every use of it only reads
+ * @param pin which metadata servers serve it; empty for any. A shallow volume has none
  */
 public record CephFsRequest(
     String name,
     CephFsParameters parameters,
     CapacityRange capacity,
     Optional<ContentSource> source,
-    boolean onlyRead) {
+    boolean onlyRead,
+    Optional<MdsPin> pin) {
   /**
    * Refuses what cannot be meant, before anything is touched.
    *

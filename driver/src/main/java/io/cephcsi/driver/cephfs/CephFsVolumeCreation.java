@@ -184,6 +184,7 @@ final class CephFsVolumeCreation {
     CephFsParameters parameters = request.parameters();
     Map<String, String> attributes = new LinkedHashMap<>(parameters.attributes());
     attributes.putAll(content.attributes());
+    attributes.putAll(FirstPin.attributes(request.pin(), content));
     Reservation reserved =
         files
             .volumes()
@@ -314,6 +315,7 @@ final class CephFsVolumeCreation {
 
   private CreatedVolume answer(JournalEntry entry, SubvolumeInfo info) {
     String path = info.path().orElseThrow(() -> vanished(entry));
+    new FirstPin(files, trackers, request.pin()).giveTo(entry);
     known.remember(files, entry, info);
     return new CreatedVolume(
         files.id(entry.uuid()),

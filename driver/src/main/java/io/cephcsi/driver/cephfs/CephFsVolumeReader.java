@@ -32,6 +32,11 @@ final class CephFsVolumeReader implements ListReader<ListedVolume> {
   }
 
   @Override
+  public int bytes(ListedVolume entry) {
+    return entry.bytes();
+  }
+
+  @Override
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     return lists.mounted(

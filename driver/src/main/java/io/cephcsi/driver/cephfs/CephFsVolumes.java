@@ -74,7 +74,8 @@ public final class CephFsVolumes implements AutoCloseable {
    * Makes a volume, or gives the one that the name has.
    *
    * @param wait how long it may wait for content that is being copied
-   * @throws VolumeException ABORTED with how far it is while content is being copied
+   * @throws VolumeException ABORTED with how far it is while content is being copied;
+   *     FAILED_PRECONDITION if the metadata servers refuse its pin
    */
   public CreatedVolume create(CephFsRequest request, Credentials credentials, CopyWait wait) {
     ClusterConfig cluster = clusters.require(request.parameters().clusterId());
@@ -169,31 +170,14 @@ public final class CephFsVolumes implements AutoCloseable {
         credentials,
         volume -> {
           volume.requireNotShallow("ControllerModifyVolume");
-          pin(volume, pin);
-          return null;
-        });
-  }
-
-  /** As {@link #pin}, of a volume that was just made: a shallow one stays without. */
-  public void pinNew(VolumeId id, MdsPin pin, Credentials credentials) {
-    with(
-        id,
-        credentials,
-        volume -> {
-          if (!volume.isShallow()) {
-            pin(volume, pin);
+          try {
+            pin.applyTo(volume.files().admin(), volume.name());
+          } catch (CephException.NotFound e) {
+            throw new VolumeException(
+                Reason.NOT_FOUND, "volume " + id + ": its subvolume is gone", e);
           }
           return null;
         });
-  }
-
-  private static void pin(OpenVolume volume, MdsPin pin) {
-    try {
-      pin.applyTo(volume.files().admin(), volume.name());
-    } catch (CephException.NotFound e) {
-      throw new VolumeException(
-          Reason.NOT_FOUND, "volume " + volume.id() + ": its subvolume is gone", e);
-    }
   }
 
   /**

@@ -75,13 +75,13 @@ public final class CephFsBackend implements ControllerBackend {
 
   @Override
   public Optional<String> unsupported(List<VolumeCapability> capabilities, boolean fromSource) {
-    return VolumeCapabilities.unsupportedByCephFs(capabilities);
+    return VolumeCapabilities.unsupportedByCephFs(capabilities)
+        .or(() -> VolumeUses.refusedByNodes(capabilities, storage()));
   }
 
   @Override
   public Creation creation(
       CreateVolumeRequest request, CapacityRange capacity, Optional<ContentSource> source) {
-    Optional<MdsPin> pin = MdsPin.parse(request.getMutableParametersMap());
     CephFsOptions.requireAll(request.getParametersMap());
     CephFsRequest wanted =
         new CephFsRequest(
@@ -89,7 +89,8 @@ public final class CephFsBackend implements ControllerBackend {
             CephFsParameters.parse(request.getParametersMap()),
             capacity,
             source,
-            request.getVolumeCapabilitiesList().stream().allMatch(VolumeCapabilities::onlyReads));
+            request.getVolumeCapabilitiesList().stream().allMatch(VolumeCapabilities::onlyReads),
+            MdsPin.parse(request.getMutableParametersMap()));
     @Nullable Deadline deadline = Context.current().getDeadline();
     return new Creation() {
       @Override
@@ -99,13 +100,8 @@ public final class CephFsBackend implements ControllerBackend {
 
       @Override
       public CreatedVolume create(String name, Credentials credentials, Operation operation) {
-        CreatedVolume volume =
-            volumes.create(
-                wanted,
-                credentials,
-                new CopyWait(waiting, patience(deadline), Optional.of(operation)));
-        pin.ifPresent(to -> volumes.pinNew(volume.id(), to, credentials));
-        return volume;
+        return volumes.create(
+            wanted, credentials, new CopyWait(waiting, patience(deadline), Optional.of(operation)));
       }
     };
   }

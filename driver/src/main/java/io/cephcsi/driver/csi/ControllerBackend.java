@@ -33,7 +33,7 @@ public interface ControllerBackend {
   Executor executor(String clusterId);
 
   /**
-   * Why a volume cannot be used in such ways.
+   * Why a volume cannot be used in such ways, on any node.
    *
    * @param fromSource whether the volume has content from a snapshot or volume
    * @return empty when it can

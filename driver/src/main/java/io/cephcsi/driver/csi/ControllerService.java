@@ -32,6 +32,8 @@ import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesResponse;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -192,7 +194,7 @@ public final class ControllerService extends SecretlessCalls {
                 backend.executor(volume.clusterId()),
                 () -> {
                   backend.require(volume, user);
-                  return validated(request);
+                  return validated(request, request.getVolumeContextMap());
                 });
           }
           VolumeId id = Requests.volumeId(request.getVolumeId());
@@ -202,14 +204,22 @@ public final class ControllerService extends SecretlessCalls {
               backend.executor(id.clusterId()),
               () -> {
                 backend.require(id, credentials);
-                return validated(request);
+                return validated(request, Map.of());
               });
         });
   }
 
-  private ValidateVolumeCapabilitiesResponse validated(ValidateVolumeCapabilitiesRequest request) {
+  /**
+   * The answer for a volume that is there. What is confirmed is only what was looked at: of the
+   * context that is what a volume that no driver made was found by.
+   */
+  private ValidateVolumeCapabilitiesResponse validated(
+      ValidateVolumeCapabilitiesRequest request, Map<String, String> context) {
     // A volume that exists may have content by now, whatever it was made from.
-    Optional<String> reason = backend.unsupported(request.getVolumeCapabilitiesList(), true);
+    Optional<String> reason =
+        backend
+            .unsupported(request.getVolumeCapabilitiesList(), true)
+            .or(() -> mistakeInParameters(request));
     ValidateVolumeCapabilitiesResponse.Builder response =
         ValidateVolumeCapabilitiesResponse.newBuilder();
     if (reason.isPresent()) {
@@ -218,11 +228,31 @@ public final class ControllerService extends SecretlessCalls {
     return response
         .setConfirmed(
             ValidateVolumeCapabilitiesResponse.Confirmed.newBuilder()
-                .putAllVolumeContext(request.getVolumeContextMap())
+                .putAllVolumeContext(context)
                 .addAllVolumeCapabilities(request.getVolumeCapabilitiesList())
                 .putAllParameters(request.getParametersMap())
                 .putAllMutableParameters(request.getMutableParametersMap()))
         .build();
+  }
+
+  /** Why CreateVolume or ControllerModifyVolume would refuse the parameters; empty if not. */
+  private Optional<String> mistakeInParameters(ValidateVolumeCapabilitiesRequest request) {
+    try {
+      if (request.getParametersCount() == 0) {
+        Objects.requireNonNull(backend.modification(request.getMutableParametersMap()));
+      } else {
+        CreateVolumeRequest creation =
+            CreateVolumeRequest.newBuilder()
+                .addAllVolumeCapabilities(request.getVolumeCapabilitiesList())
+                .putAllParameters(request.getParametersMap())
+                .putAllMutableParameters(request.getMutableParametersMap())
+                .build();
+        Objects.requireNonNull(backend.creation(creation, CapacityRange.ANY, Optional.empty()));
+      }
+      return Optional.empty();
+    } catch (VolumeException e) {
+      return Optional.of(String.valueOf(e.getMessage()));
+    }
   }
 
   @Override

@@ -65,7 +65,8 @@ public final class RbdBackend implements ControllerBackend {
 
   @Override
   public Optional<String> unsupported(List<VolumeCapability> capabilities, boolean fromSource) {
-    return VolumeCapabilities.unsupported(capabilities, fromSource);
+    return VolumeCapabilities.unsupported(capabilities, fromSource)
+        .or(() -> VolumeUses.refusedByNodes(capabilities, storage()));
   }
 
   @Override

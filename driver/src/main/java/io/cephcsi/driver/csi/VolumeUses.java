@@ -1,7 +1,11 @@
 package io.cephcsi.driver.csi;
 
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.node.GroupOwnership;
+import io.cephcsi.driver.node.MountFlags;
 import io.cephcsi.driver.node.VolumeUse;
+import io.cephcsi.driver.node.cephfs.CephFsOptions;
+import io.cephcsi.driver.node.machine.DiskFileSystems;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
@@ -30,6 +34,35 @@ public final class VolumeUses {
     if (reason.isPresent()) {
       throw VolumeException.invalid("volume_capability: " + reason.get());
     }
+    return decode(capability);
+  }
+
+  /**
+   * Why the nodes would refuse every such use, whatever the volume: by the file system, the mount
+   * flags or the group.
+   *
+   * @return empty when they would not
+   */
+  static Optional<String> refusedByNodes(List<VolumeCapability> capabilities, Storage storage) {
+    try {
+      for (VolumeCapability capability : capabilities) {
+        VolumeUse use = decode(capability);
+        GroupOwnership.requireKnown(use);
+        switch (storage) {
+          case RBD -> {
+            DiskFileSystems.requireKnown(use.fsType());
+            MountFlags.require(use);
+          }
+          case CEPHFS -> CephFsOptions.requireForSome(use);
+        }
+      }
+      return Optional.empty();
+    } catch (VolumeException e) {
+      return Optional.of(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static VolumeUse decode(VolumeCapability capability) {
     VolumeCapability.MountVolume mount = capability.getMount();
     Mode mode = capability.getAccessMode().getMode();
     return new VolumeUse(

@@ -9,6 +9,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
@@ -100,15 +101,22 @@ record EntryObjects(JournalKind kind, IoContext journalPool, IoContext imagePool
 
   /** Replaces the generation of an entry; empty if it is not as it was read. */
   Optional<JournalEntry> renew(JournalEntry read) {
-    return renew(read, Map.of());
+    return renew(read, Map.of(), List.of());
+  }
+
+  /** As {@link #renew(JournalEntry)}, and removes a key of the entry; whether it was as read. */
+  boolean renewWithout(JournalEntry read, String key) {
+    return renew(read, Map.of(), List.of(key)).isPresent();
   }
 
   /** As {@link #renew(JournalEntry)}, and marks the entry as being deleted. */
   boolean markUnlessRenewed(JournalEntry read) {
-    return renew(read, Map.of(AttachmentJournal.DELETING, AttachmentJournal.newMark())).isPresent();
+    return renew(read, Map.of(AttachmentJournal.DELETING, AttachmentJournal.newMark()), List.of())
+        .isPresent();
   }
 
-  private Optional<JournalEntry> renew(JournalEntry read, Map<String, String> more) {
+  private Optional<JournalEntry> renew(
+      JournalEntry read, Map<String, String> more, List<String> gone) {
     String generation = read.attributes().get(AttachmentJournal.GENERATION);
     Map<String, String> values = new LinkedHashMap<>(more);
     values.put(AttachmentJournal.GENERATION, UUID.randomUUID().toString());
@@ -119,6 +127,9 @@ record EntryObjects(JournalKind kind, IoContext journalPool, IoContext imagePool
               AttachmentJournal.GENERATION,
               generation == null ? ABSENT : generation.getBytes(UTF_8))
           .omapSet(EntryAttributes.bytes(values));
+      if (!gone.isEmpty()) {
+        write.omapRemove(gone);
+      }
       imagePool.operate(kind.object(read.uuid()), write);
       return Optional.of(read.with(values));
     } catch (CephException.Canceled | CephException.NotFound e) {

@@ -321,6 +321,18 @@ public final class Journal {
   }
 
   /**
+   * Removes a key of an entry, and goes on with it as {@link #takeOver}. One round trip.
+   *
+   * @param read the entry as it was read
+   * @throws VolumeException ABORTED if it was changed or removed since
+   */
+  public void removeKey(JournalEntry read, String key) {
+    if (!entries.renewWithout(read, key)) {
+      throw EntryObjects.justDeleted("the name " + read.requestName(), Optional.empty());
+    }
+  }
+
+  /**
    * Undoes a reservation, unless another call has gone on with the entry or published it. The entry
    * is marked as being deleted first, then its name goes, and then the entry: whoever finds the
    * mark ends that, and takes another uuid. So a call that is stopped in between frees no name that

@@ -45,6 +45,9 @@ public record JournalEntry(
   /** The subvolume that a volume is cloned from, which has a snapshot of the volume's name. */
   public static final String CLONED_SUBVOLUME = "csi.java.clonedsubvolume";
 
+  /** Of a volume that is to be pinned and is not yet: nobody has got it. */
+  public static final String UNPINNED = "csi.java.unpinned";
+
   static final String DELETED = "csi.java.deleted";
 
   /** Of what is being made: which {@link Attempt} makes it. It goes when it is made. */
@@ -126,6 +129,11 @@ public record JournalEntry(
   /** The subvolume that a volume is cloned from, where that is a volume. */
   public Optional<String> clonedSubvolume() {
     return Optional.ofNullable(attributes.get(CLONED_SUBVOLUME)).filter(name -> !name.isEmpty());
+  }
+
+  /** Whether a volume is to be pinned and is not yet, so that nobody has got it. */
+  public boolean isUnpinned() {
+    return attributes.containsKey(UNPINNED);
   }
 
   /** Whether the user deleted a snapshot, which stays for the shallow volumes that show it. */

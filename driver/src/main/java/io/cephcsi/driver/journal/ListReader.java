@@ -21,4 +21,14 @@ public interface ListReader<T> {
    * @return for each name what it stands for; empty for what is incomplete
    */
   List<Optional<T>> read(ClusterView cluster, IoContext journalPool, List<Name> names);
+
+  /** About how many bytes an entry takes in an answer, rather more than less. */
+  int bytes(T entry);
+
+  /**
+   * How many names a batch has at most. Those that an answer has no room for are read for nothing.
+   */
+  default int batch() {
+    return Integer.MAX_VALUE;
+  }
 }

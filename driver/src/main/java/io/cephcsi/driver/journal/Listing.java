@@ -24,15 +24,19 @@ import org.slf4j.LoggerFactory;
  * <p>An entry that stays while pages are read is on exactly one of them, whatever else comes and
  * goes. A page costs two round trips to the monitors of each cluster, one for each pool without
  * such a directory, one for every 1,000 names, and what the reader says for each entry; one entry
- * more than asked is read, to know whether there is a next page. In memory are one page of names
+ * more than asked is read, to know whether there is a next page. A page ends earlier where the
+ * answer would be too large for clients; it has one entry at least. In memory are one page of names
  * and the answer. A pool that the user may not read is left out; a cluster where he may read none
  * is an error.
  *
  * @param <T> volumes or snapshots
  */
 public final class Listing<T> {
-  /** The most entries in one answer, so that it stays below the 4 MiB that clients of gRPC take. */
+  /** The most entries in one answer. */
   public static final int MAX_ENTRIES = 5000;
+
+  /** How many bytes an answer has at most, by estimate: clients of gRPC take 4 MiB. */
+  static final int MAX_BYTES = 3 << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(Listing.class);
 
@@ -45,6 +49,11 @@ public final class Listing<T> {
   private final List<T> entries = new ArrayList<>();
   private Optional<ListPosition> from;
   private Optional<ListPosition> last = Optional.empty();
+  private int bytes;
+
+  /** Whether there is an entry for the next page. */
+  private boolean full;
+
   private boolean readable;
   private CephException.@Nullable Denied denied;
 
@@ -82,7 +91,7 @@ public final class Listing<T> {
   /** Reads the page. */
   public ListPage<T> read() {
     for (ClusterConfig cluster : clustersToRead()) {
-      if (isFull()) {
+      if (full) {
         break;
       }
       access.connected(
@@ -95,16 +104,7 @@ public final class Listing<T> {
           });
       from = Optional.empty();
     }
-    if (!isFull()) {
-      return new ListPage<>(entries, "");
-    }
-    String token = last.map(ListPosition::token).orElseThrow();
-    return new ListPage<>(entries.subList(0, max), token);
-  }
-
-  /** Whether there is an entry for the next page. */
-  private boolean isFull() {
-    return entries.size() > max;
+    return new ListPage<>(entries, full ? last.map(ListPosition::token).orElseThrow() : "");
   }
 
   private List<ClusterConfig> clustersToRead() {
@@ -126,7 +126,7 @@ public final class Listing<T> {
     denied = null;
     for (long pool : reader.journalPools(cluster)) {
       long start = from.map(ListPosition::poolId).orElse(Long.MIN_VALUE);
-      if (!isFull() && pool >= start) {
+      if (!full && pool >= start) {
         cluster.io(access.storage(), pool).ifPresent(io -> readPool(cluster, io));
       }
     }
@@ -144,7 +144,7 @@ public final class Listing<T> {
       List<Name> names = walk.next(missing());
       while (!names.isEmpty()) {
         add(cluster, io, names);
-        names = isFull() ? List.of() : walk.next(missing());
+        names = full ? List.of() : walk.next(missing());
       }
       readable = true;
     } catch (CephException.Denied e) {
@@ -154,21 +154,27 @@ public final class Listing<T> {
   }
 
   private int missing() {
-    return max + 1 - entries.size();
+    return Math.min(max + 1 - entries.size(), reader.batch());
   }
 
   private void add(ClusterView cluster, IoContext io, List<Name> names) {
     List<Optional<T>> read = reader.read(cluster, io, names);
-    for (int i = 0; i < names.size(); i++) {
+    for (int i = 0; i < names.size() && !full; i++) {
       if (read.get(i).isPresent()) {
-        entries.add(read.get(i).get());
-        if (entries.size() == max) {
-          last =
-              Optional.of(
-                  ListPosition.behind(
-                      kind, cluster.clusterId(), io.poolId(), names.get(i).requestName()));
-        }
+        add(read.get(i).get(), cluster, io, names.get(i));
       }
+    }
+  }
+
+  private void add(T entry, ClusterView cluster, IoContext io, Name name) {
+    int size = reader.bytes(entry);
+    full = entries.size() == max || (!entries.isEmpty() && bytes + size > MAX_BYTES);
+    if (!full) {
+      entries.add(entry);
+      bytes += size;
+      last =
+          Optional.of(
+              ListPosition.behind(kind, cluster.clusterId(), io.poolId(), name.requestName()));
     }
   }
 }

@@ -6,6 +6,7 @@ import io.cephcsi.bindings.linux.OpenFile;
 import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -62,7 +63,7 @@ public final class GroupOwnership implements AutoCloseable {
       return (int) Long.parseLong(group);
     }
     throw VolumeException.invalid(
-        "volume_capability: volume_mount_group must be the number of a group, not " + group);
+        "volume_mount_group must be the number of a group, not " + PlainText.show(group));
   }
 
   /**

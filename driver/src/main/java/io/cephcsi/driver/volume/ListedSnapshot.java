@@ -18,4 +18,12 @@ public record ListedSnapshot(
   public ListedSnapshot(VolumeId id, VolumeId source, long size, Instant createdAt) {
     this(id, source, size, createdAt, Optional.empty());
   }
+
+  /** About how many bytes it takes in an answer, rather more than less. */
+  public int bytes() {
+    return 6 * AnswerBytes.FIELD
+        + AnswerBytes.of(id)
+        + AnswerBytes.of(source)
+        + group.map(AnswerBytes::of).orElse(0);
+  }
 }

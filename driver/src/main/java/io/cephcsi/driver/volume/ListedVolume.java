@@ -19,9 +19,20 @@ public record ListedVolume(
     Map<String, String> context,
     List<String> nodes,
     Optional<String> problem) {
+  private static final int HEALTHY_BYTES = 64; // of the text that nothing is wrong
+
   /** Copies the collections. */
   public ListedVolume {
     context = Map.copyOf(context);
     nodes = List.copyOf(nodes);
+  }
+
+  /** About how many bytes it takes in an answer, rather more than less. */
+  public int bytes() {
+    return 4 * AnswerBytes.FIELD
+        + AnswerBytes.of(id)
+        + AnswerBytes.of(context)
+        + AnswerBytes.ofAll(nodes)
+        + problem.map(AnswerBytes::of).orElse(HEALTHY_BYTES);
   }
 }

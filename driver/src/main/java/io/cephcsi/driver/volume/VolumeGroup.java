@@ -16,4 +16,16 @@ public record VolumeGroup(VolumeId id, Map<String, String> context, List<Created
     context = Map.copyOf(context);
     volumes = List.copyOf(volumes);
   }
+
+  /** About how many bytes it takes in an answer, rather more than less. */
+  public int bytes() {
+    return AnswerBytes.FIELD
+        + AnswerBytes.of(id)
+        + AnswerBytes.of(context)
+        + volumes.stream().mapToInt(VolumeGroup::bytes).sum();
+  }
+
+  private static int bytes(CreatedVolume volume) {
+    return 2 * AnswerBytes.FIELD + AnswerBytes.of(volume.id()) + AnswerBytes.of(volume.context());
+  }
 }

@@ -106,6 +106,7 @@ class CephFsParametersTest {
         CephFsParameters.parse(parameters(more)),
         CapacityRange.ANY,
         Optional.of(new ContentSource.OfSnapshot(new VolumeId("c", 1, new UUID(1, 2)))),
-        onlyRead);
+        onlyRead,
+        Optional.empty());
   }
 }

@@ -98,7 +98,8 @@ class EncryptedCephFsVolumesIT {
         CephFsParameters.parse(parameters),
         new CapacityRange(onlyRead ? 0 : 64 * MIB, 0),
         source,
-        onlyRead);
+        onlyRead,
+        Optional.empty());
   }
 
   private CephFsRequest encrypted(String called, Optional<ContentSource> source, String kmsId) {

@@ -72,7 +72,12 @@ class FewCommandsIT extends ManagerCase {
         SnapshotPaths paths = new SnapshotPaths()) {
       CephFsRequest request =
           new CephFsRequest(
-              volume, CephFsParameters.parse(driver.parameters()), capacity, content, onlyRead);
+              volume,
+              CephFsParameters.parse(driver.parameters()),
+              capacity,
+              content,
+              onlyRead,
+              Optional.empty());
       return new CephFsVolumeCreation(
               counting(lease), request, paths, known, new Trackers(), operations, CopyWait.NONE)
           .make();

@@ -82,7 +82,12 @@ class LateCommandsIT extends ManagerCase {
         SnapshotPaths paths = new SnapshotPaths()) {
       CephFsRequest request =
           new CephFsRequest(
-              name, CephFsParameters.parse(driver.parameters()), CapacityRange.ANY, content, false);
+              name,
+              CephFsParameters.parse(driver.parameters()),
+              CapacityRange.ANY,
+              content,
+              false,
+              Optional.empty());
       OpenFileSystem files = open.apply(lease);
       return new CephFsVolumeCreation(
               files,

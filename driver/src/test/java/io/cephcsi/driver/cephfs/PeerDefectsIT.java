@@ -88,7 +88,8 @@ class PeerDefectsIT extends ManagerCase {
               Optional.of(
                   new ContentSource.OfSnapshot(
                       VolumeId.parse(snapshot.getSnapshotId()).orElseThrow())),
-              onlyRead);
+              onlyRead,
+              Optional.empty());
       return new CephFsVolumeCreation(
               weak,
               request,
@@ -168,7 +169,8 @@ class PeerDefectsIT extends ManagerCase {
               CephFsParameters.parse(driver.parameters()),
               CapacityRange.ANY,
               Optional.empty(),
-              false);
+              false,
+              Optional.empty());
       assertReason(
           VolumeException.Reason.UNAVAILABLE,
           () ->

@@ -230,6 +230,50 @@ class VolumeCrashIT extends RbdCrashCase {
         .survive();
   }
 
+  private static CreateVolumeRequest withoutPool(Scene scene, String preferred, String other) {
+    String pool =
+        "{\"poolName\": \"%s\", \"domainSegments\": [{\"domainLabel\": \"zone\", \"value\": \"%s\"}]}";
+    TopologyRequirement.Builder requirement = TopologyRequirement.newBuilder();
+    for (String zone : List.of(preferred, other)) {
+      requirement.addPreferred(
+          Topology.newBuilder().putSegments("topology.rbd.csi.ceph.com/zone", zone));
+    }
+    return scene
+        .driver()
+        .createRequest(scene.name(), 16 * MIB)
+        .removeParameters("pool")
+        .putParameters(
+            "topologyConstrainedPools",
+            "["
+                + pool.formatted(CLUSTER.pool(), "a")
+                + ","
+                + pool.formatted(CLUSTER.otherPool(), "b")
+                + "]")
+        .setAccessibilityRequirements(requirement)
+        .build();
+  }
+
+  /** The retry prefers another pool. */
+  @Test
+  void createVolumeOfAClassWithoutPool() throws InterruptedException {
+    new Attempts(
+            false,
+            "calls",
+            2,
+            (scene, controller) -> controller.createVolume(withoutPool(scene, "b", "a")),
+            scene ->
+                scene
+                    .driver()
+                    .delete(
+                        scene
+                            .driver()
+                            .controller()
+                            .createVolume(withoutPool(scene, "a", "b"))
+                            .getVolume()
+                            .getVolumeId()))
+        .survive();
+  }
+
   @Test
   void deleteVolumeWithTheJournalInAnotherPool() throws InterruptedException {
     Map<String, Volume> made = new HashMap<>();

@@ -5,13 +5,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.addons.volumegroup.ControllerGrpc;
 import io.cephcsi.proto.addons.volumegroup.CreateVolumeGroupRequest;
 import io.cephcsi.proto.csi.v1.ControllerModifyVolumeRequest;
+import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
+import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.grpc.Status.Code;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
@@ -110,6 +120,102 @@ class CephFsVolumeConformanceIT extends VolumeRules {
     assertPinned(volume, -1, false, 0);
     driver.delete(id);
     assertStatus(Code.NOT_FOUND, () -> modify(id, Map.of("mds-pin-export", "-1")));
+  }
+
+  /** What there is of volumes: names, journal entries, subvolumes, and what is listed. */
+  private static List<String> everything() {
+    Omaps journal = kind.journal(CLUSTER);
+    List<String> all = new ArrayList<>(journal.of("csi.volumes." + driver.instanceId()).keySet());
+    journal.objects().stream().filter(name -> name.startsWith("csi.volume.")).forEach(all::add);
+    all.add(CLUSTER.ceph("fs", "subvolume", "ls", CLUSTER.fileSystem(), "csi"));
+    controller()
+        .listVolumes(ListVolumesRequest.getDefaultInstance())
+        .getEntriesList()
+        .forEach(entry -> all.add(entry.getVolume().getVolumeId()));
+    return all;
+  }
+
+  private static CreateVolumeRequest.Builder pinned(String name, String random) {
+    return driver.createRequest(name, SIZE).putMutableParameters("mds-pin-random", random);
+  }
+
+  private static void assertPinRefused(CreateVolumeRequest request) {
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "mds_export_ephemeral_random_max",
+        () -> controller().createVolume(request));
+  }
+
+  private static String entry(Volume volume) {
+    return JournalKind.VOLUME.object(VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid());
+  }
+
+  @Test
+  void nothingIsLeftOfAVolumeWhosePinIsRefused() {
+    Volume source = create();
+    List<String> before = everything();
+    assertPinRefused(pinned(newName(), "0.5").build());
+    assertThat(everything()).isEqualTo(before);
+    CreateVolumeRequest copy =
+        pinned(newName(), "0.5")
+            .setVolumeContentSource(
+                VolumeContentSource.newBuilder()
+                    .setVolume(
+                        VolumeContentSource.VolumeSource.newBuilder()
+                            .setVolumeId(source.getVolumeId())))
+            .build();
+    Awaitility.await().untilAsserted(() -> assertPinRefused(copy)); // ABORTED until it is copied
+    assertThat(everything()).isEqualTo(before);
+    driver.delete(source.getVolumeId());
+  }
+
+  @Test
+  void aVolumeThatWasThereBeforeItsPinWasRefusedStays() {
+    String name = newName();
+    Volume volume = driver.create(name, SIZE);
+    List<String> before = everything();
+    assertPinRefused(pinned(name, "0.5").build());
+    assertThat(everything()).isEqualTo(before);
+    Volume pinned = driver.create(pinned(name, "0.005"));
+    assertThat(pinned).isEqualTo(volume);
+    assertPinRefused(pinned(name, "0.5").build());
+    assertThat(everything()).isEqualTo(before);
+    driver.delete(volume.getVolumeId());
+  }
+
+  @Test
+  void aDriverThatDiedBeforeItPinnedAVolumeGaveItToNobody() {
+    Volume other = create();
+    List<String> before = everything();
+    Omaps journal = kind.journal(CLUSTER);
+    String name = newName();
+    Volume unpinned = driver.create(pinned(name, "0.005"));
+    assertThat(journal.of(entry(unpinned))).doesNotContainKey("csi.java.unpinned");
+    journal.set(entry(unpinned), "csi.java.unpinned", "1");
+    assertPinRefused(pinned(name, "0.5").build());
+    assertThat(everything()).isEqualTo(before);
+
+    Volume given = driver.create(name, SIZE);
+    journal.set(entry(given), "csi.java.unpinned", "1");
+    assertThat(driver.create(name, SIZE)).isEqualTo(given); // now somebody has it
+    assertPinRefused(pinned(name, "0.5").build());
+    assertThat(journal.of(entry(given))).doesNotContainKey("csi.java.unpinned");
+    driver.delete(given.getVolumeId());
+    driver.delete(other.getVolumeId());
+  }
+
+  @Test
+  void flagsOfEitherMounterAreAllowed() {
+    for (String flag : List.of("rasize=4096", "big_writes")) {
+      VolumeCapability use =
+          TestDriver.singleWriter().toBuilder()
+              .setMount(VolumeCapability.MountVolume.newBuilder().addMountFlags(flag))
+              .build();
+      driver.delete(
+          driver
+              .create(driver.createRequest(newName(), SIZE).setVolumeCapabilities(0, use))
+              .getVolumeId());
+    }
   }
 
   @ParameterizedTest

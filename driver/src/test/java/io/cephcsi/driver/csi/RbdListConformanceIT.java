@@ -321,6 +321,61 @@ class RbdListConformanceIT extends ListRules {
           .doesNotContain(name);
     }
 
+    private Volume makeWithoutPool(String name, String... preferred) {
+      var requirement = TopologyRequirement.newBuilder();
+      for (String value : preferred) {
+        requirement.addPreferred(zone(value));
+      }
+      return controller()
+          .createVolume(
+              request(name)
+                  .removeParameters("pool")
+                  .setAccessibilityRequirements(requirement)
+                  .build())
+          .getVolume();
+    }
+
+    @Test
+    void aClassWithoutPoolHasOneVolumeForAName() {
+      for (List<String> first : List.of(List.of("b", "a"), List.of("a", "b"))) {
+        String name = newName();
+        Volume volume = makeWithoutPool(name, first.get(0), first.get(1));
+        made.add(volume);
+        assertThat(volume.getVolumeContextMap())
+            .containsEntry("pool", first.get(0).equals("a") ? CLUSTER.pool() : CLUSTER.otherPool())
+            .containsEntry("journalPool", CLUSTER.pool());
+        assertThat(makeWithoutPool(name, first.get(1), first.get(0))).isEqualTo(volume);
+        assertThat(makeWithoutPool(name, first.get(0))).isEqualTo(volume);
+        assertThat(ids(list(0, ""))).hasSize(made.size());
+      }
+      assertStatus(
+          Code.INVALID_ARGUMENT,
+          "pool is required",
+          () -> controller().createVolume(request(newName()).removeParameters("pool").build()));
+    }
+
+    /** ceph-csi reserves the name in the pool that it chose. */
+    @Test
+    void aVolumeOfCephCsiOfAClassWithoutPoolIsFoundByItsName() {
+      String name = newName();
+      Volume volume =
+          controller()
+              .createVolume(
+                  driver
+                      .createRequest(name, MIB)
+                      .putParameters("pool", CLUSTER.otherPool())
+                      .build())
+              .getVolume();
+      made.add(volume);
+      for (Volume found : List.of(makeWithoutPool(name, "a", "b"), makeWithoutPool(name, "b"))) {
+        assertThat(found.getVolumeId()).isEqualTo(volume.getVolumeId());
+        assertThat(found.getVolumeContextMap())
+            .containsEntry("pool", CLUSTER.otherPool())
+            .containsEntry("journalPool", CLUSTER.otherPool());
+      }
+      assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
+    }
+
     @Test
     void aPlaceThatNoPoolServesIsResourceExhausted() {
       assertStatus(
@@ -332,6 +387,18 @@ class RbdListConformanceIT extends ListRules {
                           .setAccessibilityRequirements(
                               TopologyRequirement.newBuilder().addRequisite(zone("c")))
                           .build()));
+    }
+
+    @Test
+    void capacityOfAClassWithoutPoolIsThatOfThePlace() {
+      var capacity =
+          GetCapacityRequest.newBuilder()
+              .putAllParameters(request("n").removeParameters("pool").getParametersMap());
+      assertThat(
+              controller()
+                  .getCapacity(capacity.setAccessibleTopology(zone("b")).build())
+                  .getAvailableCapacity())
+          .isPositive();
     }
 
     @Test

@@ -20,10 +20,14 @@ import io.cephcsi.proto.csi.v1.PluginCapability;
 import io.cephcsi.proto.csi.v1.ProbeRequest;
 import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.grpc.Status.Code;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -200,6 +204,35 @@ abstract class VolumeRules extends ConformanceCase {
     }
 
     @Test
+    void usesThatEveryNodeRefusesAreRefused() {
+      refusedByNodes()
+          .forEach(
+              (field, use) ->
+                  assertRefused(
+                      Code.INVALID_ARGUMENT,
+                      field,
+                      request.toBuilder().setVolumeCapabilities(0, use)));
+    }
+
+    @Test
+    void usesWithFlagsThatNodesTakeWork() {
+      for (String fsType : List.of("", "ext4", "xfs")) {
+        VolumeCapability use =
+            mounted(
+                mount ->
+                    mount
+                        .setFsType(fsType)
+                        .addMountFlags("rw,noatime,nodev")
+                        .addMountFlags("sync")
+                        .setVolumeMountGroup("1000"));
+        driver.delete(
+            driver
+                .create(request.toBuilder().setName(newName()).setVolumeCapabilities(0, use))
+                .getVolumeId());
+      }
+    }
+
+    @Test
     void aNameAsLongAsAllowedWorks() {
       Volume volume =
           controller()
@@ -337,8 +370,75 @@ abstract class VolumeRules extends ConformanceCase {
                   request.addVolumeCapabilities(kind.unsupported()).build());
       assertThat(refused.hasConfirmed()).isFalse();
       assertThat(refused.getMessage()).isNotEmpty();
+      refusedByNodes()
+          .forEach(
+              (field, use) -> {
+                var answer =
+                    controller()
+                        .validateVolumeCapabilities(
+                            request.clearVolumeCapabilities().addVolumeCapabilities(use).build());
+                assertThat(answer.hasConfirmed()).isFalse();
+                assertThat(answer.getMessage()).contains(field);
+              });
       driver.delete(volume.getVolumeId());
     }
+
+    @Test
+    void onlyWhatWasLookedAtIsConfirmed() {
+      Volume volume = create();
+      request
+          .setVolumeId(volume.getVolumeId())
+          .putAllVolumeContext(volume.getVolumeContextMap())
+          .putVolumeContext("no", "such")
+          .putAllParameters(driver.parameters());
+      var confirmed = controller().validateVolumeCapabilities(request.build()).getConfirmed();
+      assertThat(confirmed.getVolumeCapabilitiesList())
+          .isEqualTo(request.getVolumeCapabilitiesList());
+      assertThat(confirmed.getParametersMap()).isEqualTo(driver.parameters());
+      assertThat(confirmed.getVolumeContextMap()).isEmpty();
+
+      var mutable =
+          controller()
+              .validateVolumeCapabilities(
+                  request.clone().putMutableParameters("no", "such").build());
+      assertThat(mutable.hasConfirmed()).isFalse();
+      assertThat(mutable.getMessage()).contains("mutable_parameters");
+      mutable =
+          controller()
+              .validateVolumeCapabilities(
+                  request.clone().clearParameters().putMutableParameters("no", "such").build());
+      assertThat(mutable.hasConfirmed()).isFalse();
+      var other =
+          controller()
+              .validateVolumeCapabilities(
+                  request.clone().clearParameters().putParameters("no", "such").build());
+      assertThat(other.hasConfirmed()).isFalse();
+      assertThat(other.getMessage()).contains("clusterID");
+      driver.delete(volume.getVolumeId());
+    }
+  }
+
+  /** Uses that no node takes, whatever the volume, by a word of the reason. */
+  private static Map<String, VolumeCapability> refusedByNodes() {
+    Map<String, VolumeCapability> uses = new LinkedHashMap<>();
+    uses.put("uid", mounted(mount -> mount.addMountFlags("uid=1000")));
+    uses.put("loop", mounted(mount -> mount.addMountFlags("noatime,loop")));
+    uses.put("quotation", mounted(mount -> mount.addMountFlags("\"")));
+    uses.put("volume_mount_group", mounted(mount -> mount.setVolumeMountGroup("staff")));
+    if (kind == Kind.RBD) {
+      uses.put("btrfs", mounted(mount -> mount.setFsType("btrfs")));
+      uses.put("ext3", mounted(mount -> mount.setFsType("ext3")));
+      uses.put("rasize", mounted(mount -> mount.addMountFlags("rasize=4096")));
+      uses.put("largeio", mounted(mount -> mount.setFsType("ext4").addMountFlags("largeio")));
+    }
+    return uses;
+  }
+
+  private static VolumeCapability mounted(
+      UnaryOperator<VolumeCapability.MountVolume.Builder> change) {
+    return TestDriver.singleWriter().toBuilder()
+        .setMount(change.apply(VolumeCapability.MountVolume.newBuilder()))
+        .build();
   }
 
   @Nested

@@ -1,9 +1,11 @@
 package io.cephcsi.driver.node.attach;
 
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.driver.node.machine.CommandException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * A way in which RBD images become block devices of this node. All calls block, with deadlines; the
@@ -16,6 +18,16 @@ public interface Attacher {
 
   /** Why this node cannot do it, such as a missing module or program; empty when it can. */
   Optional<String> unavailable();
+
+  /**
+   * Why this node cannot attach an image in this way, though it can others; empty when it can.
+   *
+   * @param features of the image
+   * @param readOnly whether the device is to refuse writes
+   */
+  default Optional<String> hindrance(Set<ImageFeature> features, boolean readOnly) {
+    return Optional.empty();
+  }
 
   /**
    * Makes an image a block device, or finds the device that it is. A dead device of the image that

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.attach;
 
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.driver.node.machine.LuksDevices;
 import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.VolumeException;
@@ -8,6 +9,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
@@ -26,13 +29,18 @@ public record Attachers(List<Attacher> all) {
    * possible here and {@code tryOtherMounters} is set, the first that this node can do.
    *
    * @param context the volume's context
+   * @param features of its image
+   * @param readOnly whether the device is to refuse writes
    * @throws VolumeException INVALID_ARGUMENT for an unknown mounter; FAILED_PRECONDITION when this
    *     node cannot do it
    */
-  public Attacher choose(Map<String, String> context) {
+  public Attacher choose(
+      Map<String, String> context, Set<ImageFeature> features, boolean readOnly) {
+    Function<Attacher, Optional<String>> hindrance =
+        attacher -> attacher.unavailable().or(() -> attacher.hindrance(features, readOnly));
     String mounter = context.getOrDefault("mounter", "");
     if (mounter.isEmpty()) {
-      return first();
+      return first(hindrance);
     }
     AttacherKind kind =
         AttacherKind.named(mounter)
@@ -41,30 +49,32 @@ public record Attachers(List<Attacher> all) {
                     VolumeException.invalid(
                         "mounter \"" + mounter + "\" is none of rbd, rbd-nbd and fuse"));
     Optional<Attacher> named = find(kind);
-    Optional<String> hindrance =
-        named.isEmpty() ? Optional.of("this driver does not serve it") : named.get().unavailable();
-    if (hindrance.isEmpty()) {
+    Optional<String> why =
+        named.isEmpty()
+            ? Optional.of("this driver does not serve it")
+            : hindrance.apply(named.get());
+    if (why.isEmpty()) {
       return named.orElseThrow();
     }
     if (Booleans.isTrue("volume_context", context, "tryOtherMounters")) {
-      return first();
+      return first(hindrance);
     }
     throw new VolumeException(
         Reason.FAILED_PRECONDITION,
-        "this node cannot use the mounter " + mounter + ": " + hindrance.get());
+        "this node cannot use the mounter " + mounter + ": " + why.get());
   }
 
-  private Attacher first() {
+  private Attacher first(Function<Attacher, Optional<String>> hindrance) {
     return all.stream()
-        .filter(attacher -> attacher.unavailable().isEmpty())
+        .filter(attacher -> hindrance.apply(attacher).isEmpty())
         .findFirst()
         .orElseThrow(
             () ->
                 new VolumeException(
                     Reason.FAILED_PRECONDITION,
-                    "this node cannot attach RBD images: "
+                    "this node cannot attach the RBD image: "
                         + all.stream()
-                            .map(a -> a.kind().mounter() + ": " + a.unavailable().orElse(""))
+                            .map(a -> a.kind().mounter() + ": " + hindrance.apply(a).orElse(""))
                             .collect(Collectors.joining("; "))));
   }
 

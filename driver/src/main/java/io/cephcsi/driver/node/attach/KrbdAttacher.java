@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.attach;
 
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.driver.node.CrushLocation;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.BlockDevice;
@@ -16,8 +17,11 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.EnumSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -36,6 +40,15 @@ public final class KrbdAttacher implements Attacher {
    */
   private static final String WHOLE_OBJECTS = "alloc_size=33554432";
 
+  /** {@code RBD_FEATURES_INCOMPATIBLE}: those that also readers must know. */
+  private static final Set<ImageFeature> OF_READERS =
+      EnumSet.of(
+          ImageFeature.LAYERING,
+          ImageFeature.STRIPINGV2,
+          ImageFeature.DATA_POOL,
+          ImageFeature.DIRTY_CACHE);
+
+  private static final Pattern MASK = Pattern.compile("0x[0-9a-fA-F]{1,16}");
   private static final Path BUS = Path.of("/sys/bus/rbd");
   private static final String NAME = "rbd";
   private static final Pattern DEVICE = Pattern.compile(NAME + "\\d+");
@@ -69,6 +82,28 @@ public final class KrbdAttacher implements Attacher {
   @Override
   public Optional<String> unavailable() {
     return KernelModule.missing(NAME).or(() -> KernelModule.load(NAME, bus));
+  }
+
+  /** As the kernel and the cluster decide: who only reads need not know all features. */
+  @Override
+  public Optional<String> hindrance(Set<ImageFeature> features, boolean readOnly) {
+    Optional<Long> known = knownFeatures();
+    List<String> unknown =
+        features.stream()
+            .filter(feature -> !readOnly || OF_READERS.contains(feature))
+            .filter(feature -> known.isPresent() && (known.get() & feature.mask()) == 0)
+            .map(ImageFeature::cephName)
+            .toList();
+    return unknown.isEmpty()
+        ? Optional.empty()
+        : Optional.of("the kernel does not know features of the image: " + unknown);
+  }
+
+  /** Empty before Linux 4.11, which does not tell. */
+  private Optional<Long> knownFeatures() {
+    return Sysfs.text(bus.resolve("supported_features"))
+        .filter(text -> MASK.matcher(text).matches())
+        .map(text -> HexFormat.fromHexDigitsToLong(text.substring(2)));
   }
 
   @Override

@@ -90,6 +90,17 @@ public final class CephFsOptions {
     allowed.require("mount_flags", use.mountFlags());
   }
 
+  /**
+   * Requires that mount flags are allowed for some mounter: which one mounts, the node decides.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException INVALID_ARGUMENT naming one that is not
+   */
+  public static void requireForSome(VolumeUse use) {
+    if (!use.mountFlags().stream().allMatch(FUSE.allowed::allow)) {
+      KERNEL.require(use);
+    }
+  }
+
   /** All for one mount; of two with the same name the last holds. */
   List<String> all(StageRequest request, ClusterConfig cluster) {
     String usual =

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.node.machine;
 
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.Set;
 
@@ -25,7 +26,7 @@ public final class DiskFileSystems {
   public static void requireKnown(String fsType) {
     if (!fsType.isEmpty() && !isKnown(fsType)) {
       throw VolumeException.invalid(
-          "volume_capability: fs_type " + fsType + " is none of ext4 and xfs");
+          "fs_type " + PlainText.show(fsType) + " is none of ext4 and xfs");
     }
   }
 }

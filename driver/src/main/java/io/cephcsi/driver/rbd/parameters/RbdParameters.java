@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param clusterId the cluster of the configuration
  * @param pool the pool of the image
  * @param journalPool the pool where the name is reserved; that of the image, unless topology chose
+ * @param poolless whether the StorageClass has no pool but those that topology chooses from
  * @param namePrefix begins the image's name
  * @param options how the image is made
  * @param owner who owns the volume, where the CO says it
@@ -39,6 +40,7 @@ public record RbdParameters(
     String clusterId,
     String pool,
     String journalPool,
+    boolean poolless,
     String namePrefix,
     ImageOptions options,
     Optional<String> owner,
@@ -50,6 +52,7 @@ public record RbdParameters(
   /** Begins the name of an image unless the StorageClass says otherwise. */
   public static final String DEFAULT_PREFIX = "csi-vol-";
 
+  private static final String POOL = "pool";
   private static final String OWNER = SidecarKeys.PREFIX + "pvc/namespace";
   private static final int UUID_LENGTH = 36;
   private static final int MAX_IMAGE_NAME = 95; // RBD_MAX_IMAGE_NAME_SIZE with its zero byte
@@ -90,27 +93,41 @@ public record RbdParameters(
 
   /**
    * Reads the parameters of a CreateVolume request, in the pools that topology allows: the name is
-   * reserved in the StorageClass's own pool, so that it is the same whichever pool gets the image.
+   * reserved in the StorageClass's own pool, or the first of its list if it has none, so that it is
+   * the same whichever pool gets the image.
    *
    * @param choices the pools that would do, best first; empty for that of the StorageClass
    */
   public static RbdParameters parse(
       Map<String, String> parameters, List<TopologyPools.Choice> choices) {
-    RbdParameters best = parse(parameters);
-    for (int i = choices.size() - 1; i >= 0; i--) {
-      List<RbdParameters> others = new ArrayList<>(best.alternatives);
-      if (i < choices.size() - 1) {
-        others.add(0, best);
+    boolean pooled = !parameters.getOrDefault(POOL, "").isBlank();
+    if (choices.isEmpty()) {
+      if (!pooled && parameters.containsKey(TopologyPools.PARAMETER)) {
+        throw VolumeException.invalid(
+            "parameters: pool is required where the request names no topology, by which one of "
+                + TopologyPools.PARAMETER
+                + " would be chosen");
       }
-      best = placed(parameters, choices.get(i), others);
+      return parse(parameters);
     }
-    return best;
+    Map<String, String> names = new LinkedHashMap<>(parameters);
+    if (!pooled) {
+      names.put(POOL, TopologyPools.parse(parameters).first());
+    }
+    List<RbdParameters> placed = new ArrayList<>();
+    for (int i = choices.size() - 1; i >= 0; i--) {
+      placed.add(0, placed(names, choices.get(i), !pooled, List.copyOf(placed)));
+    }
+    return placed.get(0);
   }
 
   private static RbdParameters placed(
-      Map<String, String> parameters, TopologyPools.Choice choice, List<RbdParameters> others) {
+      Map<String, String> parameters,
+      TopologyPools.Choice choice,
+      boolean poolless,
+      List<RbdParameters> others) {
     Map<String, String> there = new LinkedHashMap<>(parameters);
-    there.put("pool", choice.pool());
+    there.put(POOL, choice.pool());
     choice
         .dataPool()
         .ifPresentOrElse(pool -> there.put("dataPool", pool), () -> there.remove("dataPool"));
@@ -118,7 +135,8 @@ public record RbdParameters(
     return new RbdParameters(
         placed.clusterId,
         placed.pool,
-        name(parameters, "pool"),
+        name(parameters, POOL),
+        poolless,
         placed.namePrefix,
         placed.options,
         placed.owner,
@@ -127,6 +145,23 @@ public record RbdParameters(
         placed.encryption,
         choice.topology(),
         others);
+  }
+
+  /** The same with the name in the pool of the image, where ceph-csi has those without a pool. */
+  public RbdParameters inOwnJournal() {
+    return new RbdParameters(
+        clusterId,
+        pool,
+        pool,
+        poolless,
+        namePrefix,
+        options,
+        owner,
+        labels,
+        context,
+        encryption,
+        topology,
+        alternatives);
   }
 
   /**
@@ -138,7 +173,7 @@ public record RbdParameters(
   public static RbdParameters parse(Map<String, String> parameters) {
     String clusterId = required(parameters, "clusterID");
     VolumeId.requireClusterId(clusterId);
-    String pool = name(parameters, "pool");
+    String pool = name(parameters, POOL);
     Optional<EncryptionRequest> encryption = EncryptionRequest.parse("parameters", parameters);
     encryption.ifPresent(wanted -> wanted.requireShort(clusterId));
     Map<String, String> context = new LinkedHashMap<>();
@@ -152,6 +187,7 @@ public record RbdParameters(
         clusterId,
         pool,
         pool,
+        false,
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         options(parameters),
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),

@@ -110,6 +110,11 @@ public final class TopologyPools {
         "accessibility_requirements: no pool of " + PARAMETER + " serves any of the topologies");
   }
 
+  /** The name of the first pool, whatever it serves. */
+  String first() {
+    return pools.get(0).name();
+  }
+
   /** The first pool that serves a topology. */
   public Optional<Choice> choose(Map<String, String> topology) {
     return pools.stream().map(pool -> pool.at(topology)).flatMap(Optional::stream).findFirst();

@@ -3,8 +3,10 @@ package io.cephcsi.driver.rbd.session;
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageSummary;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.cluster.Lease;
@@ -13,6 +15,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 
 /**
@@ -84,6 +87,17 @@ public record OpenImage(
    */
   public String imageId() {
     return find().orElseThrow(() -> VolumeException.notFound(missing()));
+  }
+
+  /**
+   * The image's features; two round trips.
+   *
+   * @throws VolumeException NOT_FOUND if there is no image
+   */
+  public Set<ImageFeature> features() {
+    return ImageSummary.read(pool.io(), imageId())
+        .map(ImageSummary::features)
+        .orElseThrow(() -> VolumeException.notFound(missing()));
   }
 
   /** As {@link #imageId}; empty if there is no image. */

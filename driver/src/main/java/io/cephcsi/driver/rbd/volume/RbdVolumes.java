@@ -18,6 +18,7 @@ import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Function;
@@ -56,20 +57,35 @@ public final class RbdVolumes {
 
   /**
    * Where topology leaves a choice, a name that has an image keeps its pool: the retry of a call
-   * may prefer another one. One round trip, for such a StorageClass only.
+   * may prefer another one. One round trip, for such a StorageClass only; where it has no pool, one
+   * more for each choice, as ceph-csi reserves the name in the pool that was chosen.
    */
   private static VolumeRequest inItsPool(RbdSession session, VolumeRequest request) {
     RbdParameters wanted = request.parameters();
-    if (wanted.alternatives().isEmpty()) {
+    if (wanted.alternatives().isEmpty() && !wanted.poolless()) {
       return request;
     }
-    IoContext io = session.requirePool(wanted.journalPool());
-    OptionalLong pool = session.journal(JournalKind.VOLUME, io).imagePoolOf(request.name());
-    return Stream.concat(Stream.of(wanted), wanted.alternatives().stream())
-        .filter(p -> pool.isPresent() && session.requirePool(p.pool()).poolId() == pool.getAsLong())
-        .findFirst()
-        .map(request::with)
-        .orElse(request);
+    List<RbdParameters> choices =
+        Stream.concat(Stream.of(wanted), wanted.alternatives().stream()).toList();
+    OptionalLong pool = imagePool(session, wanted.journalPool(), request);
+    Stream<RbdParameters> found =
+        pool.isPresent() || !wanted.poolless()
+            ? choices.stream().filter(choice -> isPool(session, choice, pool))
+            : choices.stream()
+                .filter(
+                    choice -> isPool(session, choice, imagePool(session, choice.pool(), request)))
+                .map(RbdParameters::inOwnJournal);
+    return found.findFirst().map(request::with).orElse(request);
+  }
+
+  private static OptionalLong imagePool(
+      RbdSession session, String journalPool, VolumeRequest request) {
+    IoContext io = session.requirePool(journalPool);
+    return session.journal(JournalKind.VOLUME, io).imagePoolOf(request.name());
+  }
+
+  private static boolean isPool(RbdSession session, RbdParameters choice, OptionalLong pool) {
+    return pool.isPresent() && session.requirePool(choice.pool()).poolId() == pool.getAsLong();
   }
 
   /**

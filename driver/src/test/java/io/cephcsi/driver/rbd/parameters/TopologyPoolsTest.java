@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -70,6 +71,30 @@ class TopologyPoolsTest {
     assertThat(TopologyPools.parse(Map.of()).require(List.of(place("a", "b")), List.of()))
         .isEmpty();
     assertThat(RbdParameters.parse(PARAMETERS, List.of()).pool()).isEqualTo("journal");
+  }
+
+  @Test
+  void withoutPoolTheNameIsInTheFirstOfTheListWhateverIsPreferred() {
+    Map<String, String> poolless = new HashMap<>(PARAMETERS);
+    poolless.remove("pool");
+    TopologyPools pools = TopologyPools.parse(poolless);
+    for (List<String> zones : List.of(List.of("z1", "z2"), List.of("z2", "z1"), List.of("z2"))) {
+      RbdParameters parameters =
+          RbdParameters.parse(
+              poolless,
+              pools.require(zones.stream().map(zone -> place("east", zone)).toList(), List.of()));
+      assertThat(parameters.poolless()).isTrue();
+      assertThat(parameters.journalPool()).isEqualTo("east1");
+      assertThat(parameters.pool()).isEqualTo(zones.get(0).equals("z1") ? "east1" : "east2");
+      assertThat(parameters.context()).containsEntry("pool", parameters.pool());
+      assertThat(parameters.alternatives()).hasSize(zones.size() - 1);
+      assertThat(parameters.inOwnJournal().journalPool()).isEqualTo(parameters.pool());
+    }
+    assertThatThrownBy(() -> RbdParameters.parse(poolless, List.of()))
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.INVALID_ARGUMENT))
+        .hasMessageContaining("topologyConstrainedPools");
   }
 
   @Test

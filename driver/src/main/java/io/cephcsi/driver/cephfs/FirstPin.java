@@ -1,0 +1,70 @@
+package io.cephcsi.driver.cephfs;
+
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.tracker.Trackers;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The pin that a volume gets when it is made. The reservation records that the volume is not pinned
+ * yet, and the call that pins it removes that before it answers. So a volume with the key was given
+ * to nobody, whichever call began it and wherever that ended: if the metadata servers refuse the
+ * pin, it is deleted, as the CO takes the refusal for the end and never deletes it. A volume
+ * without the key stays.
+ *
+ * @param files the file system that the volume is in
+ * @param trackers of all file systems
+ * @param wanted the pin; empty for none
+ */
+record FirstPin(OpenFileSystem files, Trackers trackers, Optional<MdsPin> wanted) {
+  /** What the journal records of a new volume with such a content. */
+  static Map<String, String> attributes(Optional<MdsPin> wanted, VolumeContent content) {
+    return wanted.isEmpty() || content instanceof VolumeContent.Shown
+        ? Map.of()
+        : Map.of(JournalEntry.UNPINNED, "1");
+  }
+
+  /**
+   * Pins a volume whose data are there; nothing to do where none is wanted. Two round trips beside
+   * the commands of {@link MdsPin#applyTo}. The caller holds the lock of the name.
+   *
+   * @param volume its journal entry, perhaps as it was a while ago
+   * @throws VolumeException FAILED_PRECONDITION if the metadata servers refuse it, and then it is
+   *     deleted if nobody has got it; ABORTED if it was deleted meanwhile, or another call pins it
+   */
+  void giveTo(JournalEntry volume) {
+    if (wanted.isEmpty() && !volume.isUnpinned()) {
+      return;
+    }
+    JournalEntry entry = files.volumes().byUuid(volume.uuid()).orElseThrow(() -> gone(volume));
+    try {
+      wanted.ifPresent(pin -> pin.applyTo(files.admin(), entry.name()));
+    } catch (CephException.NotFound e) {
+      throw gone(volume);
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.FAILED_PRECONDITION && entry.isUnpinned()) {
+        delete(entry);
+      }
+      throw e;
+    }
+    if (entry.isUnpinned()) {
+      files.volumes().removeKey(entry, JournalEntry.UNPINNED);
+    }
+  }
+
+  /** Unless another call has changed the entry since it was read, such as by pinning the volume. */
+  private void delete(JournalEntry entry) {
+    files
+        .volumes()
+        .undoUnlessTakenOver(
+            entry, () -> new CephFsVolumeDeletion(files, trackers, entry).carryOut());
+  }
+
+  private static VolumeException gone(JournalEntry entry) {
+    return new VolumeException(
+        Reason.ABORTED, "volume " + entry.requestName() + " was deleted meanwhile; try again");
+  }
+}
