@@ -174,7 +174,8 @@ public final class DriverConnections {
         Reason.UNAUTHENTICATED,
         "no credentials for cluster \""
             + clusterId
-            + "\": neither secrets nor a folder of --credentials");
+            + "\": the request has no secrets, and the folder of --credentials has"
+            + " no files for this cluster (a Secret that is not there yet?)");
   }
 
   /**

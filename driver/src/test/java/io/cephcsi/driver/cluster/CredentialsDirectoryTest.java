@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -40,6 +42,25 @@ class CredentialsDirectoryTest {
     assertThat(credentials.find("two")).contains(new Credentials("other", "key2"));
     assertThat(credentials.find("three")).isEmpty();
     assertThat(credentials.find("one").toString()).doesNotContain("key1");
+  }
+
+  /** As the chart has it while a Secret of its credentials is missing. */
+  @Test
+  void aCallOnAClusterThatHasNoneSaysWhereTheyAreMissingUntilTheyAreThere() throws IOException {
+    ClusterDirectory clusters =
+        new ClusterDirectory(Files.writeString(folder.resolve("config.json"), "[]"));
+    Duration patience = Duration.ofSeconds(1);
+    try (ConnectionPool connections = new ConnectionPool(patience, patience)) {
+      DriverConnections own =
+          new DriverConnections(Storage.RBD, clusters, credentials, connections);
+      assertThatThrownBy(() -> own.credentials("one", Map.of()))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAUTHENTICATED))
+          .hasMessageContaining("\"one\"")
+          .hasMessageContaining("the folder of --credentials has no files for this cluster");
+      write(folder.resolve("one"), "csi", "key");
+      assertThat(own.credentials("one", Map.of())).isEqualTo(new Credentials("csi", "key"));
+    }
   }
 
   @Test
