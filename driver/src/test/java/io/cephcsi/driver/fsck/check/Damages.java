@@ -494,7 +494,7 @@ final class Damages {
           groups()
               .forEach(
                   (name, id) -> {
-                    String snapshot = "fff" + c.values.between(1_000_000, 9_999_999);
+                    String snapshot = "fffa" + c.values.between(1_000_000, 9_999_999);
                     ClassCall begun = ClassCall.content().string(snapshot).string("broken");
                     c.set(
                         "rbd_group_header." + id,
@@ -506,21 +506,21 @@ final class Damages {
     all.put(
         "data without a header",
         c -> {
-          String prefix = "rbd_data.fff" + c.values.between(1_000_000, 9_999_999);
+          String prefix = "rbd_data.fffd" + c.values.between(1_000_000, 9_999_999);
           c.write(prefix + ".0000000000000007", new byte[4096]);
           c.expect("DATA_WITHOUT_HEADER", prefix);
         });
     all.put(
         "header of a group without a name",
         c -> {
-          String id = "fff" + c.values.between(1_000_000, 9_999_999);
+          String id = "fffb" + c.values.between(1_000_000, 9_999_999);
           c.write("rbd_group_header." + id, new byte[0]);
           c.expect("GROUP_WITHOUT_NAME", "group id " + id);
         });
     all.put(
         "header without a name",
         c -> {
-          String id = "fff" + c.values.between(1_000_000, 9_999_999);
+          String id = "fffc" + c.values.between(1_000_000, 9_999_999);
           SavedObject.of(io, "rbd_header." + c.volume.imageId()).copyTo(io, "rbd_header." + id);
           c.undo.add(() -> io.remove("rbd_header." + id));
           c.expect("HEADER_WITHOUT_NAME", "image id " + id)
@@ -529,7 +529,7 @@ final class Damages {
     all.put(
         "header of noise",
         c -> {
-          String id = "fff" + c.values.between(1_000_000, 9_999_999);
+          String id = "fffe" + c.values.between(1_000_000, 9_999_999);
           c.write("rbd_header." + id, c.values.bytes(200));
           c.expect("UNREADABLE", "image id " + id);
         });
@@ -543,7 +543,7 @@ final class Damages {
     all.put(
         "damaged entry of the trash",
         c -> {
-          String id = "fff" + c.values.between(1_000_000, 9_999_999);
+          String id = "ffff" + c.values.between(1_000_000, 9_999_999);
           c.set("rbd_trash", "id_" + id, c.values.bytes(10));
           c.expect("TRASH_ENTRY_DAMAGED", "image id " + id);
         });
