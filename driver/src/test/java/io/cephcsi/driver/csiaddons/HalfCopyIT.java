@@ -291,7 +291,11 @@ class HalfCopyIT {
     copyFirstState();
     theirs().demote(id, false);
     soon(() -> newest().filter(MirrorPart::half).isPresent());
-    assertThat(repeat(() -> ours().promote(id, false))).isNotEmpty().allMatch(Code.ABORTED::equals);
+    clusters.first().freeze("osd.0");
+    assertThat(newest().filter(MirrorPart::half)).as("too late: all is copied").isPresent();
+    assertThat(code(ours(), false)).isEqualTo(Code.ABORTED);
+    clusters.first().resume();
+    assertThat(repeat(() -> ours().promote(id, false))).allMatch(Code.ABORTED::equals);
     assertThat(states()).containsExactly(2);
     assertThat(isPrimary()).isTrue();
   }
