@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * A way in which RBD images become block devices of this node. All calls block, with deadlines; the
@@ -22,10 +23,10 @@ public interface Attacher {
   /**
    * Why this node cannot attach an image in this way, though it can others; empty when it can.
    *
-   * @param features of the image
+   * @param features of the image; asked for only if they count
    * @param readOnly whether the device is to refuse writes
    */
-  default Optional<String> hindrance(Set<ImageFeature> features, boolean readOnly) {
+  default Optional<String> hindrance(Supplier<Set<ImageFeature>> features, boolean readOnly) {
     return Optional.empty();
   }
 

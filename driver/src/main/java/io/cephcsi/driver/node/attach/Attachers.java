@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
@@ -29,13 +30,13 @@ public record Attachers(List<Attacher> all) {
    * possible here and {@code tryOtherMounters} is set, the first that this node can do.
    *
    * @param context the volume's context
-   * @param features of its image
+   * @param features of its image; asked for only if they count
    * @param readOnly whether the device is to refuse writes
    * @throws VolumeException INVALID_ARGUMENT for an unknown mounter; FAILED_PRECONDITION when this
    *     node cannot do it
    */
   public Attacher choose(
-      Map<String, String> context, Set<ImageFeature> features, boolean readOnly) {
+      Map<String, String> context, Supplier<Set<ImageFeature>> features, boolean readOnly) {
     Function<Attacher, Optional<String>> hindrance =
         attacher -> attacher.unavailable().or(() -> attacher.hindrance(features, readOnly));
     String mounter = context.getOrDefault("mounter", "");

@@ -22,6 +22,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
@@ -86,12 +87,15 @@ public final class KrbdAttacher implements Attacher {
 
   /** As the kernel and the cluster decide: who only reads need not know all features. */
   @Override
-  public Optional<String> hindrance(Set<ImageFeature> features, boolean readOnly) {
+  public Optional<String> hindrance(Supplier<Set<ImageFeature>> features, boolean readOnly) {
     Optional<Long> known = knownFeatures();
+    if (known.isEmpty()) {
+      return Optional.empty();
+    }
     List<String> unknown =
-        features.stream()
+        features.get().stream()
             .filter(feature -> !readOnly || OF_READERS.contains(feature))
-            .filter(feature -> known.isPresent() && (known.get() & feature.mask()) == 0)
+            .filter(feature -> (known.get() & feature.mask()) == 0)
             .map(ImageFeature::cephName)
             .toList();
     return unknown.isEmpty()

@@ -99,7 +99,7 @@ final class RbdStaging {
     Attacher attacher =
         known.isPresent()
             ? attachers.require(known.get().kind())
-            : attachers.choose(request.context(), volume.features(), request.use().readOnly());
+            : attachers.choose(request.context(), volume::features, request.use().readOnly());
     Optional<NbdLog> log =
         attacher.kind() == AttacherKind.NBD ? NbdLog.of(request.context()) : Optional.empty();
     AttachRequest attach = attachRequest(request, volume, image, attacher.kind(), log);

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -51,7 +52,7 @@ class AttachersTest {
   }
 
   private AttacherKind choose(Map<String, String> context) {
-    return attachers.choose(context, Set.of(ImageFeature.LAYERING), false).kind();
+    return attachers.choose(context, () -> Set.of(ImageFeature.LAYERING), false).kind();
   }
 
   @Test
@@ -61,8 +62,9 @@ class AttachersTest {
             List.of(
                 new Named(AttacherKind.KRBD, Optional.empty(), Set.of(ImageFeature.JOURNALING)),
                 new Named(AttacherKind.NBD, Optional.empty(), Set.of())));
-    Set<ImageFeature> usual = Set.of(ImageFeature.LAYERING);
-    Set<ImageFeature> journaled = Set.of(ImageFeature.LAYERING, ImageFeature.JOURNALING);
+    Supplier<Set<ImageFeature>> usual = () -> Set.of(ImageFeature.LAYERING);
+    Supplier<Set<ImageFeature>> journaled =
+        () -> Set.of(ImageFeature.LAYERING, ImageFeature.JOURNALING);
     assertThat(both.choose(Map.of(), usual, false).kind()).isEqualTo(AttacherKind.KRBD);
     assertThat(both.choose(Map.of(), journaled, false).kind()).isEqualTo(AttacherKind.NBD);
     assertThat(both.choose(Map.of("mounter", "rbd"), usual, false).kind())
@@ -87,8 +89,8 @@ class AttachersTest {
   @Test
   void theKernelTellsWhichFeaturesItKnows(@TempDir Path bus) throws IOException {
     Attacher krbd = new KrbdAttacher(bus, new CrushLocation(Map.of()));
-    Set<ImageFeature> journaled =
-        Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING);
+    Supplier<Set<ImageFeature>> journaled =
+        () -> Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK, ImageFeature.JOURNALING);
     assertThat(krbd.hindrance(journaled, false)).as("before Linux 4.11").isEmpty();
     Path file = bus.resolve("supported_features");
     Files.writeString(file, "0x1bf\n");
@@ -98,19 +100,21 @@ class AttachersTest {
     assertThat(krbd.hindrance(journaled, true)).as("for a reader").isEmpty();
     assertThat(
             krbd.hindrance(
-                Set.of(
-                    ImageFeature.LAYERING,
-                    ImageFeature.STRIPINGV2,
-                    ImageFeature.EXCLUSIVE_LOCK,
-                    ImageFeature.OBJECT_MAP,
-                    ImageFeature.FAST_DIFF,
-                    ImageFeature.DEEP_FLATTEN,
-                    ImageFeature.DATA_POOL,
-                    ImageFeature.OPERATIONS),
+                () ->
+                    Set.of(
+                        ImageFeature.LAYERING,
+                        ImageFeature.STRIPINGV2,
+                        ImageFeature.EXCLUSIVE_LOCK,
+                        ImageFeature.OBJECT_MAP,
+                        ImageFeature.FAST_DIFF,
+                        ImageFeature.DEEP_FLATTEN,
+                        ImageFeature.DATA_POOL,
+                        ImageFeature.OPERATIONS),
                 false))
         .isEmpty();
     Files.writeString(file, "0x1\n");
-    Set<ImageFeature> spread = Set.of(ImageFeature.LAYERING, ImageFeature.DATA_POOL);
+    Supplier<Set<ImageFeature>> spread =
+        () -> Set.of(ImageFeature.LAYERING, ImageFeature.DATA_POOL);
     assertThat(krbd.hindrance(spread, true).orElseThrow()).contains("data-pool");
     Files.writeString(file, "what?\n");
     assertThat(krbd.hindrance(journaled, false)).isEmpty();
@@ -127,8 +131,8 @@ class AttachersTest {
   private record Named(AttacherKind kind, Optional<String> unavailable, Set<ImageFeature> unknown)
       implements Attacher {
     @Override
-    public Optional<String> hindrance(Set<ImageFeature> features, boolean readOnly) {
-      return features.stream()
+    public Optional<String> hindrance(Supplier<Set<ImageFeature>> features, boolean readOnly) {
+      return features.get().stream()
           .filter(unknown::contains)
           .map(feature -> "unknown: " + feature.cephName())
           .findFirst();
