@@ -43,11 +43,6 @@ final class CephFsSnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   @Override
-  public int bytes(ListedSnapshot entry) {
-    return entry.bytes();
-  }
-
-  @Override
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     return lists.mounted(

@@ -32,11 +32,6 @@ final class CephFsVolumeReader implements ListReader<ListedVolume> {
   }
 
   @Override
-  public int bytes(ListedVolume entry) {
-    return entry.bytes();
-  }
-
-  @Override
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     return lists.mounted(

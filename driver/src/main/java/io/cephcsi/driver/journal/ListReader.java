@@ -2,6 +2,7 @@ package io.cephcsi.driver.journal;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.volume.ListEntry;
 import java.util.List;
 import java.util.Optional;
 
@@ -10,7 +11,7 @@ import java.util.Optional;
  *
  * @param <T> volumes or snapshots
  */
-public interface ListReader<T> {
+public interface ListReader<T extends ListEntry> {
   /** The ids of the pools that may have journals of what is listed, sorted. */
   List<Long> journalPools(ClusterView cluster);
 
@@ -21,9 +22,6 @@ public interface ListReader<T> {
    * @return for each name what it stands for; empty for what is incomplete
    */
   List<Optional<T>> read(ClusterView cluster, IoContext journalPool, List<Name> names);
-
-  /** About how many bytes an entry takes in an answer, rather more than less. */
-  int bytes(T entry);
 
   /**
    * How many names a batch has at most. Those that an answer has no room for are read for nothing.

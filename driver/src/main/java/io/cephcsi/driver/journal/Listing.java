@@ -7,6 +7,7 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.ParallelReads;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
+import io.cephcsi.driver.volume.ListEntry;
 import io.cephcsi.driver.volume.ListPage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -31,7 +32,7 @@ import org.slf4j.LoggerFactory;
  *
  * @param <T> volumes or snapshots
  */
-public final class Listing<T> {
+public final class Listing<T extends ListEntry> {
   /** The most entries in one answer. */
   public static final int MAX_ENTRIES = 5000;
 
@@ -167,7 +168,7 @@ public final class Listing<T> {
   }
 
   private void add(T entry, ClusterView cluster, IoContext io, Name name) {
-    int size = reader.bytes(entry);
+    int size = entry.bytes();
     full = entries.size() == max || (!entries.isEmpty() && bytes + size > MAX_BYTES);
     if (!full) {
       entries.add(entry);

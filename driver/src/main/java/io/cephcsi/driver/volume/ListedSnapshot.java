@@ -13,13 +13,14 @@ import java.util.Optional;
  * @param group the identifier of the group that it was taken with
  */
 public record ListedSnapshot(
-    VolumeId id, VolumeId source, long size, Instant createdAt, Optional<String> group) {
+    VolumeId id, VolumeId source, long size, Instant createdAt, Optional<String> group)
+    implements ListEntry {
   /** One that was taken alone. */
   public ListedSnapshot(VolumeId id, VolumeId source, long size, Instant createdAt) {
     this(id, source, size, createdAt, Optional.empty());
   }
 
-  /** About how many bytes it takes in an answer, rather more than less. */
+  @Override
   public int bytes() {
     return 6 * AnswerBytes.FIELD
         + AnswerBytes.of(id)

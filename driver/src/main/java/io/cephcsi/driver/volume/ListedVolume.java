@@ -18,7 +18,8 @@ public record ListedVolume(
     long size,
     Map<String, String> context,
     List<String> nodes,
-    Optional<String> problem) {
+    Optional<String> problem)
+    implements ListEntry {
   private static final int HEALTHY_BYTES = 64; // of the text that nothing is wrong
 
   /** Copies the collections. */
@@ -27,7 +28,7 @@ public record ListedVolume(
     nodes = List.copyOf(nodes);
   }
 
-  /** About how many bytes it takes in an answer, rather more than less. */
+  @Override
   public int bytes() {
     return 4 * AnswerBytes.FIELD
         + AnswerBytes.of(id)

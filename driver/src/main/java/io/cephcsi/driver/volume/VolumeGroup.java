@@ -10,14 +10,15 @@ import java.util.Map;
  * @param context what is known of where it is
  * @param volumes its members, sorted by their ids
  */
-public record VolumeGroup(VolumeId id, Map<String, String> context, List<CreatedVolume> volumes) {
+public record VolumeGroup(VolumeId id, Map<String, String> context, List<CreatedVolume> volumes)
+    implements ListEntry {
   /** Copies the collections. */
   public VolumeGroup {
     context = Map.copyOf(context);
     volumes = List.copyOf(volumes);
   }
 
-  /** About how many bytes it takes in an answer, rather more than less. */
+  @Override
   public int bytes() {
     return AnswerBytes.FIELD
         + AnswerBytes.of(id)

@@ -11,6 +11,7 @@ import io.cephcsi.driver.cluster.DriverConnections;
 import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.JournalDirectory.Name;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.ListEntry;
 import io.cephcsi.driver.volume.ListPage;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -55,11 +56,11 @@ class ListingIT extends JournalCase {
   }
 
   /** The pages of all names, each of which takes so many bytes of an answer. */
-  private List<ListPage<String>> pages(Path folder, int bytes, int max, int batch)
+  private List<ListPage<Sized>> pages(Path folder, int bytes, int max, int batch)
       throws IOException {
     ClusterDirectory clusters = new ClusterDirectory(TestDriver.clustersFile(CLUSTER, folder));
     Path credentials = TestDriver.credentialsFolder(CLUSTER, folder, CLUSTER.rbdUser());
-    List<ListPage<String>> pages = new ArrayList<>();
+    List<ListPage<Sized>> pages = new ArrayList<>();
     try (ConnectionPool connections = new ConnectionPool(PATIENCE, PATIENCE);
         ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1)) {
       DriverConnections access =
@@ -67,7 +68,7 @@ class ListingIT extends JournalCase {
               Storage.RBD, clusters, new CredentialsDirectory(credentials), connections);
       String token = "";
       do {
-        ListPage<String> page =
+        ListPage<Sized> page =
             new Listing<>(
                     access,
                     executors,
@@ -85,8 +86,8 @@ class ListingIT extends JournalCase {
     return pages;
   }
 
-  private void assertAllOnce(List<ListPage<String>> pages) {
-    assertThat(pages.stream().flatMap(page -> page.entries().stream()).toList())
+  private void assertAllOnce(List<ListPage<Sized>> pages) {
+    assertThat(pages.stream().flatMap(page -> page.entries().stream()).map(Sized::name).toList())
         .containsExactlyInAnyOrderElementsOf(names);
   }
 
@@ -94,7 +95,7 @@ class ListingIT extends JournalCase {
   void aPageEndsBeforeAnAnswerIsTooLarge(@TempDir Path folder) throws IOException {
     int bytes = 100 << 10;
     for (int batch : List.of(1, 7, Integer.MAX_VALUE)) {
-      List<ListPage<String>> pages = pages(folder, bytes, 0, batch);
+      List<ListPage<Sized>> pages = pages(folder, bytes, 0, batch);
       assertThat(pages).hasSize(4); // 30 entries are less than 3 MiB, 31 are more
       assertThat(pages)
           .allSatisfy(
@@ -105,7 +106,7 @@ class ListingIT extends JournalCase {
 
   @Test
   void anEntryThatIsLargerIsAPageOfItsOwn(@TempDir Path folder) throws IOException {
-    List<ListPage<String>> pages = pages(folder, 4 << 20, 0, Integer.MAX_VALUE);
+    List<ListPage<Sized>> pages = pages(folder, 4 << 20, 0, Integer.MAX_VALUE);
     assertThat(pages).hasSize(NAMES);
     assertAllOnce(pages);
   }
@@ -113,29 +114,26 @@ class ListingIT extends JournalCase {
   @Test
   void smallEntriesAreCounted(@TempDir Path folder) throws IOException {
     assertThat(pages(folder, 100, 0, Integer.MAX_VALUE)).hasSize(1);
-    List<ListPage<String>> pages = pages(folder, 100, 30, 7);
+    List<ListPage<Sized>> pages = pages(folder, 100, 30, 7);
     assertThat(pages.stream().map(page -> page.entries().size()).toList())
         .containsExactly(30, 30, 30, 10);
     assertAllOnce(pages);
   }
 
+  private record Sized(String name, int bytes) implements ListEntry {}
+
   /** Gives the names themselves. */
-  private record OfSize(long pool, int size, int batch) implements ListReader<String> {
+  private record OfSize(long pool, int size, int batch) implements ListReader<Sized> {
     @Override
     public List<Long> journalPools(ClusterView cluster) {
       return List.of(pool);
     }
 
     @Override
-    public List<Optional<String>> read(
+    public List<Optional<Sized>> read(
         ClusterView cluster, IoContext journalPool, List<Name> names) {
       assertThat(names.size()).isLessThanOrEqualTo(batch);
-      return names.stream().map(name -> Optional.of(name.requestName())).toList();
-    }
-
-    @Override
-    public int bytes(String entry) {
-      return size;
+      return names.stream().map(name -> Optional.of(new Sized(name.requestName(), size))).toList();
     }
   }
 }

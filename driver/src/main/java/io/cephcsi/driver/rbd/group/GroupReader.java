@@ -46,11 +46,6 @@ final class GroupReader implements ListReader<VolumeGroup> {
     return cluster.pools().stream().filter(PoolInfo::mayHoldRbd).map(PoolInfo::id).toList();
   }
 
-  @Override
-  public int bytes(VolumeGroup entry) {
-    return entry.bytes();
-  }
-
   /** Of groups of 500 volumes, an answer holds about twenty. */
   @Override
   public int batch() {

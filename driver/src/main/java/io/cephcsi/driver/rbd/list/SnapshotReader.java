@@ -53,11 +53,6 @@ final class SnapshotReader implements ListReader<ListedSnapshot> {
   }
 
   @Override
-  public int bytes(ListedSnapshot entry) {
-    return entry.bytes();
-  }
-
-  @Override
   public List<Optional<ListedSnapshot>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =

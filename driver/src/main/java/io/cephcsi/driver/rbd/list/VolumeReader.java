@@ -42,11 +42,6 @@ final class VolumeReader implements ListReader<ListedVolume> {
   }
 
   @Override
-  public int bytes(ListedVolume entry) {
-    return entry.bytes();
-  }
-
-  @Override
   public List<Optional<ListedVolume>> read(
       ClusterView cluster, IoContext journalPool, List<Name> names) {
     List<Optional<Found>> found =
