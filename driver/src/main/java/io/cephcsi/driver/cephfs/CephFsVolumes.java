@@ -322,11 +322,9 @@ public final class CephFsVolumes implements AutoCloseable {
         cluster,
         credentials,
         lease -> {
-          late.lookLater(cluster, credentials, lease.cluster().fsid());
           try {
             return work.apply(lease);
-          } finally {
-            // A look that was due meanwhile may not have seen what this call recorded.
+          } finally { // behind what it recorded
             late.lookLater(cluster, credentials, lease.cluster().fsid());
           }
         });

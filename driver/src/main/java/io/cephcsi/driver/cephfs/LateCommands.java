@@ -116,6 +116,7 @@ final class LateCommands implements AutoCloseable {
   }
 
   private void look(Place place) {
+    waiting.remove(place.key()); // it may not see what is recorded from now on
     Optional<Place> next = Optional.empty();
     try {
       if (connections.connected(place.cluster, place.user, this::look)) {
@@ -128,7 +129,6 @@ final class LateCommands implements AutoCloseable {
         next = Optional.of(place);
       }
     }
-    waiting.remove(place.key());
     next.ifPresent(again -> lookAfter(times.again(), again));
   }
 
