@@ -2,6 +2,8 @@ package io.cephcsi.driver.crash;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.rbd.MirrorInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.MirrorDaemon;
@@ -15,18 +17,31 @@ import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** A driver that dies over a call of replication: the repeated call ends what was begun. */
+/**
+ * A driver that dies over a call of replication: the repeated call ends what was begun. One that
+ * was only stopped over a promotion, for longer than its lock holds, as it seems: what it still
+ * does is not carried out after another driver's.
+ */
 class ReplicationCrashIT extends CrashCase {
   private static final long SIZE = 16L << 20;
   private static final Map<String, String> SCHEDULE = Map.of("schedulingInterval", "1h");
+  private static final String LOCK = "lock.csi.java.promotion";
   private static final String CALLS = "calls";
   private static final String MANAGER = "mgr-command";
   private static final Duration LONGEST = Duration.ofSeconds(60);
@@ -52,11 +67,24 @@ class ReplicationCrashIT extends CrashCase {
   }
 
   private static void assertMirrored(Volume volume, boolean mirrored, boolean primary) {
+    Optional<MirrorInfo> info = withImage(volume, RbdImage::mirroring);
+    assertThat(info.isPresent()).isEqualTo(mirrored);
+    assertThat(info.filter(MirrorInfo::primary).isPresent()).isEqualTo(primary);
+  }
+
+  private static <T> T withImage(Volume volume, Function<RbdImage, T> look) {
     try (var cluster = CLUSTER.connect();
         var io = cluster.openPool(pool);
         RbdImage image = new RbdPool(io).openReadOnly(TestDriver.image(volume))) {
-      assertThat(image.mirroring().isPresent()).isEqualTo(mirrored);
-      assertThat(image.mirroring().filter(info -> info.primary()).isPresent()).isEqualTo(primary);
+      return look.apply(image);
+    }
+  }
+
+  /** What the cluster does with the lock of a driver that died, after half a minute. */
+  private static void dropLock(Volume volume) {
+    String header = withImage(volume, image -> ImageHeader.object(image.id()));
+    if (CLUSTER.rados("-p", pool, "listxattr", header).contains(LOCK)) {
+      CLUSTER.rados("-p", pool, "rmxattr", header, LOCK);
     }
   }
 
@@ -84,6 +112,7 @@ class ReplicationCrashIT extends CrashCase {
         prepare.accept(ours(), volume.getVolumeId());
         String fault = when + "," + write + "," + threads;
         more = dies(fault, faulty -> call.accept(faulty, volume.getVolumeId()));
+        dropLock(volume);
         repeat(fault, () -> call.accept(ours(), volume.getVolumeId()));
         check.accept(volume);
         repeat(fault, () -> ours().disable(volume.getVolumeId(), true));
@@ -205,5 +234,45 @@ class ReplicationCrashIT extends CrashCase {
                     TestDriver.image(volume))
                 .strip())
         .isEqualTo("every 1h");
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aPromotionThatWasStoppedIsNotCarriedOutAfterAnotherOne(boolean force) throws Exception {
+    Volume volume =
+        driver.create(
+            driver.createRequest("v-" + UUID.randomUUID(), SIZE).putParameters("pool", pool));
+    String id = volume.getVolumeId();
+    demoted(ours(), id);
+    ExecutorService client = Executors.newSingleThreadExecutor();
+    // The lock is the first write, the call of librbd the second.
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, "before-stop,2,calls")) {
+      TestReplication theirs =
+          new TestReplication(ControllerGrpc.newBlockingStub(faulty.channel()), driver.secrets());
+      Future<Code> answer = client.submit(() -> codeOf(() -> theirs.promote(id, force)));
+      assertThat(faulty.stoppedUnless(answer::isDone)).isTrue();
+      assertThat(codeOf(() -> ours().promote(id, force))).isEqualTo(Code.ABORTED);
+      dropLock(volume);
+      ours().promote(id, force);
+      assertMirrored(volume, true, true);
+      ours().demote(id, false);
+      faulty.resume();
+      assertThat(answer.get(60, TimeUnit.SECONDS)).isIn(Code.ABORTED, Code.UNAVAILABLE);
+      assertMirrored(volume, true, false);
+      ours().promote(id, force);
+      ours().disable(id, false);
+    } finally {
+      client.shutdownNow();
+    }
+    driver.delete(id);
+  }
+
+  private static Code codeOf(Runnable call) {
+    try {
+      call.run();
+      return Code.OK;
+    } catch (StatusRuntimeException e) {
+      return e.getStatus().getCode();
+    }
   }
 }

@@ -68,12 +68,8 @@ final class Promotion {
 
   /** A driver that was stopped in its promotion must not go on after another one's. */
   private WorkerLock lock(IoContext io) {
-    String imageId;
-    try (RbdImage image = volume.openReadOnly()) {
-      imageId = image.id();
-    }
-    return WorkerLock.begin(
-        io, ImageHeader.object(imageId), LOCK, "promote", "volume " + volume.id(), false);
+    String header = ImageHeader.object(volume.imageId());
+    return WorkerLock.begin(io, header, LOCK, "promote", "volume " + volume.id(), false);
   }
 
   /** Whether it is the primary; a step of another client that was cut off is undone. */
