@@ -95,14 +95,14 @@ public final class KmsConfig implements KmsCatalog {
       }
       return Section.of(where, found);
     }
+    String absent = name + " is not configured: there is no file " + file;
     if (!objects.areThere()) {
-      throw VolumeException.invalid(name + " is not configured: there is no file " + file);
+      throw VolumeException.invalid(absent);
     }
-    return ofConfigMap(name, id, objects.api());
+    return ofConfigMap(name, absent, id, objects.api());
   }
 
-  private Section ofConfigMap(String name, String id, KubernetesApi api) {
-    String absent = name + " is not configured: there is no file " + file;
+  private Section ofConfigMap(String name, String absent, String id, KubernetesApi api) {
     String map;
     Optional<Map<String, String>> data;
     try {

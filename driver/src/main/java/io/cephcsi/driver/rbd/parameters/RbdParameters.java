@@ -131,37 +131,29 @@ public record RbdParameters(
     choice
         .dataPool()
         .ifPresentOrElse(pool -> there.put("dataPool", pool), () -> there.remove("dataPool"));
-    RbdParameters placed = parse(there);
-    return new RbdParameters(
-        placed.clusterId,
-        placed.pool,
-        name(parameters, POOL),
-        poolless,
-        placed.namePrefix,
-        placed.options,
-        placed.owner,
-        placed.labels,
-        placed.context,
-        placed.encryption,
-        choice.topology(),
-        others);
+    return parse(there).with(name(parameters, POOL), poolless, choice.topology(), others);
   }
 
   /** The same with the name in the pool of the image, where ceph-csi has those without a pool. */
   public RbdParameters inOwnJournal() {
+    return with(pool, poolless, topology, alternatives);
+  }
+
+  private RbdParameters with(
+      String nameIn, boolean without, Map<String, String> chosen, List<RbdParameters> others) {
     return new RbdParameters(
         clusterId,
         pool,
-        pool,
-        poolless,
+        nameIn,
+        without,
         namePrefix,
         options,
         owner,
         labels,
         context,
         encryption,
-        topology,
-        alternatives);
+        chosen,
+        others);
   }
 
   /**
