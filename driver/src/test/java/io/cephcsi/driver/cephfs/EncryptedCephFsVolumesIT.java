@@ -83,6 +83,7 @@ class EncryptedCephFsVolumesIT {
   void stop() {
     volumes.close();
     connections.close();
+    assertThat(STATE.leftovers()).isEmpty();
   }
 
   private static CephFsRequest request(
@@ -204,6 +205,7 @@ class EncryptedCephFsVolumesIT {
     volumes.delete(volume, user);
     assertThat(kms.kept()).isEmpty();
     assertThatThrownBy(() -> entry("volume", volume)).isInstanceOf(CephException.NotFound.class);
+    assertRefused(Reason.NOT_FOUND, "does not exist", () -> snapshot(name + "-2", volume));
   }
 
   /** The manager copies ciphertext into a directory without a policy: nobody could read it. */

@@ -82,7 +82,7 @@ class CephFsCrashIT extends CephFsCrashCase {
         answered = e.getStatus().getCode() == Code.ABORTED; // a copy has begun
         assertThat(e.getStatus().getCode()).as(fault).isIn(Code.UNAVAILABLE, Code.ABORTED);
       }
-      halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      halted = faulty.halted(FaultyDriver.ending(answered));
       assertThat(halted || answered).as(fault).isTrue();
     }
     repeat.accept(scene);

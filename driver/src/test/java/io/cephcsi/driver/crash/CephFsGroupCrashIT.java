@@ -109,7 +109,7 @@ class CephFsGroupCrashIT extends CephFsCrashCase {
         assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
         answered = false;
       }
-      halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      halted = faulty.halted(FaultyDriver.ending(answered));
       assertThat(halted || answered).as(fault).isTrue();
     }
     repeat.accept(scene);

@@ -82,6 +82,11 @@ public final class FaultyDriver implements AutoCloseable {
     return channel;
   }
 
+  /** How long a process may take to end that gave a call no answer; a machine may be busy. */
+  static Duration ending(boolean answered) {
+    return answered ? Duration.ZERO : Duration.ofSeconds(30);
+  }
+
   /** Whether the process was halted, now or within a time. */
   boolean halted(Duration within) throws InterruptedException {
     return process.waitFor(within.toMillis(), TimeUnit.MILLISECONDS)

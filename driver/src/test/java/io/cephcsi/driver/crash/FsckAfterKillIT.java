@@ -252,7 +252,7 @@ class FsckAfterKillIT {
         assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
         answered = false;
       }
-      halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      halted = faulty.halted(FaultyDriver.ending(answered));
       assertThat(halted || answered).as(fault).isTrue();
     }
     Set<String> whole = scene.uuids();

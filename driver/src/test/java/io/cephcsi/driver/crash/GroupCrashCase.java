@@ -65,7 +65,7 @@ abstract class GroupCrashCase extends CrashCase {
         assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
         answered = false;
       }
-      boolean halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      boolean halted = faulty.halted(FaultyDriver.ending(answered));
       assertThat(halted || answered).as(fault).isTrue();
       if (!halted) {
         faulty.end(); // else the images that it removes would be in use for a while

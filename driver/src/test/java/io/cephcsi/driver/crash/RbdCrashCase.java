@@ -193,7 +193,9 @@ abstract class RbdCrashCase extends CrashCase {
           assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
           answered = false;
         }
-        halted = faulty.halted(answered && !background ? Duration.ZERO : Duration.ofSeconds(3));
+        halted =
+            faulty.halted(
+                answered && background ? Duration.ofSeconds(3) : FaultyDriver.ending(answered));
         assertThat(halted || answered).as(fault).isTrue();
       }
       try (TestDriver restarted = driver()) {

@@ -144,7 +144,7 @@ class ReplicationCrashIT extends CrashCase {
         assertThat(e.getStatus().getCode()).as(fault).isEqualTo(Code.UNAVAILABLE);
         answered = false;
       }
-      boolean halted = faulty.halted(answered ? Duration.ZERO : Duration.ofSeconds(3));
+      boolean halted = faulty.halted(FaultyDriver.ending(answered));
       assertThat(halted || answered).as(fault).isTrue();
       if (!halted) {
         faulty.end();
