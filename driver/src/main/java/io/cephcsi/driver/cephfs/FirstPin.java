@@ -7,6 +7,9 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The pin that a volume gets when it is made. The reservation records that the volume is not pinned
@@ -20,11 +23,47 @@ import java.util.Optional;
  * @param wanted the pin; empty for none
  */
 record FirstPin(OpenFileSystem files, Trackers trackers, Optional<MdsPin> wanted) {
+  private static final Logger LOG = LoggerFactory.getLogger(FirstPin.class);
+
+  /** Begins the name of a subvolume that a pin is tried on. */
+  private static final String PROBE = "csi.java.pin-";
+
+  private static final long PROBE_BYTES = 4096;
+
   /** What the journal records of a new volume with such a content. */
   static Map<String, String> attributes(Optional<MdsPin> wanted, VolumeContent content) {
     return wanted.isEmpty() || content instanceof VolumeContent.Shown
         ? Map.of()
         : Map.of(JournalEntry.UNPINNED, "1");
+  }
+
+  /**
+   * Before a copy is begun: tries the pin on an empty subvolume. The CO repeats a call whose pin is
+   * refused, and each repetition would copy the whole source. A lookup and five commands of the
+   * manager, only for a copy with a pin.
+   *
+   * @param requestName of the volume; one that was begun before is not looked at
+   * @throws VolumeException FAILED_PRECONDITION if the metadata servers refuse the pin
+   */
+  static void requirePossible(OpenFileSystem files, Optional<MdsPin> wanted, String requestName) {
+    if (wanted.isEmpty() || files.volumes().byName(requestName).isPresent()) {
+      return;
+    }
+    String probe = PROBE + UUID.randomUUID();
+    try {
+      files.admin().create(probe, PROBE_BYTES, Optional.empty());
+      wanted.get().applyTo(files.admin(), probe);
+    } finally {
+      remove(files, probe);
+    }
+  }
+
+  private static void remove(OpenFileSystem files, String probe) {
+    try {
+      files.admin().remove(probe);
+    } catch (CephException e) {
+      LOG.warn("subvolume {}, which is empty, could not be removed: {}", probe, e.getMessage());
+    }
   }
 
   /**

@@ -32,7 +32,8 @@ final class VolumeSources {
    * Finds the content of the volume.
    *
    * @throws VolumeException NOT_FOUND if the source does not exist; INVALID_ARGUMENT if it is in
-   *     another file system or cannot be used so; OUT_OF_RANGE if it is larger than asked
+   *     another file system or cannot be used so; OUT_OF_RANGE if it is larger than asked;
+   *     FAILED_PRECONDITION if a copy is not begun yet and cannot get the pin that is wanted
    */
   VolumeContent find(ContentSource source) {
     requireSameFileSystem(source.id());
@@ -85,6 +86,7 @@ final class VolumeSources {
     }
     requireReadableCopy(id);
     requireFitting(new OpenVolume(id, files, volume).info().quota());
+    FirstPin.requirePossible(files, request.pin(), request.name());
     return new VolumeContent.Copied(id.toString(), volume.name(), Optional.empty());
   }
 
@@ -110,6 +112,7 @@ final class VolumeSources {
     }
     requireReadableCopy(source);
     requireFitting(resolved.size());
+    FirstPin.requirePossible(files, request.pin(), request.name());
     return new VolumeContent.Copied(
         source.toString(), snapshot.source().orElseThrow(), Optional.of(snapshot.name()));
   }

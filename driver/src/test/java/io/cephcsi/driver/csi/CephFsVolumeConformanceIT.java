@@ -1,6 +1,7 @@
 package io.cephcsi.driver.csi;
 
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
+import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -20,6 +21,7 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeContentSource;
 import io.grpc.Status.Code;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -156,17 +158,28 @@ class CephFsVolumeConformanceIT extends VolumeRules {
     List<String> before = everything();
     assertPinRefused(pinned(newName(), "0.5").build());
     assertThat(everything()).isEqualTo(before);
-    CreateVolumeRequest copy =
-        pinned(newName(), "0.5")
-            .setVolumeContentSource(
-                VolumeContentSource.newBuilder()
-                    .setVolume(
-                        VolumeContentSource.VolumeSource.newBuilder()
-                            .setVolumeId(source.getVolumeId())))
-            .build();
-    Awaitility.await().untilAsserted(() -> assertPinRefused(copy)); // ABORTED until it is copied
+    CreateVolumeRequest copy = copy(newName(), "0.5", source);
+    for (int i = 0; i < 2; i++) { // at once: it is not copied before, and again for each retry
+      assertPinRefused(copy);
+      assertThat(everything()).isEqualTo(before);
+    }
+    CreateVolumeRequest possible = copy(copy.getName(), "0.005", source);
+    Volume copied =
+        untilNotAborted(
+            Duration.ofMinutes(1), () -> controller().createVolume(possible).getVolume());
+    driver.delete(copied.getVolumeId());
     assertThat(everything()).isEqualTo(before);
     driver.delete(source.getVolumeId());
+  }
+
+  private CreateVolumeRequest copy(String name, String pin, Volume source) {
+    return pinned(name, pin)
+        .setVolumeContentSource(
+            VolumeContentSource.newBuilder()
+                .setVolume(
+                    VolumeContentSource.VolumeSource.newBuilder()
+                        .setVolumeId(source.getVolumeId())))
+        .build();
   }
 
   @Test
