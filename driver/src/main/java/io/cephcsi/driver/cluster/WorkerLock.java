@@ -126,7 +126,9 @@ public final class WorkerLock implements AutoCloseable {
     if (WorkerMark.isAtWork(worker)) {
       throw atWork(subject); // in this process, which has not seen yet that its lock is lost
     }
-    if (address.equals(io.cluster().addresses()) || ClientFence.isShutOut(address)) {
+    if (WorkerMark.hasEnded(worker)
+        || address.equals(io.cluster().addresses())
+        || ClientFence.isShutOut(address)) {
       return; // a call of this process that ended and could not say so
     }
     LOG.warn("the driver at {} stopped during its work on {}: blocklisting it", address, subject);

@@ -2,6 +2,8 @@ package io.cephcsi.driver.cluster;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
 import io.cephcsi.bindings.rados.IoContext;
 import java.util.Optional;
 import java.util.Set;
@@ -27,6 +29,10 @@ public final class WorkerMark implements AutoCloseable {
 
   /** The marks of this process: two drivers in it may use one connection. */
   private static final Set<String> AT_WORK = ConcurrentHashMap.newKeySet();
+
+  /** Those that this process had last; it may have failed to remove one. */
+  private static final Cache<String, Boolean> ENDED =
+      Caffeine.newBuilder().maximumSize(10_000).build();
 
   private final String name = PREFIX + UUID.randomUUID();
 
@@ -72,8 +78,14 @@ public final class WorkerMark implements AutoCloseable {
     return AT_WORK.contains(name);
   }
 
+  /** Whether a worker of this process had the mark, and has ended. */
+  static boolean hasEnded(String name) {
+    return ENDED.getIfPresent(name) != null;
+  }
+
   @Override
   public void close() {
+    ENDED.put(name, true); // before: whoever asks finds it in one of the two
     AT_WORK.remove(name);
   }
 }

@@ -195,6 +195,9 @@ final class Promotion {
         force(io, work);
       }
     } catch (CephException.Blocklisted e) {
+      if (!limit.isOver()) {
+        throw notNow(e); // another driver took the promotion over
+      }
       throw new VolumeException(
           Reason.ABORTED,
           "volume "

@@ -25,6 +25,7 @@ final class PromotionLimit implements AutoCloseable {
   private final Duration pause;
   private final long end;
   private boolean ended;
+  private boolean tried;
 
   /**
    * @param volume for the log
@@ -57,6 +58,7 @@ final class PromotionLimit implements AutoCloseable {
         attemptAfter(pause);
         return;
       }
+      tried = true;
       shutOut.run();
     } catch (CephException.Denied | IllegalArgumentException e) {
       LOG.error("volume {}: its promotion hangs and cannot be ended", volume, e);
@@ -64,6 +66,11 @@ final class PromotionLimit implements AutoCloseable {
       LOG.warn("volume {}: its promotion hangs; ending it again: {}", volume, e.getMessage());
       attemptAfter(pause);
     }
+  }
+
+  /** Whether it has shut the client out, or tried to. */
+  synchronized boolean isOver() {
+    return tried;
   }
 
   /** The promotion has ended; waits for an attempt that has begun. */

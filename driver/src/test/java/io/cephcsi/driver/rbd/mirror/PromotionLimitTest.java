@@ -63,11 +63,12 @@ class PromotionLimitTest {
     try (PromotionLimit limit =
         new PromotionLimit(
             "v", waits::get, attempts::incrementAndGet, SOON.multipliedBy(10), SOON)) {
-      assertThat(limit).isNotNull();
       Thread.sleep(SOON.multipliedBy(30).toMillis());
       assertThat(attempts).hasValue(0);
+      assertThat(limit.isOver()).isFalse();
       waits.set(true);
       assertAttempts(1);
+      assertThat(limit.isOver()).isTrue();
     }
   }
 
