@@ -4,6 +4,7 @@ import static io.cephcsi.driver.csi.Requests.required;
 
 import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.Credentials;
+import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.grpc.StatusTable.Family;
 import io.cephcsi.driver.grpc.UnaryResponse;
 import io.cephcsi.driver.operation.OperationRegistry;
@@ -241,13 +242,16 @@ public final class ControllerService extends SecretlessCalls {
       if (request.getParametersCount() == 0) {
         Objects.requireNonNull(backend.modification(request.getMutableParametersMap()));
       } else {
-        CreateVolumeRequest creation =
+        CreateVolumeRequest.Builder creation =
             CreateVolumeRequest.newBuilder()
                 .addAllVolumeCapabilities(request.getVolumeCapabilitiesList())
                 .putAllParameters(request.getParametersMap())
-                .putAllMutableParameters(request.getMutableParametersMap())
-                .build();
-        Objects.requireNonNull(backend.creation(creation, CapacityRange.ANY, Optional.empty()));
+                .putAllMutableParameters(request.getMutableParametersMap());
+        if (backend.storage() == Storage.RBD) { // that of the request is not told here
+          creation.setAccessibilityRequirements(Topologies.anywhere(request.getParametersMap()));
+        }
+        Objects.requireNonNull(
+            backend.creation(creation.build(), CapacityRange.ANY, Optional.empty()));
       }
       return Optional.empty();
     } catch (VolumeException e) {

@@ -40,6 +40,20 @@ final class Topologies {
             segments(requirement.getPreferredList()), segments(requirement.getRequisiteList())));
   }
 
+  /**
+   * Wherever the pools of a StorageClass serve, to check its parameters without a place.
+   *
+   * @return without any topology where the class constrains nothing
+   * @throws VolumeException INVALID_ARGUMENT if the class's list is none
+   */
+  static TopologyRequirement anywhere(Map<String, String> parameters) {
+    TopologyRequirement.Builder places = TopologyRequirement.newBuilder();
+    TopologyPools.parse(parameters)
+        .places()
+        .forEach(place -> places.addPreferred(Topology.newBuilder().putAllSegments(place)));
+    return places.build();
+  }
+
   private static List<Map<String, String>> segments(List<Topology> topologies) {
     return topologies.stream().map(Topology::getSegmentsMap).toList();
   }

@@ -17,6 +17,7 @@ import io.cephcsi.proto.csi.v1.ListVolumesResponse;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
+import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import java.io.IOException;
@@ -374,6 +375,49 @@ class RbdListConformanceIT extends ListRules {
             .containsEntry("journalPool", CLUSTER.otherPool());
       }
       assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
+    }
+
+    /** As ceph-csi from 3.11 on does, whether the class has a pool or not. */
+    @Test
+    void aVolumeOfCephCsiOfAClassWithAPoolIsFoundByItsName() {
+      String name = newName();
+      Volume volume =
+          controller()
+              .createVolume(
+                  driver
+                      .createRequest(name, MIB)
+                      .putParameters("pool", CLUSTER.otherPool())
+                      .build())
+              .getVolume();
+      made.add(volume);
+      var onlyInB =
+          request(name)
+              .setAccessibilityRequirements(
+                  TopologyRequirement.newBuilder().addRequisite(zone("b")));
+      for (Volume found :
+          List.of(make(name, "a"), controller().createVolume(onlyInB.build()).getVolume())) {
+        assertThat(found.getVolumeId()).isEqualTo(volume.getVolumeId());
+      }
+      assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
+    }
+
+    @Test
+    void aVolumeIsConfirmedWithTheParametersOfItsClass() {
+      Volume volume = makeWithoutPool(newName(), "b");
+      made.add(volume);
+      for (var creation : List.of(request("n"), request("n").removeParameters("pool"))) {
+        var confirmed =
+            controller()
+                .validateVolumeCapabilities(
+                    ValidateVolumeCapabilitiesRequest.newBuilder()
+                        .setVolumeId(volume.getVolumeId())
+                        .addVolumeCapabilities(TestDriver.singleWriter())
+                        .putAllParameters(creation.getParametersMap())
+                        .putAllSecrets(driver.secrets())
+                        .build());
+        assertThat(confirmed.getMessage()).isEmpty();
+        assertThat(confirmed.hasConfirmed()).isTrue();
+      }
     }
 
     @Test

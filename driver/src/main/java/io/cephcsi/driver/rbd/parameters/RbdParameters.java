@@ -26,7 +26,6 @@ import org.jspecify.annotations.Nullable;
  * @param clusterId the cluster of the configuration
  * @param pool the pool of the image
  * @param journalPool the pool where the name is reserved; that of the image, unless topology chose
- * @param poolless whether the StorageClass has no pool but those that topology chooses from
  * @param namePrefix begins the image's name
  * @param options how the image is made
  * @param owner who owns the volume, where the CO says it
@@ -40,7 +39,6 @@ public record RbdParameters(
     String clusterId,
     String pool,
     String journalPool,
-    boolean poolless,
     String namePrefix,
     ImageOptions options,
     Optional<String> owner,
@@ -116,36 +114,32 @@ public record RbdParameters(
     }
     List<RbdParameters> placed = new ArrayList<>();
     for (int i = choices.size() - 1; i >= 0; i--) {
-      placed.add(0, placed(names, choices.get(i), !pooled, List.copyOf(placed)));
+      placed.add(0, placed(names, choices.get(i), List.copyOf(placed)));
     }
     return placed.get(0);
   }
 
   private static RbdParameters placed(
-      Map<String, String> parameters,
-      TopologyPools.Choice choice,
-      boolean poolless,
-      List<RbdParameters> others) {
+      Map<String, String> parameters, TopologyPools.Choice choice, List<RbdParameters> others) {
     Map<String, String> there = new LinkedHashMap<>(parameters);
     there.put(POOL, choice.pool());
     choice
         .dataPool()
         .ifPresentOrElse(pool -> there.put("dataPool", pool), () -> there.remove("dataPool"));
-    return parse(there).with(name(parameters, POOL), poolless, choice.topology(), others);
+    return parse(there).with(name(parameters, POOL), choice.topology(), others);
   }
 
-  /** The same with the name in the pool of the image, where ceph-csi has those without a pool. */
+  /** The same with the name in the pool of the image, where ceph-csi has it. */
   public RbdParameters inOwnJournal() {
-    return with(pool, poolless, topology, alternatives);
+    return with(pool, topology, alternatives);
   }
 
   private RbdParameters with(
-      String nameIn, boolean without, Map<String, String> chosen, List<RbdParameters> others) {
+      String nameIn, Map<String, String> chosen, List<RbdParameters> others) {
     return new RbdParameters(
         clusterId,
         pool,
         nameIn,
-        without,
         namePrefix,
         options,
         owner,
@@ -179,7 +173,6 @@ public record RbdParameters(
         clusterId,
         pool,
         pool,
-        false,
         namePrefix(parameters, "volumeNamePrefix", DEFAULT_PREFIX),
         options(parameters),
         Optional.ofNullable(parameters.get(OWNER)).filter(owner -> !owner.isEmpty()),

@@ -110,6 +110,11 @@ public final class TopologyPools {
         "accessibility_requirements: no pool of " + PARAMETER + " serves any of the topologies");
   }
 
+  /** What each pool serves, by label. */
+  public List<Map<String, String>> places() {
+    return pools.stream().map(Pool::segments).toList();
+  }
+
   /** The name of the first pool, whatever it serves. */
   String first() {
     return pools.get(0).name();

@@ -56,26 +56,38 @@ public final class RbdVolumes {
   }
 
   /**
-   * Where topology leaves a choice, a name that has an image keeps its pool: the retry of a call
-   * may prefer another one. One round trip, for such a StorageClass only; where it has no pool, one
-   * more for each choice, as ceph-csi reserves the name in the pool that was chosen.
+   * Where topology chose, a name that has an image keeps its pool: the retry of a call may prefer
+   * another one. One round trip, for such a StorageClass only; for a name that is new, one more for
+   * each other pool that would do, as ceph-csi reserves the name in the pool that it chose.
    */
   private static VolumeRequest inItsPool(RbdSession session, VolumeRequest request) {
     RbdParameters wanted = request.parameters();
-    if (wanted.alternatives().isEmpty() && !wanted.poolless()) {
+    if (wanted.topology().isEmpty()) {
       return request;
     }
     List<RbdParameters> choices =
         Stream.concat(Stream.of(wanted), wanted.alternatives().stream()).toList();
     OptionalLong pool = imagePool(session, wanted.journalPool(), request);
     Stream<RbdParameters> found =
-        pool.isPresent() || !wanted.poolless()
+        pool.isPresent()
             ? choices.stream().filter(choice -> isPool(session, choice, pool))
             : choices.stream()
-                .filter(
-                    choice -> isPool(session, choice, imagePool(session, choice.pool(), request)))
+                .filter(choice -> !choice.pool().equals(wanted.journalPool()))
+                .filter(choice -> isInItself(session, choice, request))
                 .map(RbdParameters::inOwnJournal);
     return found.findFirst().map(request::with).orElse(request);
+  }
+
+  private static boolean isInItself(
+      RbdSession session, RbdParameters choice, VolumeRequest request) {
+    try {
+      return isPool(session, choice, imagePool(session, choice.pool(), request));
+    } catch (VolumeException e) {
+      if (e.reason() == Reason.INVALID_ARGUMENT) {
+        return false; // there is no such pool, which matters only if the image is to be in it
+      }
+      throw e;
+    }
   }
 
   private static OptionalLong imagePool(

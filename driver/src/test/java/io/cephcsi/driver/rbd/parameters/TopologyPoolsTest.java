@@ -83,7 +83,6 @@ class TopologyPoolsTest {
           RbdParameters.parse(
               poolless,
               pools.require(zones.stream().map(zone -> place("east", zone)).toList(), List.of()));
-      assertThat(parameters.poolless()).isTrue();
       assertThat(parameters.journalPool()).isEqualTo("east1");
       assertThat(parameters.pool()).isEqualTo(zones.get(0).equals("z1") ? "east1" : "east2");
       assertThat(parameters.context()).containsEntry("pool", parameters.pool());
