@@ -33,7 +33,7 @@ public final class HttpCalls {
 
   private static final Duration CONNECT = Duration.ofSeconds(5);
 
-  /** A server, or a connection to it, may be silent once. */
+  /** A server, or a connection to it, may be silent once; after that it gets what time there is. */
   private static final Duration ATTEMPT = Duration.ofSeconds(7);
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(100);
@@ -103,7 +103,7 @@ public final class HttpCalls {
     for (int attempt = 1; ; attempt++) {
       Duration wait = pause;
       try {
-        Answer answer = sendOnce(request, deadline.within(ATTEMPT));
+        Answer answer = sendOnce(request, before == null ? deadline.within(ATTEMPT) : deadline);
         wait = answer.retryAfter().compareTo(pause) > 0 ? answer.retryAfter() : pause;
         if (!answer.isTemporary() || attempt == ATTEMPTS || !deadline.sleep(wait)) {
           return answer;

@@ -157,6 +157,22 @@ class HttpCallsTest {
   }
 
   @Test
+  void aServerThatIsSlowEachTimeGetsTheTimeThatIsLeft() throws Exception {
+    AtomicInteger calls = new AtomicInteger();
+    try (TestServer server =
+        TestServer.raw(
+            keys,
+            exchange -> {
+              calls.incrementAndGet();
+              Thread.sleep(8_000);
+              exchange.sendResponseHeaders(200, -1);
+            })) {
+      assertThat(get(server, trust(), AMPLE).status()).isEqualTo(200);
+      assertThat(calls).hasValue(2);
+    }
+  }
+
+  @Test
   void aConnectionThatBreaksIsUnavailable() throws Exception {
     try (TestServer server = TestServer.raw(keys, exchange -> exchange.close())) {
       assertUnavailable(server, trust(), AMPLE, "the connection broke");
