@@ -120,7 +120,6 @@ public final class CephFsNode implements NodeVolumes {
           .unlock(
               request,
               location,
-              wasStaged,
               mounter,
               what(request, location, mounter),
               work -> {

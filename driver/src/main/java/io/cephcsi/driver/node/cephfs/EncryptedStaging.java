@@ -62,7 +62,6 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
   /**
    * Unlocks a mounted volume; makes its folder where it is new.
    *
-   * @param wasStaged whether it was mounted and unlocked before
    * @param what what is mounted at the staging path
    * @param remount takes the mount away, runs what it is given, and mounts again
    * @throws VolumeException FAILED_PRECONDITION when kernel or cluster cannot encrypt, the secret
@@ -72,7 +71,6 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
   void unlock(
       StageRequest request,
       VolumeLocation location,
-      boolean wasStaged,
       CephFsMounter mounter,
       CephFsMounter.Request what,
       Remount remount) {
@@ -98,11 +96,7 @@ record EncryptedStaging(CephFsVolumes volumes, PrivateMounts mounts) {
                   request.stagingPath(),
                   path -> new EncryptedFolder(request.volumeId(), path).setUpAlone(secret)));
     }
-    if (wasStaged) {
-      folder.unlock(secret, false);
-    } else {
-      folder.unlockAnew(secret);
-    }
+    folder.unlockAnew(secret); // also if it is mounted: a call may have ended before it did so
   }
 
   /** See {@link #unlock}. */
