@@ -91,7 +91,8 @@ final class FscryptKeys {
    */
   static byte[] argon2id(byte[] passphrase, byte[] salt, HashCosts costs) {
     long bytes = (long) costs.memoryKib() << 10;
-    if (bytes > Runtime.getRuntime().maxMemory() / 2) {
+    // What Java says is a survivor space less than what it was given.
+    if (bytes > Runtime.getRuntime().maxMemory() / 2 + (1 << 20)) {
       throw new VolumeException(
           Reason.FAILED_PRECONDITION,
           "the passphrase of the files takes "
