@@ -52,7 +52,7 @@ public final class CephFsCapacity implements Capacity.Source {
   @Override
   public Capacity ofAll() {
     long total = 0;
-    for (var cluster : access.clusters()) {
+    for (var cluster : access.allClusters()) {
       total += access.connected(cluster, CephFsCapacity::mostFreeSpace);
     }
     return new Capacity(total, OptionalLong.empty());

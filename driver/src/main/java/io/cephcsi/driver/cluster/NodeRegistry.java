@@ -188,7 +188,8 @@ public final class NodeRegistry {
    * Whether any node is registered on any cluster; once it was so, it stays so.
    *
    * @param first the id of the cluster that is asked first, as the most likely to answer
-   * @throws VolumeException UNAVAILABLE when no cluster has one, and some could not be asked
+   * @throws VolumeException UNAVAILABLE when no cluster has one, and some could not be asked, or
+   *     the configuration of some cannot be used
    */
   public boolean anyRegistered(String first) {
     if (anySeen()) {
@@ -214,6 +215,7 @@ public final class NodeRegistry {
           "whether a node plugin has registered is not known: clusters that do not answer: "
               + silent);
     }
+    access.allClusters(); // or one whose configuration is damaged would not count
     return false;
   }
 

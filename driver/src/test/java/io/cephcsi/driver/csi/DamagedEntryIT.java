@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.GetCapacityRequest;
+import io.cephcsi.proto.csi.v1.GetCapacityResponse;
 import io.cephcsi.proto.csi.v1.ListVolumesRequest;
 import io.cephcsi.proto.csi.v1.ListVolumesResponse;
 import io.cephcsi.testing.TestCluster;
@@ -25,7 +28,8 @@ class DamagedEntryIT {
   @Test
   void onlyItsClusterIsUnavailableAndNothingOfItIsTakenForGone() throws IOException {
     String name = "damaged-" + UUID.randomUUID();
-    TestDriver first = TestDriver.rbd(CLUSTER).instance(name).withCredentials().start();
+    TestDriver first =
+        TestDriver.rbd(CLUSTER).instance(name).withCredentials().controllerOnly(false).start();
     String id = first.create(name, 16 * MIB).getVolumeId();
     VolumeId here = VolumeId.parse(id).orElseThrow();
     String there =
@@ -45,13 +49,31 @@ class DamagedEntryIT {
       assertStatus(Code.UNAVAILABLE, PROBLEM, () -> driver.expand(there, 32 * MIB));
       assertStatus(Code.UNAVAILABLE, PROBLEM, () -> driver.delete(there));
       assertStatus(Code.UNAVAILABLE, PROBLEM, () -> list(driver)); // or it would lack some
+      assertStatus(Code.UNAVAILABLE, PROBLEM, () -> capacity(driver));
+      assertStatus(Code.UNAVAILABLE, PROBLEM, () -> publish(driver, id)); // its nodes may be there
       Files.writeString(file, good);
+      assertThat(capacity(driver).getAvailableCapacity()).isPositive();
       assertThat(list(driver).getEntriesList())
           .extracting(listed -> listed.getVolume().getVolumeId())
           .containsExactly(id);
       driver.delete(there);
       driver.delete(id);
     }
+  }
+
+  private static GetCapacityResponse capacity(TestDriver driver) {
+    return driver.controller().getCapacity(GetCapacityRequest.getDefaultInstance());
+  }
+
+  private static void publish(TestDriver driver, String id) {
+    driver
+        .controller()
+        .controllerPublishVolume(
+            ControllerPublishVolumeRequest.newBuilder()
+                .setVolumeId(id)
+                .setNodeId("another-node")
+                .setVolumeCapability(TestDriver.singleWriter())
+                .build());
   }
 
   private static ListVolumesResponse list(TestDriver driver) {

@@ -68,7 +68,7 @@ public final class RbdCapacity implements Capacity.Source {
   @Override
   public Capacity ofAll() {
     long total = 0;
-    for (var cluster : access.clusters()) {
+    for (var cluster : access.allClusters()) {
       total += access.connected(cluster, RbdCapacity::mostFreeSpace);
     }
     return new Capacity(total, OptionalLong.empty());
