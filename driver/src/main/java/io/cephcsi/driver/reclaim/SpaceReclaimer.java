@@ -204,14 +204,18 @@ public final class SpaceReclaimer {
       Admission.Slot slot) {
     operation.phase("measure");
     Usage before = usage(image, plan); // may take long: not while the image is open for writing
+    IoContext io = image.pool().io();
+    // It may have waited long, for the cluster and for a slot: all is looked at again.
+    AncestryCheck.require(io, image.id());
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
-      // It may have waited long: for the cluster, and for a slot.
-      Optional<SkipReason> skip = SkipReason.ofState(open.image());
+      Optional<SkipReason> skip =
+          SkipReason.ofState(open.image()).or(() -> SkipReason.ofThickness(open.image(), plan));
       if (skip.isPresent()) {
         return skipped(skip.get(), before);
       }
-      ReclaimLock lock = new ReclaimLock(open.image(), image.pool().io().cluster());
+      AncestryCheck.requireOpened(io, open.image());
+      ReclaimLock lock = new ReclaimLock(open.image(), io.cluster());
       work =
           new ReclaimWork(
               open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
