@@ -207,7 +207,7 @@ final class OfflineTrim {
    * Discards by a plan; ends early when told to stop, with what is in flight done.
    *
    * @param concurrency how many discards are in flight
-   * @param stop asked before each discard; must not block
+   * @param stop asked before each discard, also when it has waited for others; must not block
    * @param sent sums up what was discarded; when a discard fails, as many as are in flight of what
    *     it says may not have been carried out
    * @throws CephException when a discard fails
@@ -225,10 +225,9 @@ final class OfflineTrim {
       try {
         plan.forEach(
             (offset, length, whole) -> {
-              if (stop.getAsBoolean()) {
+              if (stop.getAsBoolean() || !pipeline.discard(offset, length, stop)) {
                 throw new Stopped();
               }
-              pipeline.discard(offset, length);
               sent.discard(offset, length, whole);
               operation.progress(pipeline.discardedBytes(), total);
               pace.worked(length, stop);

@@ -140,6 +140,8 @@ final class ReclaimWork {
       stopped = "the lock of the image was lost";
     } else if (watch.otherWatcherSeen()) {
       stopped = "another client opened the image";
+    } else if (watch.isOutdated()) {
+      stopped = "the cluster did not answer for long, or this process stood still";
     } else if (operation.isCancelled()) {
       stopped = operation.whyCancelled();
     } else if (mustStop.getAsBoolean()) {

@@ -18,6 +18,8 @@ import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
+import java.time.LocalDate;
+import java.time.ZoneId;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -263,6 +265,35 @@ class SkipReasonIT extends ReclaimCase {
       assertThat(HeaderLock.holders(image.pool(), image.id())).isEmpty();
       assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isEmpty();
     }
+  }
+
+  /** It would send what had no answer once more when it goes on, hours later. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aReclaimerThatDidNotEndIsShutOutForLong(boolean keepsLock) {
+    create(MAPPED);
+    String address;
+    try (ReclaimTarget.Writable open = new TestTarget(ceph, there, name).open(Map.of())) {
+      new ReclaimLock(open.image(), cluster).acquire();
+      address = ReclaimLock.reclaimer(open.image()).orElseThrow().split(" ", 2)[0];
+      if (keepsLock) { // by somebody else: this process does not know
+        ceph.ceph("osd", "blocklist", "add", address, "600");
+      }
+    }
+    try (RbdImage image = there.openReadOnly(name)) {
+      Awaitility.await().until(() -> image.watchers().isEmpty());
+      assertThat(HeaderLock.holders(there, image.id())).hasSize(keepsLock ? 1 : 0);
+      assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isPresent();
+    }
+    assertReclaimed();
+    String entry =
+        ceph.ceph("osd", "blocklist", "ls")
+            .lines()
+            .filter(line -> line.contains(address.replaceFirst("^v\\d:", "")))
+            .findFirst()
+            .orElseThrow();
+    LocalDate until = LocalDate.parse(entry.substring(entry.indexOf(' ') + 1).strip().substring(0, 10));
+    assertThat(until).isAfter(LocalDate.now(ZoneId.systemDefault()).plusDays(27));
   }
 
   /** Leaves the lock of a client that cannot give it back. */
