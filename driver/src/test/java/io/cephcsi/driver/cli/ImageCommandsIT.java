@@ -499,6 +499,35 @@ class ImageCommandsIT {
     }
   }
 
+  /** Each alone takes 32 MiB for the maps of head and snapshot; eight are measured at once. */
+  @Test
+  void tenImagesOfTheLargestMapsDoNotEndTheProcess() throws Exception {
+    String namespace = "n" + UUID.randomUUID();
+    String place = CEPH.pool() + "/" + namespace;
+    CEPH.rbd("namespace", "create", place);
+    try (IoContext space = cluster.openPool(CEPH.pool(), namespace)) {
+      RbdPool there = new RbdPool(space);
+      for (int i = 0; i < 10; i++) {
+        there.create("large-" + i, 128L << 40, options());
+        try (RbdImage image = there.open("large-" + i)) {
+          image.write(0, new byte[4 * MIB]);
+          image.snapshots().create("one");
+        }
+      }
+      Program run =
+          Program.fork(
+              folder, "usage", "--conf", CEPH.conf().toString(), "-o", "json", "--pool", place);
+      String text = run.out() + run.err();
+      assertThat(run.exitCode()).as(text).isZero();
+      assertThat(text).doesNotContain("OutOf");
+      JsonNode images = JSON.readTree(run.out()).path("images");
+      assertThat(images).hasSize(10);
+      for (JsonNode image : images) {
+        assertThat(image.path("method").asText()).as(text).isEqualTo("object-map");
+      }
+    }
+  }
+
   @Test
   void aNameOfAWrongFormIsSaidBeforeAnythingIsDone() {
     pool.create(name, 64L * MIB, options());

@@ -60,15 +60,30 @@ public final class UsageMeter {
         boolean isNewest = i + 1 == snapshots.size();
         long next = isNewest ? 0 : snapshots.get(i + 1).id();
         long nextSize = isNewest ? layout.size() : snapshots.get(i + 1).size();
-        Optional<ObjectMap> held = ObjectMap.read(pool.io(), imageId, snapshotId, then.objects());
-        Optional<ObjectMap> after =
-            ObjectMap.read(pool.io(), imageId, next, layout.resized(nextSize).objects());
-        return held.isEmpty() || after.isEmpty()
-            ? OptionalLong.empty()
-            : OptionalLong.of(bytesOnlyIn(held.get(), i == 0, after.get(), then));
+        return bytesOnlyIn(imageId, snapshotId, i == 0, then, next, layout.resized(nextSize));
       }
     }
     return OptionalLong.empty();
+  }
+
+  private OptionalLong bytesOnlyIn(
+      String imageId,
+      long snapshotId,
+      boolean isOldest,
+      ImageLayout then,
+      long next,
+      ImageLayout nextLayout) {
+    long most = Math.max(then.objects(), nextLayout.objects());
+    try (MapMemory.Held memory = MapMemory.take(most, ObjectMap.READING + 1)) {
+      Optional<ObjectMap> held =
+          ObjectMap.readHeld(pool.io(), imageId, snapshotId, then.objects());
+      Optional<ObjectMap> after =
+          held.flatMap(
+              map -> ObjectMap.readHeld(pool.io(), imageId, next, nextLayout.objects()));
+      return held.isEmpty() || after.isEmpty()
+          ? OptionalLong.empty()
+          : OptionalLong.of(bytesOnlyIn(held.get(), isOldest, after.get(), then));
+    }
   }
 
   /** An object that is clean is the one of the snapshot before. */
@@ -94,12 +109,19 @@ public final class UsageMeter {
   }
 
   private Optional<ImageUsage> byObjectMap(String imageId, UsageHeader header) {
+    int maps = ObjectMap.READING + (header.snapshots().isEmpty() ? 0 : MapDiff.MAPS);
+    try (MapMemory.Held memory = MapMemory.take(header.mostObjects(), maps)) {
+      return compared(imageId, header);
+    }
+  }
+
+  private Optional<ImageUsage> compared(String imageId, UsageHeader header) {
     List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
     MapDiff diff = MapDiff.fromNothing();
     for (UsageHeader.Snapshot snapshot : header.snapshots()) {
       ImageSnapshot info = snapshot.info();
       ImageLayout layout = header.layout().resized(info.size());
-      Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, info.id(), layout.objects());
+      Optional<ObjectMap> map = ObjectMap.readHeld(pool.io(), imageId, info.id(), layout.objects());
       if (map.isEmpty()) {
         return Optional.empty();
       }
@@ -108,10 +130,11 @@ public final class UsageMeter {
         snapshots.add(
             new ImageUsage.OfSnapshot(
                 info.id(), info.name(), info.size(), diff.writtenBytes(layout)));
-        diff = MapDiff.from(map.get());
+        diff.startFrom(map.get());
       }
     }
-    Optional<ObjectMap> head = ObjectMap.read(pool.io(), imageId, 0, header.layout().objects());
+    Optional<ObjectMap> head =
+        ObjectMap.readHeld(pool.io(), imageId, 0, header.layout().objects());
     if (head.isEmpty()) {
       return Optional.empty();
     }
