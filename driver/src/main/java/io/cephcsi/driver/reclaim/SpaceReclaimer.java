@@ -13,6 +13,7 @@ import io.cephcsi.driver.profile.Reclaim;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -215,10 +216,11 @@ public final class SpaceReclaimer {
         return skipped(skip.get(), before);
       }
       AncestryCheck.requireOpened(io, open.image());
+      List<String> nodes = plan.enableLock() ? target.nodes() : List.of();
       ReclaimLock lock = new ReclaimLock(open.image(), io.cluster());
       work =
           new ReclaimWork(
-              open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
+              open, passphrase, lock, nodes, plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");
