@@ -131,7 +131,7 @@ public final class SpaceReclaimer {
           Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + skip.get().detail());
     }
     if (skip.isPresent()) {
-      return skipped(skip.get(), usage(image, plan));
+      return skipped(skip.get(), usage(image, plan, operation));
     }
     // What is read, or copied up, may be a parent's.
     AncestryCheck.require(image.pool().io(), image.id());
@@ -156,7 +156,7 @@ public final class SpaceReclaimer {
       load.hold(operation::isCancelled);
       Optional<Admission.Slot> slot = admission.enter(io, target.name(), operation);
       if (slot.isEmpty()) {
-        return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
+        return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
       }
       try (Admission.Slot held = slot.get()) {
         return reclaim(target, image, passphrase, plan, operation, load, held);
@@ -175,7 +175,7 @@ public final class SpaceReclaimer {
         plan.method().trims()
             ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase, operation::isCancelled)
             : OfflineTrim.Planned.notAsked()) {
-      Usage before = usage(image, plan);
+      Usage before = usage(image, plan, operation);
       OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
       return new ReclaimResult(
           Outcome.DRY_RUN,
@@ -204,7 +204,7 @@ public final class SpaceReclaimer {
       ClusterLoad load,
       Admission.Slot slot) {
     operation.phase("measure");
-    Usage before = usage(image, plan); // may take long: not while the image is open for writing
+    Usage before = usage(image, plan, operation); // may take long: not while the image is open for writing
     IoContext io = image.pool().io();
     // It may have waited long, for the cluster and for a slot: all is looked at again.
     AncestryCheck.require(io, image.id());
@@ -225,7 +225,7 @@ public final class SpaceReclaimer {
     }
     operation.phase("measure");
     // Over the other connection: a blocklisted client could not read.
-    Usage after = usage(image, plan);
+    Usage after = usage(image, plan, operation);
     return new ReclaimResult(
         work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
         work.stopped(),
@@ -238,9 +238,12 @@ public final class SpaceReclaimer {
   }
 
   /** By the stored object maps, or else over the image opened anew: others can have written. */
-  private static Usage usage(RbdImage image, ReclaimPlan plan) {
+  private static Usage usage(RbdImage image, ReclaimPlan plan, Operation operation) {
     return new UsageMeter(image.pool())
-        .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
+        .measure(
+            image.id(),
+            new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED),
+            operation::isCancelled)
         .map(usage -> new Usage(OptionalLong.of(usage.headBytes()), usage.headObjects()))
         .orElse(Usage.UNKNOWN);
   }
@@ -248,7 +251,7 @@ public final class SpaceReclaimer {
   /**
    * What the image itself has allocated.
    *
-   * @param bytes empty when only too long a walk could tell
+   * @param bytes empty when only too long a walk could tell, or it was stopped
    * @param objects empty without a valid object map
    */
   private record Usage(OptionalLong bytes, OptionalLong objects) {
