@@ -292,7 +292,8 @@ class SkipReasonIT extends ReclaimCase {
             .filter(line -> line.contains(address.replaceFirst("^v\\d:", "")))
             .findFirst()
             .orElseThrow();
-    LocalDate until = LocalDate.parse(entry.substring(entry.indexOf(' ') + 1).strip().substring(0, 10));
+    LocalDate until =
+        LocalDate.parse(entry.substring(entry.indexOf(' ') + 1).strip().substring(0, 10));
     assertThat(until).isAfter(LocalDate.now(ZoneId.systemDefault()).plusDays(27));
   }
 

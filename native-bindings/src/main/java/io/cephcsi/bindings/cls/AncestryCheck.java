@@ -83,8 +83,7 @@ public final class AncestryCheck {
         parent
             .map(of -> new ImageLink(of.poolId(), of.namespace(), of.imageId()))
             .equals(header.parent());
-    if (!same
-        || (parent.isPresent() && parent.get().snapshotId() != header.parentSnapshot())) {
+    if (!same || (parent.isPresent() && parent.get().snapshotId() != header.parentSnapshot())) {
       throw refused(io, imageId, "its parent was changed while it was opened");
     }
   }

@@ -82,8 +82,7 @@ public final class ObjectMap {
   }
 
   /** As {@link #read}; the caller has taken {@link #READING} times the memory of the map. */
-  static Optional<ObjectMap> readHeld(
-      IoContext io, String imageId, long snapshotId, long objects) {
+  static Optional<ObjectMap> readHeld(IoContext io, String imageId, long snapshotId, long objects) {
     return stored(io, imageId, snapshotId, objects, stored -> decode(stored, objects));
   }
 

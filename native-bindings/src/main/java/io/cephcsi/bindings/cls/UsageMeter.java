@@ -76,11 +76,9 @@ public final class UsageMeter {
       ImageLayout nextLayout) {
     long most = Math.max(then.objects(), nextLayout.objects());
     try (MapMemory.Held memory = MapMemory.take(most, ObjectMap.READING + 1)) {
-      Optional<ObjectMap> held =
-          ObjectMap.readHeld(pool.io(), imageId, snapshotId, then.objects());
+      Optional<ObjectMap> held = ObjectMap.readHeld(pool.io(), imageId, snapshotId, then.objects());
       Optional<ObjectMap> after =
-          held.flatMap(
-              map -> ObjectMap.readHeld(pool.io(), imageId, next, nextLayout.objects()));
+          held.flatMap(map -> ObjectMap.readHeld(pool.io(), imageId, next, nextLayout.objects()));
       return held.isEmpty() || after.isEmpty()
           ? OptionalLong.empty()
           : OptionalLong.of(bytesOnlyIn(held.get(), isOldest, after.get(), then));
@@ -134,8 +132,7 @@ public final class UsageMeter {
         diff.startFrom(map.get());
       }
     }
-    Optional<ObjectMap> head =
-        ObjectMap.readHeld(pool.io(), imageId, 0, header.layout().objects());
+    Optional<ObjectMap> head = ObjectMap.readHeld(pool.io(), imageId, 0, header.layout().objects());
     if (head.isEmpty()) {
       return Optional.empty();
     }
