@@ -6,11 +6,11 @@ import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.profile.Reclaim;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.reclaim.luks.LuksUnlock;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.util.List;
@@ -135,20 +135,21 @@ public final class SpaceReclaimer {
     }
     // What is read, or copied up, may be a parent's.
     AncestryCheck.require(image.pool().io(), image.id());
-    Optional<Passphrase> passphrase = plan.decrypt() ? target.passphrase() : Optional.empty();
+    Optional<LuksUnlock> unlock =
+        plan.decrypt() ? target.passphrase().map(LuksUnlock::new) : Optional.empty();
     try {
       return plan.dryRun()
-          ? dryRun(image, passphrase, plan, operation)
-          : reclaimInTurn(target, image, passphrase, plan, operation);
+          ? dryRun(image, unlock, plan, operation)
+          : reclaimInTurn(target, image, unlock, plan, operation);
     } finally {
-      passphrase.ifPresent(Passphrase::close);
+      unlock.ifPresent(LuksUnlock::close);
     }
   }
 
   private ReclaimResult reclaimInTurn(
       ReclaimTarget target,
       RbdImage image,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       ReclaimPlan plan,
       Operation operation) {
     IoContext io = image.pool().io();
@@ -156,10 +157,11 @@ public final class SpaceReclaimer {
       load.hold(operation::isCancelled);
       Optional<Admission.Slot> slot = admission.enter(io, target.name(), operation);
       if (slot.isEmpty()) {
-        return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
+        return skipped(
+            new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
       }
       try (Admission.Slot held = slot.get()) {
-        return reclaim(target, image, passphrase, plan, operation, load, held);
+        return reclaim(target, image, unlock, plan, operation, load, held);
       }
     }
   }
@@ -170,10 +172,10 @@ public final class SpaceReclaimer {
   }
 
   private static ReclaimResult dryRun(
-      RbdImage image, Optional<Passphrase> passphrase, ReclaimPlan plan, Operation operation) {
+      RbdImage image, Optional<LuksUnlock> unlock, ReclaimPlan plan, Operation operation) {
     try (OfflineTrim.Planned trim =
         plan.method().trims()
-            ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase, operation::isCancelled)
+            ? OfflineTrim.plan(image, plan.trimGranularity(), unlock, operation::isCancelled)
             : OfflineTrim.Planned.notAsked()) {
       Usage before = usage(image, plan, operation);
       OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
@@ -198,13 +200,20 @@ public final class SpaceReclaimer {
   private static ReclaimResult reclaim(
       ReclaimTarget target,
       RbdImage image,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
       Admission.Slot slot) {
     operation.phase("measure");
-    Usage before = usage(image, plan, operation); // may take long: not while the image is open for writing
+    Usage before =
+        usage(image, plan, operation); // may take long: not while the image is open for writing
+    if (unlock.isPresent() && plan.method().trims()) {
+      OfflineTrim.prepare(image, unlock.get(), operation::isCancelled);
+      if (operation.isCancelled()) {
+        return skipped(new SkipReason("cancelled", operation.whyCancelled()), before);
+      }
+    }
     IoContext io = image.pool().io();
     // It may have waited long, for the cluster and for a slot: all is looked at again.
     AncestryCheck.require(io, image.id());
@@ -218,9 +227,7 @@ public final class SpaceReclaimer {
       AncestryCheck.requireOpened(io, open.image());
       List<String> nodes = plan.enableLock() ? target.nodes() : List.of();
       ReclaimLock lock = new ReclaimLock(open.image(), io.cluster());
-      work =
-          new ReclaimWork(
-              open, passphrase, lock, nodes, plan, operation, load, slot::isLost);
+      work = new ReclaimWork(open, unlock, lock, nodes, plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");
