@@ -190,6 +190,11 @@ final class TrimQuestion implements Question {
     }
 
     @Override
+    public List<String> nodes() {
+      return List.of();
+    }
+
+    @Override
     public Optional<TrashEntry> inTrash() {
       return TrashDirectory.named(images.pool.io(), IMAGE);
     }

@@ -9,10 +9,15 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Journal;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 
 /**
  * An image that the command line reclaims, over the connection of the command.
@@ -24,6 +29,8 @@ import java.util.Optional;
  */
 record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
     implements ReclaimTarget {
+  private static final int UUID_LENGTH = 36;
+
   /** An image by its name. */
   CliTarget(ClusterOptions connection, IoContext io, ImageRef image) {
     this(Connector.each(connection), io, image, "");
@@ -46,6 +53,26 @@ record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
     }
     AncestryCheck.requireOpenable(io, id);
     return pool.openByIdReadOnly(id);
+  }
+
+  /** By the entry of the volume that the image has its name from, beside it. A round trip. */
+  @Override
+  public List<String> nodes() {
+    int at = image.image().length() - UUID_LENGTH;
+    if (at < 0) {
+      return List.of();
+    }
+    UUID uuid;
+    try {
+      uuid = UUID.fromString(image.image().substring(at));
+    } catch (IllegalArgumentException e) {
+      return List.of(); // no volume's
+    }
+    return new Journal(JournalKind.VOLUME, DriverSettings.INSTANCE_ID, io, io)
+        .byUuid(uuid)
+        .filter(entry -> entry.name().equals(image.image()))
+        .map(AttachmentJournal::nodes)
+        .orElse(List.of());
   }
 
   @Override

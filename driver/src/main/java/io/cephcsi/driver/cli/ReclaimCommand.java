@@ -36,8 +36,9 @@ import picocli.CommandLine.Option;
 @Command(
     name = "reclaim",
     description = {
-      "Frees the space of RBD images that nobody uses: what the file system inside (ext2/3/4, XFS)",
-      "does not use, and ranges of zeroes. Gives way to whoever opens an image meanwhile.",
+      "Frees the space of RBD images that nobody uses: what the file systems inside (ext2/3/4, XFS,",
+      "NTFS, btrfs, FAT, exFAT, swap) do not use, and ranges of zeroes. Gives way to whoever opens",
+      "an image meanwhile.",
       "With --pool: trims the images of a pool, those first that give most for the time."
     },
     mixinStandardHelpOptions = true,

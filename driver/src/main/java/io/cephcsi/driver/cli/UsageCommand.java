@@ -80,9 +80,10 @@ final class UsageCommand extends ImageCommand {
 
   @Override
   public Integer call() throws InterruptedException {
-    if (images().isEmpty() == (pool == null)) {
-      throw new ConfigException("neither images nor --pool are given");
-    }
+    ConfigException.require(
+        pool == null || images().isEmpty(), "images and --pool exclude each other");
+    ConfigException.require(
+        pool != null || !images().isEmpty(), "neither images nor --pool are given");
     images().forEach(ImageRef::requireForm);
     ConfigException.require(top >= 0, "--top must not be negative");
     ConfigException.require(workers >= 1 && workers <= 128, "--workers must be 1 to 128");

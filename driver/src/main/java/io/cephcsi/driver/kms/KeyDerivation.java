@@ -17,6 +17,7 @@ import java.util.function.Supplier;
 public final class KeyDerivation {
   private static final int USUAL_KIB = 32 << 10;
   private static final long USUAL_WORK = 2L << 20; // KiB that are gone over: some seconds
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final Semaphore USUAL = new Semaphore(1, true);
   private static final Semaphore COSTLY = new Semaphore(1, true);
 
@@ -32,15 +33,31 @@ public final class KeyDerivation {
    *     interrupted
    */
   public static <T> T inTurn(int memoryKib, int passes, Deadline deadline, Supplier<T> work) {
-    boolean usual = memoryKib <= USUAL_KIB && (long) memoryKib * passes <= USUAL_WORK;
-    return LongStep.call(() -> whenFree(usual ? USUAL : COSTLY, deadline, work));
+    return inTurn(memoryKib, passes, deadline, () -> {}, work);
   }
 
-  private static <T> T whenFree(Semaphore turn, Deadline deadline, Supplier<T> work) {
+  /**
+   * As {@link #inTurn(int, int, Deadline, Supplier)}.
+   *
+   * @param waiting called often while it waits; what it throws ends that; must not block
+   */
+  public static <T> T inTurn(
+      int memoryKib, int passes, Deadline deadline, Runnable waiting, Supplier<T> work) {
+    boolean usual = memoryKib <= USUAL_KIB && (long) memoryKib * passes <= USUAL_WORK;
+    return LongStep.call(() -> whenFree(usual ? USUAL : COSTLY, deadline, waiting, work));
+  }
+
+  private static <T> T whenFree(
+      Semaphore turn, Deadline deadline, Runnable waiting, Supplier<T> work) {
     try {
-      if (!turn.tryAcquire(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
-        throw new VolumeException(
-            Reason.UNAVAILABLE, "too many keys are made of passphrases at the same time");
+      long left = deadline.left().toNanos();
+      while (!turn.tryAcquire(Math.min(left, POLL_NANOS), TimeUnit.NANOSECONDS)) {
+        waiting.run();
+        left = deadline.left().toNanos();
+        if (left <= 0) {
+          throw new VolumeException(
+              Reason.UNAVAILABLE, "too many keys are made of passphrases at the same time");
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -2,10 +2,12 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.ImageInfo;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import io.cephcsi.driver.volume.Extent;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /**
  * What an image has allocated, in ascending order. It is asked for piece by piece, as a list of all
@@ -23,14 +25,17 @@ final class AllocatedExtents {
   private final boolean wholeObjects;
   private final long size;
   private final long piece;
+  private final BooleanSupplier stop;
   private final Deque<Extent> found = new ArrayDeque<>();
   private long asked;
 
   /**
    * @param wholeObjects whether objects count as a whole
+   * @param stop asked before each piece; must not block
    */
-  AllocatedExtents(RbdImage image, ImageInfo info, boolean wholeObjects) {
+  AllocatedExtents(RbdImage image, ImageInfo info, boolean wholeObjects, BooleanSupplier stop) {
     this.image = image;
+    this.stop = stop;
     this.wholeObjects = wholeObjects;
     this.size = info.size();
     long objects =
@@ -42,9 +47,14 @@ final class AllocatedExtents {
 
   /**
    * The next extent; empty behind the last. At most as many calls of librbd as there are pieces.
+   *
+   * @throws InspectionStopped if it is to be stopped
    */
   Optional<Extent> next() {
     while (found.isEmpty() && asked < size) {
+      if (stop.getAsBoolean()) { // pieces without an extent tell nobody that time passes
+        throw new InspectionStopped();
+      }
       long length = Math.min(piece, size - asked);
       image.diff(
           Optional.empty(),

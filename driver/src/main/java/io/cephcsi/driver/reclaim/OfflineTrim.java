@@ -6,7 +6,6 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.DiscardPipeline;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.ContentNode;
@@ -18,12 +17,12 @@ import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import io.cephcsi.driver.reclaim.fs.Survey;
 import io.cephcsi.driver.reclaim.luks.LuksRefusal;
+import io.cephcsi.driver.reclaim.luks.LuksUnlock;
 import io.cephcsi.driver.reclaim.luks.LuksVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -82,17 +81,17 @@ final class OfflineTrim {
    * Looks for a file system and computes what it does not use; changes nothing.
    *
    * @param granularity the shortest range that is discarded inside an object
-   * @param passphrase by which an encrypted image is read; empty to leave it alone
+   * @param unlock by which an encrypted image is read; empty to leave it alone
    * @param stop whether to end early, with a plan of nothing; asked before each read and each piece
    *     of a walk over the objects, must not block
    * @return for the caller to close
    * @throws VolumeException FAILED_PRECONDITION when the passphrase does not open it
    */
   static Planned plan(
-      RbdImage image, long granularity, Optional<Passphrase> passphrase, BooleanSupplier stop) {
+      RbdImage image, long granularity, Optional<LuksUnlock> unlock, BooleanSupplier stop) {
     InspectionMemory memory = InspectionMemory.of(stop);
     try {
-      Planned planned = plan(image, granularity, passphrase, stop, memory);
+      Planned planned = plan(image, granularity, unlock, stop, memory);
       memory = InspectionMemory.of(() -> false); // the other one belongs to the plan now
       return planned;
     } catch (InspectionStopped e) {
@@ -110,19 +109,19 @@ final class OfflineTrim {
   private static Planned plan(
       RbdImage image,
       long granularity,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       BooleanSupplier stop,
       InspectionMemory memory)
       throws IOException {
     BlockReader reader = new ImageReader(image, stop);
     Survey survey = FileSystems.survey(reader, memory);
     boolean luks = survey.content().kind() == FileSystemKind.LUKS;
-    if (!luks || passphrase.isEmpty()) {
+    if (!luks || unlock.isEmpty()) {
       boolean encrypted = survey.inspection().kind() == FileSystemKind.LUKS;
       return plan(image, granularity, survey, encrypted, clean -> clean::freeRanges, stop, memory);
     }
     try {
-      LuksVolume decrypted = open(reader, passphrase.get());
+      LuksVolume decrypted = open(reader, unlock.get(), stop);
       Survey inside = FileSystems.survey(decrypted, memory);
       return plan(
           image,
@@ -140,19 +139,29 @@ final class OfflineTrim {
     }
   }
 
-  private static LuksVolume open(BlockReader reader, Passphrase passphrase)
+  private static LuksVolume open(BlockReader reader, LuksUnlock unlock, BooleanSupplier stop)
       throws IOException, LuksRefusal {
-    byte[] bytes = passphrase.bytes();
+    return unlock
+        .open(reader, stop)
+        .orElseThrow(
+            () ->
+                new VolumeException(
+                    Reason.FAILED_PRECONDITION,
+                    "reclaim.decrypt: the passphrase in the KMS does not open the image; nothing"
+                        + " was changed"));
+  }
+
+  /**
+   * Makes the key of an encrypted image, for a plan that comes after: that takes long, and is done
+   * before the image is locked. What is wrong with the image, the plan tells.
+   *
+   * @param stop whether to end early; must not block
+   */
+  static void prepare(RbdImage image, LuksUnlock unlock, BooleanSupplier stop) {
     try {
-      return LuksVolume.open(reader, bytes)
-          .orElseThrow(
-              () ->
-                  new VolumeException(
-                      Reason.FAILED_PRECONDITION,
-                      "reclaim.decrypt: the passphrase in the KMS does not open the image; nothing"
-                          + " was changed"));
-    } finally {
-      Arrays.fill(bytes, (byte) 0);
+      unlock.open(new ImageReader(image, stop), stop);
+    } catch (IOException | LuksRefusal | InspectionStopped | CephException e) {
+      return; // it is no LUKS that can be read, or not any more
     }
   }
 
@@ -207,7 +216,7 @@ final class OfflineTrim {
    * Discards by a plan; ends early when told to stop, with what is in flight done.
    *
    * @param concurrency how many discards are in flight
-   * @param stop asked before each discard; must not block
+   * @param stop asked before each discard, also when it has waited for others; must not block
    * @param sent sums up what was discarded; when a discard fails, as many as are in flight of what
    *     it says may not have been carried out
    * @throws CephException when a discard fails
@@ -225,10 +234,9 @@ final class OfflineTrim {
       try {
         plan.forEach(
             (offset, length, whole) -> {
-              if (stop.getAsBoolean()) {
+              if (stop.getAsBoolean() || !pipeline.discard(offset, length, stop)) {
                 throw new Stopped();
               }
-              pipeline.discard(offset, length);
               sent.discard(offset, length, whole);
               operation.progress(pipeline.discardedBytes(), total);
               pace.worked(length, stop);

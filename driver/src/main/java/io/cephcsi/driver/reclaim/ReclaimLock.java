@@ -35,6 +35,7 @@ final class ReclaimLock {
   private static final int TOLD_EACH = 12; // attempts: a minute
 
   private final RbdImage image;
+  private final RadosCluster another;
   private final ClientFence fence;
   private String address = "";
   private boolean fenced;
@@ -45,6 +46,7 @@ final class ReclaimLock {
    */
   ReclaimLock(RbdImage image, RadosCluster another) {
     this.image = image;
+    this.another = another;
     this.fence = new ClientFence(another);
   }
 
@@ -104,11 +106,12 @@ final class ReclaimLock {
   }
 
   /**
-   * Takes the lock.
+   * Takes the lock, once a reclaim that did not end is {@link FormerReclaim#shutOut shut out}.
    *
    * @throws CephException when another client keeps it
    */
   void acquire() {
+    FormerReclaim.shutOut(image, another);
     image.lock().acquire();
     IoContext io = image.pool().io();
     address = io.cluster().addresses(); // what stands at the lock, others may have written

@@ -15,10 +15,13 @@ public interface ReclaimTarget {
   /** Opens the image for reading; this leaves no watcher. */
   RbdImage openReadOnly();
 
-  /** The nodes that the volume is published to, as far as that is recorded; sorted. */
-  default List<String> nodes() {
-    return List.of();
-  }
+  /**
+   * The nodes that the volume is published to, as far as that is recorded; sorted. Asked for where
+   * the image has no lock that would keep them from writing. May block on the cluster.
+   *
+   * @throws io.cephcsi.driver.volume.VolumeException FAILED_PRECONDITION if the record is damaged
+   */
+  List<String> nodes();
 
   /**
    * The passphrase of an encrypted volume, which the caller closes. May block on the KMS.

@@ -5,8 +5,8 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.operation.Operation;
+import io.cephcsi.driver.reclaim.luks.LuksUnlock;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -28,7 +28,7 @@ final class ReclaimWork {
 
   private final RbdImage image;
   private final long ourClientId;
-  private final Optional<Passphrase> passphrase;
+  private final Optional<LuksUnlock> unlock;
   private final ReclaimLock lock;
   private final List<String> nodes;
   private final ReclaimPlan plan;
@@ -44,7 +44,7 @@ final class ReclaimWork {
 
   /**
    * @param open the image
-   * @param passphrase of an encrypted image, if that is to be read
+   * @param unlock of an encrypted image, if that is to be read
    * @param lock the image's
    * @param nodes those that have the volume by the journal
    * @param load holds the work back
@@ -52,7 +52,7 @@ final class ReclaimWork {
    */
   ReclaimWork(
       ReclaimTarget.Writable open,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       ReclaimLock lock,
       List<String> nodes,
       ReclaimPlan plan,
@@ -61,7 +61,7 @@ final class ReclaimWork {
       BooleanSupplier mustStop) {
     this.image = open.image();
     this.ourClientId = open.clientId();
-    this.passphrase = passphrase;
+    this.unlock = unlock;
     this.lock = lock;
     this.nodes = nodes;
     this.plan = plan;
@@ -140,6 +140,8 @@ final class ReclaimWork {
       stopped = "the lock of the image was lost";
     } else if (watch.otherWatcherSeen()) {
       stopped = "another client opened the image";
+    } else if (watch.isOutdated()) {
+      stopped = "the cluster did not answer for long, or this process stood still";
     } else if (operation.isCancelled()) {
       stopped = operation.whyCancelled();
     } else if (mustStop.getAsBoolean()) {
@@ -182,7 +184,7 @@ final class ReclaimWork {
       trim = withoutLock();
       return;
     }
-    planned = OfflineTrim.plan(image, plan.trimGranularity(), passphrase, stop);
+    planned = OfflineTrim.plan(image, plan.trimGranularity(), unlock, stop);
     trim = planned.report();
     if (planned.plan().isEmpty() || stop.getAsBoolean()) {
       trim = trim.discarded(Discarded.NOTHING);

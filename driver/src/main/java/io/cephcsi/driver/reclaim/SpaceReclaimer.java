@@ -6,13 +6,14 @@ import io.cephcsi.bindings.cls.UsageQuery;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.metrics.DriverMetrics;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.profile.Reclaim;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.reclaim.luks.LuksUnlock;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -130,24 +131,25 @@ public final class SpaceReclaimer {
           Reason.FAILED_PRECONDITION, "volume " + target.name() + " is " + skip.get().detail());
     }
     if (skip.isPresent()) {
-      return skipped(skip.get(), usage(image, plan));
+      return skipped(skip.get(), usage(image, plan, operation));
     }
     // What is read, or copied up, may be a parent's.
     AncestryCheck.require(image.pool().io(), image.id());
-    Optional<Passphrase> passphrase = plan.decrypt() ? target.passphrase() : Optional.empty();
+    Optional<LuksUnlock> unlock =
+        plan.decrypt() ? target.passphrase().map(LuksUnlock::new) : Optional.empty();
     try {
       return plan.dryRun()
-          ? dryRun(image, passphrase, plan, operation)
-          : reclaimInTurn(target, image, passphrase, plan, operation);
+          ? dryRun(image, unlock, plan, operation)
+          : reclaimInTurn(target, image, unlock, plan, operation);
     } finally {
-      passphrase.ifPresent(Passphrase::close);
+      unlock.ifPresent(LuksUnlock::close);
     }
   }
 
   private ReclaimResult reclaimInTurn(
       ReclaimTarget target,
       RbdImage image,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       ReclaimPlan plan,
       Operation operation) {
     IoContext io = image.pool().io();
@@ -155,10 +157,11 @@ public final class SpaceReclaimer {
       load.hold(operation::isCancelled);
       Optional<Admission.Slot> slot = admission.enter(io, target.name(), operation);
       if (slot.isEmpty()) {
-        return skipped(new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan));
+        return skipped(
+            new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
       }
       try (Admission.Slot held = slot.get()) {
-        return reclaim(target, image, passphrase, plan, operation, load, held);
+        return reclaim(target, image, unlock, plan, operation, load, held);
       }
     }
   }
@@ -169,12 +172,12 @@ public final class SpaceReclaimer {
   }
 
   private static ReclaimResult dryRun(
-      RbdImage image, Optional<Passphrase> passphrase, ReclaimPlan plan, Operation operation) {
+      RbdImage image, Optional<LuksUnlock> unlock, ReclaimPlan plan, Operation operation) {
     try (OfflineTrim.Planned trim =
         plan.method().trims()
-            ? OfflineTrim.plan(image, plan.trimGranularity(), passphrase, operation::isCancelled)
+            ? OfflineTrim.plan(image, plan.trimGranularity(), unlock, operation::isCancelled)
             : OfflineTrim.Planned.notAsked()) {
-      Usage before = usage(image, plan);
+      Usage before = usage(image, plan, operation);
       OptionalLong after = ZeroScan.usageAfter(image, plan, trim, operation);
       return new ReclaimResult(
           Outcome.DRY_RUN,
@@ -197,29 +200,39 @@ public final class SpaceReclaimer {
   private static ReclaimResult reclaim(
       ReclaimTarget target,
       RbdImage image,
-      Optional<Passphrase> passphrase,
+      Optional<LuksUnlock> unlock,
       ReclaimPlan plan,
       Operation operation,
       ClusterLoad load,
       Admission.Slot slot) {
     operation.phase("measure");
-    Usage before = usage(image, plan); // may take long: not while the image is open for writing
+    Usage before =
+        usage(image, plan, operation); // may take long: not while the image is open for writing
+    if (unlock.isPresent() && plan.method().trims()) {
+      OfflineTrim.prepare(image, unlock.get(), operation::isCancelled);
+      if (operation.isCancelled()) {
+        return skipped(new SkipReason("cancelled", operation.whyCancelled()), before);
+      }
+    }
+    IoContext io = image.pool().io();
+    // It may have waited long, for the cluster and for a slot: all is looked at again.
+    AncestryCheck.require(io, image.id());
     ReclaimWork work;
     try (ReclaimTarget.Writable open = target.open(plan.connectionOptions())) {
-      // It may have waited long: for the cluster, and for a slot.
-      Optional<SkipReason> skip = SkipReason.ofState(open.image());
+      Optional<SkipReason> skip =
+          SkipReason.ofState(open.image()).or(() -> SkipReason.ofThickness(open.image(), plan));
       if (skip.isPresent()) {
         return skipped(skip.get(), before);
       }
-      ReclaimLock lock = new ReclaimLock(open.image(), image.pool().io().cluster());
-      work =
-          new ReclaimWork(
-              open, passphrase, lock, target.nodes(), plan, operation, load, slot::isLost);
+      AncestryCheck.requireOpened(io, open.image());
+      List<String> nodes = plan.enableLock() ? target.nodes() : List.of();
+      ReclaimLock lock = new ReclaimLock(open.image(), io.cluster());
+      work = new ReclaimWork(open, unlock, lock, nodes, plan, operation, load, slot::isLost);
       work.run();
     }
     operation.phase("measure");
     // Over the other connection: a blocklisted client could not read.
-    Usage after = usage(image, plan);
+    Usage after = usage(image, plan, operation);
     return new ReclaimResult(
         work.stopped().isEmpty() ? Outcome.DONE : Outcome.GAVE_WAY,
         work.stopped(),
@@ -232,9 +245,12 @@ public final class SpaceReclaimer {
   }
 
   /** By the stored object maps, or else over the image opened anew: others can have written. */
-  private static Usage usage(RbdImage image, ReclaimPlan plan) {
+  private static Usage usage(RbdImage image, ReclaimPlan plan, Operation operation) {
     return new UsageMeter(image.pool())
-        .measure(image.id(), new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED))
+        .measure(
+            image.id(),
+            new UsageQuery(plan.exactUsage(), false, MAX_OBJECTS_WALKED),
+            operation::isCancelled)
         .map(usage -> new Usage(OptionalLong.of(usage.headBytes()), usage.headObjects()))
         .orElse(Usage.UNKNOWN);
   }
@@ -242,7 +258,7 @@ public final class SpaceReclaimer {
   /**
    * What the image itself has allocated.
    *
-   * @param bytes empty when only too long a walk could tell
+   * @param bytes empty when only too long a walk could tell, or it was stopped
    * @param objects empty without a valid object map
    */
   private record Usage(OptionalLong bytes, OptionalLong objects) {

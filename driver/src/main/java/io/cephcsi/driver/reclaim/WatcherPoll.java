@@ -14,11 +14,13 @@ import org.slf4j.LoggerFactory;
 /**
  * Polls whether another client has opened an image that is being reclaimed, and whether its lock is
  * lost. A thread of its own asks the cluster, so that the work, which asks {@link
- * #otherWatcherSeen()} and {@link #lockIsLost()}, never waits for the answer.
+ * #otherWatcherSeen()}, {@link #lockIsLost()} and {@link #isOutdated()}, never waits for the
+ * answer.
  */
 final class WatcherPoll implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WatcherPoll.class);
   private static final Duration INTERVAL = Duration.ofMillis(40);
+  private static final Duration OUTDATED = Duration.ofSeconds(20); // before a watch expires
 
   private final RbdImage image;
   private final long ourClientId;
@@ -26,6 +28,7 @@ final class WatcherPoll implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final Thread thread;
   private final boolean locked;
+  private final LastAnswer answer = new LastAnswer();
   private volatile boolean otherWatcherSeen;
   private volatile boolean lockIsLost;
 
@@ -61,13 +64,24 @@ final class WatcherPoll implements AutoCloseable {
     return lockIsLost;
   }
 
+  /**
+   * Whether what is known is too old to write by: this machine or process stood still, or the
+   * cluster does not answer. Others may have the lock since, and the blocklist entry by which they
+   * took it may have expired. Does not block.
+   */
+  boolean isOutdated() {
+    return answer.isOlderThan(OUTDATED);
+  }
+
   private void watch() {
     try {
       while (!otherWatcherSeen
           && !lockIsLost
           && !ended.await(INTERVAL.toMillis(), TimeUnit.MILLISECONDS)) {
+        LastAnswer.Moment asked = answer.now();
         otherWatcherSeen = othersWatch();
         lockIsLost = locked && !isOwner();
+        answer.answered(asked);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -76,7 +76,8 @@ final class ZeroScan {
     // What is freed shows in the usage by whole objects, or by blocks of the sparse size.
     long unit = plan.exactUsage() ? SparseSize.of(plan, image) : info.objectSize();
     boolean sparsifies = trim.method(plan, image).sparsifies();
-    AllocatedExtents extents = new AllocatedExtents(image, info, !plan.exactUsage());
+    AllocatedExtents extents =
+        new AllocatedExtents(image, info, !plan.exactUsage(), operation::isCancelled);
     try {
       ZeroScan scan =
           new ZeroScan(

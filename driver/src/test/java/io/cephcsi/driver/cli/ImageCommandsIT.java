@@ -21,6 +21,7 @@ import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.TestCluster;
@@ -496,6 +497,72 @@ class ImageCommandsIT {
       assertThat(run.exitCode()).as(text).isEqualTo(3);
       assertThat(text).contains(large + ": it has no valid object map").doesNotContain("OutOf");
       assertThat(run.out()).contains(right.substring(right.indexOf('/') + 1));
+    }
+  }
+
+  /** Each alone takes 32 MiB for the maps of head and snapshot; eight are measured at once. */
+  @Test
+  void tenImagesOfTheLargestMapsDoNotEndTheProcess() throws Exception {
+    String namespace = "n" + UUID.randomUUID();
+    String place = CEPH.pool() + "/" + namespace;
+    CEPH.rbd("namespace", "create", place);
+    try (IoContext space = cluster.openPool(CEPH.pool(), namespace)) {
+      RbdPool there = new RbdPool(space);
+      for (int i = 0; i < 10; i++) {
+        there.create("large-" + i, 128L << 40, options());
+        try (RbdImage image = there.open("large-" + i)) {
+          image.write(0, new byte[4 * MIB]);
+          image.snapshots().create("one");
+        }
+      }
+      Program run =
+          Program.fork(
+              folder, "usage", "--conf", CEPH.conf().toString(), "-o", "json", "--pool", place);
+      String text = run.out() + run.err();
+      assertThat(run.exitCode()).as(text).isZero();
+      assertThat(text).doesNotContain("OutOf");
+      JsonNode images = JSON.readTree(run.out()).path("images");
+      assertThat(images).hasSize(10);
+      for (JsonNode image : images) {
+        assertThat(image.path("method").asText()).as(text).isEqualTo("object-map");
+      }
+    }
+  }
+
+  /** A client of the kernel that lost its watch writes on when it comes back. */
+  @Test
+  void anImageWithoutTheLockThatANodeHasByTheJournalIsNotTrimmed() throws Exception {
+    UUID uuid = UUID.randomUUID();
+    String volume = "csi-vol-" + uuid;
+    String image = CEPH.pool() + "/" + volume;
+    String id = new VolumeId(TestDriver.CLUSTER_ID, io.poolId(), uuid).toString();
+    Omaps journal = new Omaps(CEPH, CEPH.pool(), "");
+    String entry = "csi.volume." + uuid;
+    String attachment = "csi.java.publish.node-7";
+    CEPH.rbd("create", image, "--size", "16M", "--image-feature", "layering");
+    journal.set(entry, "csi.volname", name.getBytes(UTF_8));
+    journal.set(entry, "csi.imagename", volume.getBytes(UTF_8));
+    String published = "{\"readonly\":false,\"mode\":\"SINGLE_NODE_WRITER\",\"access\":\"mount\"}";
+    journal.set(entry, attachment, published.getBytes(UTF_8));
+    for (String named : List.of(image, id)) {
+      assertThat(run(new ReclaimCommand(), "--enable-lock", "-o", "json", named)).isZero();
+      JsonNode trim = printed().get("images").get(0).get("trim");
+      assertThat(trim.get("skipped").asText()).isEqualTo("published");
+      assertThat(trim.get("detail").asText()).contains("node-7");
+    }
+    assertThat(hasLock(volume)).isFalse();
+    journal.removeKey(entry, attachment);
+    assertThat(run(new ReclaimCommand(), "--enable-lock", "-o", "json", image)).isZero();
+    JsonNode trim = printed().get("images").get(0).get("trim");
+    assertThat(trim.get("skipped").asText()).isEqualTo("no_file_system");
+    assertThat(hasLock(volume)).isTrue();
+    CEPH.rbd("rm", image, "--no-progress");
+    io.remove(entry);
+  }
+
+  private static boolean hasLock(String image) {
+    try (RbdImage open = pool.openReadOnly(image)) {
+      return open.features().contains(ImageFeature.EXCLUSIVE_LOCK);
     }
   }
 

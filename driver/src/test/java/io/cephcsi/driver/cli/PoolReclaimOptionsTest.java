@@ -36,7 +36,29 @@ class PoolReclaimOptionsTest {
         "--dry-run | neither images nor --pool",
       })
   void aWrongCommandLineIsNamed(String arguments, String why) {
-    Program run = Program.run(("reclaim " + arguments).split(" ", -1));
+    assertWrong("reclaim " + arguments, why);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "--exact | neither images nor --pool are given",
+        "--pool p rbd/image | images and --pool exclude each other",
+        "--pool p --workers 0 | --workers",
+      })
+  void aWrongCommandLineOfUsageIsNamed(String arguments, String why) {
+    assertWrong("usage " + arguments, why);
+  }
+
+  @Test
+  void theHelpNamesWhatIsTrimmed() {
+    String help = Program.run("reclaim", "--help").out();
+    assertThat(help).contains("ext2/3/4", "XFS", "NTFS", "btrfs", "FAT", "exFAT", "swap");
+  }
+
+  private static void assertWrong(String commandLine, String why) {
+    Program run = Program.run(commandLine.split(" ", -1));
     assertThat(run.err()).contains(why);
     assertThat(run.exitCode()).isEqualTo(2);
     assertThat(run.out()).isEmpty();

@@ -75,6 +75,22 @@ class KeyDerivationTest {
   }
 
   @Test
+  void whoWaitsCanEndThat() throws Exception {
+    Runnable ends =
+        () -> {
+          throw new IllegalStateException("ended");
+        };
+    beside(
+        32 * MIB,
+        64,
+        () ->
+            assertThatThrownBy(() -> KeyDerivation.inTurn(32 * MIB, 2, AMPLE, ends, () -> "made"))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("ended"));
+    assertThat(KeyDerivation.inTurn(32 * MIB, 2, AMPLE, ends, () -> "made")).isEqualTo("made");
+  }
+
+  @Test
   void whatDriversMakeRunsOneAtATime() throws Exception {
     beside(
         32 * MIB,

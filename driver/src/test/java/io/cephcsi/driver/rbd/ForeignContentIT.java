@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.NodeClient;
@@ -19,10 +21,14 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.TestCluster;
 import io.grpc.Status.Code;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -191,6 +197,74 @@ class ForeignContentIT {
     refuse(volume);
     driver.delete(volume.getVolumeId());
     awaitGone(TestDriver.image(volume));
+  }
+
+  /** A reclaim checks an image, and may wait long for the others of the cluster then. */
+  @Test
+  void aParentThatComesWhileAReclaimWaitsIsNotShownEither() {
+    Volume volume = driver.create(name, 64 * MIB);
+    String id = id(TestDriver.image(volume));
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      reclaim(volume); // makes the object of the slots
+      List<String> before = dataObjects(io, id);
+      List<ObjectLock> slots = takeAllSlots(cluster);
+      CompletableFuture<Void> reclaim = CompletableFuture.runAsync(() -> reclaim(volume));
+      try {
+        Awaitility.await()
+            .pollDelay(Duration.ofSeconds(2)) // the first call is the one that waits
+            .atMost(Duration.ofSeconds(30))
+            .untilAsserted(
+                () ->
+                    assertStatus(
+                        Code.ABORTED, "among the reclaims of the cluster", () -> reclaim(volume)));
+        HEADERS.parent(id, victimsLink(), victimsSnapshot(), 16 * MIB);
+      } finally {
+        slots.forEach(ObjectLock::release);
+      }
+      assertStatus(
+          Code.FAILED_PRECONDITION,
+          "does not list it as a clone",
+          () -> {
+            try {
+              reclaim.join();
+            } catch (CompletionException e) {
+              throw (RuntimeException) e.getCause();
+            }
+          });
+      assertThat(dataObjects(io, id)).isEqualTo(before);
+    }
+    driver.delete(volume.getVolumeId());
+    awaitGone(TestDriver.image(volume));
+  }
+
+  private static List<String> dataObjects(IoContext io, String imageId) {
+    return io.objects().stream().filter(o -> o.startsWith("rbd_data." + imageId)).sorted().toList();
+  }
+
+  /** They are in one of the pools, whichever is older; the contexts end with the connection. */
+  private static List<ObjectLock> takeAllSlots(RadosCluster cluster) {
+    List<ObjectLock> taken = new ArrayList<>();
+    for (String pool : List.of(CLUSTER.pool(), OTHER)) {
+      IoContext io = cluster.openPool(pool);
+      for (int slot = 0; slot < DriverConfig.RECLAIMS_PER_CLUSTER; slot++) {
+        String place = "place-" + slot;
+        Awaitility.await() // a process that was killed by another test may have one
+            .atMost(Duration.ofSeconds(40))
+            .until(
+                () ->
+                    ObjectLock.tryAcquire(
+                            io,
+                            "ceph-csi-java.reclaims",
+                            place,
+                            "test",
+                            "test",
+                            Duration.ofMinutes(5))
+                        .map(taken::add)
+                        .isPresent());
+      }
+    }
+    return taken;
   }
 
   @Test

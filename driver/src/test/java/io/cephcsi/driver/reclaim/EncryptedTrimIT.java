@@ -4,7 +4,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.HeaderLock;
 import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.http.Deadline;
+import io.cephcsi.driver.kms.KeyDerivation;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.reclaim.fs.ContentNode;
 import io.cephcsi.driver.reclaim.fs.FileSystemKind;
@@ -14,9 +17,13 @@ import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -157,6 +164,55 @@ class EncryptedTrimIT extends ReclaimCase {
               assertThat(cause.getMessage()).doesNotContain(known, PASSPHRASE);
             });
     assertThat(used()).isEqualTo(before);
+  }
+
+  /** Keys are made one at a time; a header may ask for minutes. */
+  @Test
+  void theImageIsNotLockedWhileItsKeyIsMadeAndTheReclaimGivesWay() throws Exception {
+    inImage(FileSystemImage.make(folder, "ext4", EXT4), EXT4, 4096, 4 * MIB);
+    long before = used();
+    CountDownLatch busy = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    CompletableFuture<Boolean> other =
+        CompletableFuture.supplyAsync(
+            () ->
+                KeyDerivation.inTurn(
+                    32 << 10,
+                    4,
+                    Deadline.after(Duration.ofMinutes(1)),
+                    () -> {
+                      busy.countDown();
+                      return awaitEnd(end);
+                    }));
+    assertThat(busy.await(20, TimeUnit.SECONDS)).isTrue();
+    try {
+      CompletableFuture<ReclaimResult> reclaim = reclaimAside(DECRYPT);
+      try (RbdImage image = pool.openReadOnly(name)) {
+        for (int i = 0; i < 20; i++) {
+          TimeUnit.MILLISECONDS.sleep(100);
+          assertThat(image.watchers()).isEmpty();
+          assertThat(HeaderLock.holders(pool, image.id())).isEmpty();
+        }
+      }
+      assertThat(reclaim).isNotDone();
+      operations.cancelAll();
+      ReclaimResult result = reclaim.get(10, TimeUnit.SECONDS);
+      assertThat(result.outcome()).isEqualTo(ReclaimResult.Outcome.SKIPPED);
+      assertThat(result.trim().reason()).isEqualTo("cancelled");
+    } finally {
+      end.countDown();
+    }
+    assertThat(other.get(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(used()).isEqualTo(before);
+    assertThat(reclaimed(reclaim(DECRYPT)).freed()).isGreaterThan(20L * MIB);
+  }
+
+  private static boolean awaitEnd(CountDownLatch latch) {
+    try {
+      return latch.await(40, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -12,9 +14,12 @@ import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.volume.VolumeException;
 import java.time.Duration;
+import java.time.LocalDate;
+import java.time.ZoneId;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -262,6 +267,36 @@ class SkipReasonIT extends ReclaimCase {
     }
   }
 
+  /** It would send what had no answer once more when it goes on, hours later. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aReclaimerThatDidNotEndIsShutOutForLong(boolean keepsLock) {
+    create(MAPPED);
+    String address;
+    try (ReclaimTarget.Writable open = new TestTarget(ceph, there, name).open(Map.of())) {
+      new ReclaimLock(open.image(), cluster).acquire();
+      address = ReclaimLock.reclaimer(open.image()).orElseThrow().split(" ", 2)[0];
+      if (keepsLock) { // by somebody else: this process does not know
+        ceph.ceph("osd", "blocklist", "add", address, "600");
+      }
+    }
+    try (RbdImage image = there.openReadOnly(name)) {
+      Awaitility.await().until(() -> image.watchers().isEmpty());
+      assertThat(HeaderLock.holders(there, image.id())).hasSize(keepsLock ? 1 : 0);
+      assertThat(image.metadata().get(ReclaimLock.RECLAIMER)).isPresent();
+    }
+    assertReclaimed();
+    String entry =
+        ceph.ceph("osd", "blocklist", "ls")
+            .lines()
+            .filter(line -> line.contains(address.replaceFirst("^v\\d:", "")))
+            .findFirst()
+            .orElseThrow();
+    LocalDate until =
+        LocalDate.parse(entry.substring(entry.indexOf(' ') + 1).strip().substring(0, 10));
+    assertThat(until).isAfter(LocalDate.now(ZoneId.systemDefault()).plusDays(27));
+  }
+
   /** Leaves the lock of a client that cannot give it back. */
   private void dieAtWork(TestTarget target) {
     try (ReclaimTarget.Writable open = target.open(Map.of())) {
@@ -314,6 +349,56 @@ class SkipReasonIT extends ReclaimCase {
     }
     ReclaimResult locked = reclaimThere(Map.of("reclaim.enableLock", "true"));
     assertThat(locked.trim().reason()).isEqualTo("in_use");
+  }
+
+  /** Who may write to the pool would have data of another pool copied into the own image. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void anImageThatGetsAParentOfAnotherPoolAfterTheCheckIsNotTouched(boolean stays) {
+    create(MAPPED);
+    String other = ceph.otherPool() + "/" + name;
+    ceph.rbd("create", other, "--size", "16M");
+    ceph.rbd("snap", "create", other + "@one", "--no-progress");
+    String id = ImageId.find(there, name).orElseThrow();
+    ForgedHeaders headers = new ForgedHeaders(ceph, own);
+    try (IoContext others = cluster.openPool(ceph.otherPool())) {
+      String parent = ImageId.find(new RbdPool(others), name).orElseThrow();
+      long snapshot = ImageHeader.read(others, parent).orElseThrow().snapshotIds().get(0);
+      ImageLink link = new ImageLink(others.poolId(), "", parent);
+      Runnable forge = () -> headers.parent(id, link, snapshot, 16 * MIB);
+      Runnable restore = stays ? () -> {} : () -> headers.noParent(id);
+      Forged forged = new Forged(new TestTarget(ceph, there, name), forge, restore);
+      List<String> objects = space.objects();
+      assertThatThrownBy(
+              () ->
+                  operate(
+                      operation ->
+                          reclaimer.reclaim(forged, ReclaimPlan.parse(Map.of()), operation)))
+          .hasRootCauseInstanceOf(CephException.class)
+          .rootCause()
+          .hasMessageContaining(stays ? "does not list it as a clone" : "its parent was changed");
+      assertThat(space.objects()).hasSameElementsAs(objects);
+      if (stays) {
+        headers.noParent(id);
+      }
+    }
+    ceph.rbd("snap", "rm", other + "@one", "--no-progress");
+    ceph.rbd("rm", other, "--no-progress");
+    assertReclaimed();
+  }
+
+  /** An image whose header is changed while it is opened for writing. */
+  private record Forged(TestTarget target, Runnable before, Runnable after)
+      implements WrappedTarget {
+    @Override
+    public Writable open(Map<String, String> options) {
+      before.run();
+      try {
+        return target.open(options);
+      } finally {
+        after.run();
+      }
+    }
   }
 
   /** The volume of a node that the cluster does not see. */

@@ -9,6 +9,7 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.testing.TestCluster;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -35,6 +36,11 @@ record TestTarget(TestCluster ceph, RbdPool pool, String name, String user)
   @Override
   public RbdImage openReadOnly() {
     return pool.openReadOnly(name);
+  }
+
+  @Override
+  public List<String> nodes() {
+    return List.of();
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.TrashEntry;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -17,6 +18,11 @@ interface WrappedTarget extends ReclaimTarget {
   @Override
   default RbdImage openReadOnly() {
     return target().openReadOnly();
+  }
+
+  @Override
+  default List<String> nodes() {
+    return target().nodes();
   }
 
   @Override

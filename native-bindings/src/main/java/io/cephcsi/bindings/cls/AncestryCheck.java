@@ -4,6 +4,8 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rbd.ParentImage;
+import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import java.util.Optional;
 import java.util.function.BiPredicate;
@@ -56,6 +58,34 @@ public final class AncestryCheck {
   public static void require(IoContext io, String imageId) {
     ImageId.require(io, imageId);
     ImageHeader.read(io, imageId).ifPresent(header -> require(io, imageId, header));
+  }
+
+  /**
+   * As {@link #require(IoContext, String)}, of an image that is open: what it reads must come from
+   * the parent that its header names at the check. A header can lead to another parent while the
+   * image is opened, and back. A few round trips more.
+   *
+   * @param io of the image's pool, over any connection
+   * @throws CephException EBADMSG also if it was opened with another parent; NotFound if it is gone
+   */
+  public static void requireOpened(IoContext io, RbdImage opened) {
+    String imageId = opened.id();
+    ImageId.require(io, imageId);
+    ImageHeader header =
+        ImageHeader.read(io, imageId)
+            .orElseThrow(
+                () ->
+                    ReturnCode.exception(
+                        -Errno.ENOENT.number(), "open", describe(io, imageId), "it is gone"));
+    require(io, imageId, header);
+    Optional<ParentImage> parent = opened.parent();
+    boolean same =
+        parent
+            .map(of -> new ImageLink(of.poolId(), of.namespace(), of.imageId()))
+            .equals(header.parent());
+    if (!same || (parent.isPresent() && parent.get().snapshotId() != header.parentSnapshot())) {
+      throw refused(io, imageId, "its parent was changed while it was opened");
+    }
   }
 
   /**

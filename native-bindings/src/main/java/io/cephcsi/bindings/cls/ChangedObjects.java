@@ -33,14 +33,22 @@ public final class ChangedObjects {
     if (header.isEmpty()) {
       return Optional.empty();
     }
+    int maps = ObjectMap.READING + MapDiff.MAPS;
+    try (MapMemory.Held memory = MapMemory.take(header.get().mostObjects(), maps)) {
+      return between(pool, imageId, header.get(), from, to);
+    }
+  }
+
+  private static Optional<ChangedObjects> between(
+      RbdPool pool, String imageId, UsageHeader header, long from, long to) {
     MapDiff diff = null;
-    for (UsageHeader.Snapshot snapshot : header.get().snapshots()) {
+    for (UsageHeader.Snapshot snapshot : header.snapshots()) {
       long id = snapshot.info().id();
       if (id < from || id > to) {
         continue;
       }
-      ImageLayout layout = header.get().layout().resized(snapshot.info().size());
-      Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, id, layout.objects());
+      ImageLayout layout = header.layout().resized(snapshot.info().size());
+      Optional<ObjectMap> map = ObjectMap.readHeld(pool.io(), imageId, id, layout.objects());
       if (map.isEmpty() || (diff == null && id != from)) {
         return Optional.empty();
       }

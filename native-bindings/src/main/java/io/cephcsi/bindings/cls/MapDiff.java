@@ -11,6 +11,9 @@ final class MapDiff {
   private long[] data = new long[0]; // the object has data, in the low bits of the pairs
   private long[] updated = new long[0]; // it changed since the start
 
+  /** How many times the memory of a map a comparison takes, beside the map itself. */
+  static final int MAPS = 2;
+
   private MapDiff() {}
 
   /** A diff that begins with nothing: all that exists is a change. */
@@ -21,13 +24,23 @@ final class MapDiff {
   /** A diff that begins with a snapshot. */
   static MapDiff from(ObjectMap start) {
     MapDiff diff = new MapDiff();
-    long[] words = start.words();
-    diff.data = new long[words.length];
-    diff.updated = new long[words.length];
-    for (int i = 0; i < words.length; i++) {
-      diff.data[i] = (words[i] | words[i] >>> 1) & ObjectMap.LOW;
-    }
+    diff.startFrom(start);
     return diff;
+  }
+
+  /** Begins anew with a snapshot, in the same memory. */
+  void startFrom(ObjectMap start) {
+    long[] words = start.words();
+    if (words.length != data.length) {
+      data = new long[0]; // before the new ones are made
+      updated = data;
+      data = new long[words.length];
+      updated = new long[words.length];
+    }
+    Arrays.fill(updated, 0);
+    for (int i = 0; i < words.length; i++) {
+      data[i] = (words[i] | words[i] >>> 1) & ObjectMap.LOW;
+    }
   }
 
   /** Goes on to the next snapshot, or to the head. */

@@ -5,8 +5,9 @@ import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.Arrays;
 import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.LongPredicate;
 import java.util.zip.CRC32C;
 
@@ -32,9 +33,11 @@ public final class ObjectMap {
   /** Low bit of each pair. */
   static final long LOW = 0x5555_5555_5555_5555L;
 
+  /** A map is read as it is stored, and decoded: twice the memory of one. */
+  static final int READING = 2;
+
   private static final int HEADER_BYTES = 18;
   private static final int CRC_BLOCK = 4096;
-  private static final int READ_BYTES = 9 << 20; // the largest map, with its checksums
   private static final int OBJECTS_IN_WORD = 32;
 
   /**
@@ -45,6 +48,9 @@ public final class ObjectMap {
   public static final long MOST_OBJECTS = 1 << 25;
 
   private static final long ZERO_BLOCK = zeroes(CRC_BLOCK);
+
+  /** For maps that are longer than they should be, up to the largest: one at a time. */
+  private static final ReentrantLock LONGER = new ReentrantLock(true);
 
   private final long[] words;
   private final long objects;
@@ -61,7 +67,7 @@ public final class ObjectMap {
   }
 
   /**
-   * Reads a map, as a rule in one round trip.
+   * Reads a map, as a rule in one round trip. Waits while others of this process read large ones.
    *
    * @param snapshotId 0 for the head
    * @param objects how many objects the image or snapshot has; what the map holds beyond is cut off
@@ -70,7 +76,14 @@ public final class ObjectMap {
    */
   public static Optional<ObjectMap> read(
       IoContext io, String imageId, long snapshotId, long objects) {
-    return stored(io, imageId, snapshotId, objects).flatMap(stored -> decode(stored, objects));
+    try (MapMemory.Held held = MapMemory.take(objects, READING)) {
+      return readHeld(io, imageId, snapshotId, objects);
+    }
+  }
+
+  /** As {@link #read}; the caller has taken {@link #READING} times the memory of the map. */
+  static Optional<ObjectMap> readHeld(IoContext io, String imageId, long snapshotId, long objects) {
+    return stored(io, imageId, snapshotId, objects, stored -> decode(stored, objects));
   }
 
   /**
@@ -78,19 +91,44 @@ public final class ObjectMap {
    * wrong with it. Where it cannot, it asks every object without a word. The same round trips.
    */
   static boolean isUsable(IoContext io, String imageId, long snapshotId, long objects) {
-    return stored(io, imageId, snapshotId, objects)
-        .filter(
-            stored -> isWithoutChecksums(stored, objects) || decode(stored, objects).isPresent())
-        .isPresent();
+    try (MapMemory.Held held = MapMemory.take(objects, READING)) {
+      return stored(
+              io,
+              imageId,
+              snapshotId,
+              objects,
+              stored ->
+                  isWithoutChecksums(stored, objects)
+                      ? Optional.of(true)
+                      : decode(stored, objects).map(map -> true))
+          .isPresent();
+    }
   }
 
-  private static Optional<byte[]> stored(
-      IoContext io, String imageId, long snapshotId, long objects) {
+  private static <T> Optional<T> stored(
+      IoContext io,
+      String imageId,
+      long snapshotId,
+      long objects,
+      Function<byte[], Optional<T>> decode) {
     if (objects < 0 || objects > MOST_OBJECTS) {
       return Optional.empty();
     }
+    String object = object(imageId, snapshotId);
+    int expected = expectedBytes(objects);
     try {
-      return Optional.of(bytes(io, object(imageId, snapshotId), expectedBytes(objects)));
+      // One byte more than expected tells a map that is longer, as after a shrink was broken off.
+      byte[] stored = io.read(object, 0, expected + 1);
+      if (stored.length <= expected) {
+        return decode.apply(stored);
+      }
+      LONGER.lock();
+      try {
+        // What is longer than the largest is no map.
+        return decode.apply(io.read(object, 0, expectedBytes(MOST_OBJECTS) + 1));
+      } finally {
+        LONGER.unlock();
+      }
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -99,21 +137,6 @@ public final class ObjectMap {
   private static int expectedBytes(long objects) {
     long bits = (objects + 3) / 4;
     return (int) (HEADER_BYTES + bits + 12 + 4 * ((bits + CRC_BLOCK - 1) / CRC_BLOCK));
-  }
-
-  private static byte[] bytes(IoContext io, String object, int expected) {
-    // One byte more than expected tells a map that is longer, as after a shrink was broken off.
-    byte[] part = io.read(object, 0, Math.min(READ_BYTES, expected + 1));
-    byte[] all = part;
-    int most = expectedBytes(MOST_OBJECTS); // what is longer is no map
-    while (all.length <= most
-        && (part.length == READ_BYTES || (all.length > expected && part.length > 0))) {
-      part = io.read(object, all.length, READ_BYTES);
-      int at = all.length;
-      all = Arrays.copyOf(all, at + part.length);
-      System.arraycopy(part, 0, all, at, part.length);
-    }
-    return all;
   }
 
   private static boolean hasHeader(ByteBuffer from, long objects) {

@@ -114,6 +114,15 @@ record UsageHeader(
         && snapshots.stream().allMatch(snapshot -> snapshot.flags() == 0);
   }
 
+  /** How many objects the largest of the maps has, of the head and of all snapshots. */
+  long mostObjects() {
+    long most = layout.objects();
+    for (Snapshot snapshot : snapshots) {
+      most = Math.max(most, layout.resized(snapshot.info().size()).objects());
+    }
+    return most;
+  }
+
   /**
    * A snapshot with its flags.
    *

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
 
 /**
  * Measures the allocated space of images. Safe for several threads; blocks on the cluster.
@@ -60,15 +61,28 @@ public final class UsageMeter {
         boolean isNewest = i + 1 == snapshots.size();
         long next = isNewest ? 0 : snapshots.get(i + 1).id();
         long nextSize = isNewest ? layout.size() : snapshots.get(i + 1).size();
-        Optional<ObjectMap> held = ObjectMap.read(pool.io(), imageId, snapshotId, then.objects());
-        Optional<ObjectMap> after =
-            ObjectMap.read(pool.io(), imageId, next, layout.resized(nextSize).objects());
-        return held.isEmpty() || after.isEmpty()
-            ? OptionalLong.empty()
-            : OptionalLong.of(bytesOnlyIn(held.get(), i == 0, after.get(), then));
+        return bytesOnlyIn(imageId, snapshotId, i == 0, then, next, layout.resized(nextSize));
       }
     }
     return OptionalLong.empty();
+  }
+
+  private OptionalLong bytesOnlyIn(
+      String imageId,
+      long snapshotId,
+      boolean isOldest,
+      ImageLayout then,
+      long next,
+      ImageLayout nextLayout) {
+    long most = Math.max(then.objects(), nextLayout.objects());
+    try (MapMemory.Held memory = MapMemory.take(most, ObjectMap.READING + 1)) {
+      Optional<ObjectMap> held = ObjectMap.readHeld(pool.io(), imageId, snapshotId, then.objects());
+      Optional<ObjectMap> after =
+          held.flatMap(map -> ObjectMap.readHeld(pool.io(), imageId, next, nextLayout.objects()));
+      return held.isEmpty() || after.isEmpty()
+          ? OptionalLong.empty()
+          : OptionalLong.of(bytesOnlyIn(held.get(), isOldest, after.get(), then));
+    }
   }
 
   /** An object that is clean is the one of the snapshot before. */
@@ -94,12 +108,19 @@ public final class UsageMeter {
   }
 
   private Optional<ImageUsage> byObjectMap(String imageId, UsageHeader header) {
+    int maps = ObjectMap.READING + (header.snapshots().isEmpty() ? 0 : MapDiff.MAPS);
+    try (MapMemory.Held memory = MapMemory.take(header.mostObjects(), maps)) {
+      return compared(imageId, header);
+    }
+  }
+
+  private Optional<ImageUsage> compared(String imageId, UsageHeader header) {
     List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
     MapDiff diff = MapDiff.fromNothing();
     for (UsageHeader.Snapshot snapshot : header.snapshots()) {
       ImageSnapshot info = snapshot.info();
       ImageLayout layout = header.layout().resized(info.size());
-      Optional<ObjectMap> map = ObjectMap.read(pool.io(), imageId, info.id(), layout.objects());
+      Optional<ObjectMap> map = ObjectMap.readHeld(pool.io(), imageId, info.id(), layout.objects());
       if (map.isEmpty()) {
         return Optional.empty();
       }
@@ -108,10 +129,10 @@ public final class UsageMeter {
         snapshots.add(
             new ImageUsage.OfSnapshot(
                 info.id(), info.name(), info.size(), diff.writtenBytes(layout)));
-        diff = MapDiff.from(map.get());
+        diff.startFrom(map.get());
       }
     }
-    Optional<ObjectMap> head = ObjectMap.read(pool.io(), imageId, 0, header.layout().objects());
+    Optional<ObjectMap> head = ObjectMap.readHeld(pool.io(), imageId, 0, header.layout().objects());
     if (head.isEmpty()) {
       return Optional.empty();
     }
@@ -141,50 +162,68 @@ public final class UsageMeter {
    *     io.cephcsi.bindings.rados.IoContext, String)}
    */
   public Optional<ImageUsage> measure(String imageId, UsageQuery query) {
+    return measure(imageId, query, () -> false);
+  }
+
+  /**
+   * As {@link #measure(String, UsageQuery)}, until it is to be stopped.
+   *
+   * @param stop asked every second or so while objects are asked one by one; must not block
+   * @return empty when it was stopped, too
+   */
+  public Optional<ImageUsage> measure(String imageId, UsageQuery query, BooleanSupplier stop) {
     Optional<ImageUsage> quick = query.exact() ? Optional.empty() : byObjectMap(imageId);
     if (quick.isPresent() && !(query.inherited() && quick.get().inheritedBytes().isEmpty())) {
       return quick;
     }
     AncestryCheck.requireOpenable(pool.io(), imageId);
     try (RbdImage image = pool.openByIdReadOnly(imageId)) {
-      Optional<ImageUsage> usage = quick.isPresent() ? quick : byDiff(image, query);
+      Optional<ImageUsage> usage = quick.isPresent() ? quick : byDiff(image, query, stop);
       return query.inherited()
           ? usage.map(u -> u.withInherited(inherited(image, query, u.headBytes())))
           : usage;
+    } catch (UsageWalk.Stopped e) {
+      return Optional.empty();
     }
   }
 
   private static long inherited(RbdImage image, UsageQuery query, long headBytes) {
     return image.parent().isEmpty()
         ? 0
-        : Math.max(0, allocated(image, Optional.empty(), true, !query.exact()) - headBytes);
+        : Math.max(
+            0,
+            new UsageWalk(false, !query.exact(), () -> false)
+                    .allocated(image, Optional.empty(), true)
+                - headBytes);
   }
 
-  private Optional<ImageUsage> byDiff(RbdImage image, UsageQuery query) {
+  private Optional<ImageUsage> byDiff(RbdImage image, UsageQuery query, BooleanSupplier stop) {
     boolean fast = mapsAreUsable(image);
-    if (!fast && image.info().objects() > query.maxObjectsWalked()) {
+    List<ImageSnapshot> existing = image.snapshots().list();
+    if (!fast && walked(image.layout(), existing) > query.maxObjectsWalked()) {
       return Optional.empty();
     }
+    UsageWalk walk = new UsageWalk(!fast || query.exact(), !query.exact(), stop);
     List<ImageUsage.OfSnapshot> snapshots = new ArrayList<>();
     Optional<String> last = Optional.empty();
-    for (ImageSnapshot snapshot : image.snapshots().list()) {
+    for (ImageSnapshot snapshot : existing) {
       if (snapshot.namespace() == SnapshotNamespace.USER) {
         try (RbdImage then = pool.openByIdReadOnly(image.id(), snapshot.name())) {
-          long bytes = allocated(then, last, false, !query.exact());
+          long bytes = walk.allocated(then, last, false);
           snapshots.add(
               new ImageUsage.OfSnapshot(snapshot.id(), snapshot.name(), snapshot.size(), bytes));
         }
         last = Optional.of(snapshot.name());
       }
     }
-    long since = allocated(image, last, false, !query.exact());
+    long since = walk.allocated(image, last, false);
     return Optional.of(
         new ImageUsage(
             query.exact()
                 ? ImageUsage.Method.EXACT_DIFF
                 : fast ? ImageUsage.Method.FAST_DIFF : ImageUsage.Method.FULL_WALK,
             image.size(),
-            last.isEmpty() ? since : allocated(image, Optional.empty(), false, !query.exact()),
+            last.isEmpty() ? since : walk.allocated(image, Optional.empty(), false),
             OptionalLong.empty(),
             since,
             snapshots,
@@ -213,19 +252,16 @@ public final class UsageMeter {
                         header.get().layout().resized(then.size()).objects()));
   }
 
-  private static long allocated(
-      RbdImage image, Optional<String> since, boolean withParent, boolean wholeObjects) {
-    long[] bytes = {0};
-    image.diff(
-        since,
-        0,
-        image.size(),
-        withParent,
-        wholeObjects,
-        (offset, length, exists) -> {
-          bytes[0] += exists ? length : 0;
-          return true;
-        });
-    return bytes[0];
+  /** How many objects are asked: for each snapshot once, and for the head once or twice. */
+  private static long walked(ImageLayout layout, List<ImageSnapshot> existing) {
+    long objects = layout.objects();
+    boolean any = false;
+    for (ImageSnapshot snapshot : existing) {
+      if (snapshot.namespace() == SnapshotNamespace.USER) {
+        objects += layout.resized(snapshot.size()).objects();
+        any = true;
+      }
+    }
+    return any ? objects + layout.objects() : objects;
   }
 }

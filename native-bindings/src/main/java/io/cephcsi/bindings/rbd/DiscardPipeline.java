@@ -8,6 +8,7 @@ import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,13 +74,27 @@ public final class DiscardPipeline extends NativeHandle {
    * @throws CephException the failure of an earlier discard, or of this one's start
    */
   public void discard(long offset, long length) {
+    discard(offset, length, () -> false);
+  }
+
+  /**
+   * As {@link #discard(long, long)}, unless it is too late when there is room.
+   *
+   * @param stop asked when nothing is waited for any more; must not block
+   * @return whether it was started
+   */
+  public boolean discard(long offset, long length, BooleanSupplier stop) {
     long out = enter();
     try {
       if (started - awaited == completions.length) {
         awaitOldest();
       }
       throwFailure();
+      if (stop.getAsBoolean()) {
+        return false;
+      }
       start(out, offset, length);
+      return true;
     } finally {
       exit();
     }

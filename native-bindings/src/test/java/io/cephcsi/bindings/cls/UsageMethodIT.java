@@ -83,6 +83,30 @@ class UsageMethodIT extends UsageCase {
   }
 
   @Test
+  void allWalksCountAndCanBeStopped() {
+    create(PLAIN, 50);
+    try (RbdImage image = pool.open(name)) {
+      scribble(image, 30, SEED);
+    }
+    // The first piece is asked for in any case: it takes no longer than a second.
+    assertThat(meter.measure(id(), walk(50), () -> true)).isPresent();
+    assertThat(meter.measure(id(), walk(49))).isEmpty();
+    try (RbdImage image = pool.open(name)) {
+      image.snapshots().create("s");
+      scribble(image, 10, SEED + 1);
+    }
+    // The snapshot, what changed since, and the head.
+    assertThat(meter.measure(id(), walk(150))).isPresent();
+    assertThat(meter.measure(id(), walk(149))).isEmpty();
+    assertThat(meter.measure(id(), walk(150), () -> true)).isEmpty();
+    assertSameAsDiskUsage(Method.FULL_WALK);
+  }
+
+  private static UsageQuery walk(long objects) {
+    return new UsageQuery(false, false, objects);
+  }
+
+  @Test
   void aDamagedMapIsNotBelieved() {
     create(MAPPED, 50);
     try (RbdImage image = pool.open(name)) {

@@ -78,6 +78,20 @@ class RbdDiscardIT extends RbdCase {
   }
 
   @Test
+  void aPipelineStartsNothingThatIsNotWantedAnyMore() {
+    create(MAPPED, 2);
+    try (RbdImage image = pool.open(name);
+        DiscardPipeline pipeline = image.discardPipeline(1)) {
+      fill(image, 0, 2, 1);
+      assertThat(pipeline.discard(0, OBJECT, () -> false)).isTrue();
+      assertThat(pipeline.discard(OBJECT, OBJECT, () -> true)).isFalse();
+      pipeline.drain();
+      assertThat(pipeline.discardedBytes()).isEqualTo(OBJECT);
+    }
+    assertThat(allocatedBytes()).isEqualTo(OBJECT);
+  }
+
+  @Test
   void aPipelineStopsAtTheFirstFailureAndSaysWhere() {
     create(PLAIN, 8);
     try (RbdImage image = pool.openReadOnly(name);

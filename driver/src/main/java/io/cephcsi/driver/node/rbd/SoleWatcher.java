@@ -1,11 +1,13 @@
 package io.cephcsi.driver.node.rbd;
 
 import io.cephcsi.bindings.cls.MirrorDaemons;
+import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.Watcher;
 import io.cephcsi.driver.node.machine.Polling;
 import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.rbd.session.OpenImage;
+import io.cephcsi.driver.reclaim.FormerReclaim;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
@@ -48,10 +50,20 @@ final class SoleWatcher implements AutoCloseable {
   }
 
   private void await(OpenImage volume, boolean shared, Operation operation) {
-    long ourClientId = volume.lease().cluster().instanceId();
-    if (others(ourClientId).isEmpty() || (shared && others(ourClientId).size() > 1)) {
+    RadosCluster cluster = volume.lease().cluster();
+    List<Watcher> others = others(cluster.instanceId());
+    if (shared && others.size() > 1) {
       return;
     }
+    if (!others.isEmpty() && !awaitOther(volume, shared, operation, cluster.instanceId())) {
+      return;
+    }
+    FormerReclaim.shutOut(image, cluster); // one that is not seen may go on after its blocklisting
+  }
+
+  /** Whether the others closed the image; false only if they may keep it open. */
+  private boolean awaitOther(
+      OpenImage volume, boolean shared, Operation operation, long ourClientId) {
     operation.phase("waiting for others to close the image");
     boolean alone =
         Polling.until(shared ? ONE_OTHER : GIVES_WAY, () -> others(ourClientId).isEmpty());
@@ -63,6 +75,7 @@ final class SoleWatcher implements AutoCloseable {
               + " is in use on another node: its image is open at "
               + others(ourClientId).stream().map(Watcher::address).findFirst().orElse("?"));
     }
+    return alone;
   }
 
   private List<Watcher> others(long ourClientId) {

@@ -3,6 +3,7 @@ package io.cephcsi.driver.reclaim.luks;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.kms.KeyDerivation;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
+import io.cephcsi.driver.reclaim.fs.InspectionStopped;
 import io.cephcsi.driver.reclaim.luks.LuksLayout.Argon2;
 import io.cephcsi.driver.reclaim.luks.LuksLayout.Derivation;
 import io.cephcsi.driver.reclaim.luks.LuksLayout.Pbkdf2;
@@ -14,6 +15,7 @@ import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import org.bouncycastle.crypto.Digest;
 import org.bouncycastle.crypto.digests.SHA256Digest;
 import org.bouncycastle.crypto.digests.SHA512Digest;
@@ -32,14 +34,19 @@ final class LuksKey {
    * The key, which the caller wipes. Takes seconds of CPU where Argon2 was measured on a faster
    * machine.
    *
+   * @param stop whether to end early; asked before each slot and while others make keys
    * @return empty when the passphrase is that of no slot
+   * @throws InspectionStopped if it is to end early
    */
-  static Optional<byte[]> find(BlockReader device, LuksLayout layout, byte[] passphrase)
+  static Optional<byte[]> find(
+      BlockReader device, LuksLayout layout, byte[] passphrase, BooleanSupplier stop)
       throws IOException {
+    Runnable goOn = () -> requireGoingOn(stop);
     for (Slot slot : layout.slots()) {
-      byte[] candidate = open(device, slot, layout.keyBytes(), passphrase);
+      goOn.run();
+      byte[] candidate = open(device, slot, layout.keyBytes(), passphrase, goOn);
       byte[] digest =
-          derive(layout.digest().derivation(), candidate, layout.digest().value().length);
+          derive(layout.digest().derivation(), candidate, layout.digest().value().length, goOn);
       if (MessageDigest.isEqual(digest, layout.digest().value())) {
         return Optional.of(candidate);
       }
@@ -48,12 +55,19 @@ final class LuksKey {
     return Optional.empty();
   }
 
-  private static byte[] open(BlockReader device, Slot slot, int keyBytes, byte[] passphrase)
+  private static void requireGoingOn(BooleanSupplier stop) {
+    if (stop.getAsBoolean()) {
+      throw new InspectionStopped();
+    }
+  }
+
+  private static byte[] open(
+      BlockReader device, Slot slot, int keyBytes, byte[] passphrase, Runnable goOn)
       throws IOException {
     int sectors = (slot.spreadBytes(keyBytes) + AesXts.UNIT - 1) / AesXts.UNIT;
     byte[] area = new byte[sectors * AesXts.UNIT];
     device.read(slot.offset(), ByteBuffer.wrap(area));
-    byte[] key = derive(slot.derivation(), passphrase, slot.areaKeyBytes());
+    byte[] key = derive(slot.derivation(), passphrase, slot.areaKeyBytes(), goOn);
     try {
       new AesXts(key, AesXts.UNIT).decrypt(area, 0);
       return merge(area, keyBytes, slot);
@@ -63,7 +77,7 @@ final class LuksKey {
     }
   }
 
-  private static byte[] derive(Derivation how, byte[] secret, int length) {
+  private static byte[] derive(Derivation how, byte[] secret, int length, Runnable goOn) {
     if (how instanceof Pbkdf2 pbkdf2) {
       Digest hash = pbkdf2.hash().equals("sha512") ? new SHA512Digest() : new SHA256Digest();
       PKCS5S2ParametersGenerator generator = new PKCS5S2ParametersGenerator(hash);
@@ -84,6 +98,7 @@ final class LuksKey {
         argon2.memoryKib(),
         argon2.iterations(),
         Deadline.after(TURN),
+        goOn,
         () -> {
           byte[] made = new byte[length];
           Argon2BytesGenerator generator = new Argon2BytesGenerator();

@@ -1,12 +1,12 @@
 package io.cephcsi.driver.reclaim.luks;
 
+import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.FreeRange;
 import io.cephcsi.driver.reclaim.fs.RangeVisitor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -40,13 +40,16 @@ public final class LuksVolume implements BlockReader {
    */
   public static Optional<LuksVolume> open(BlockReader device, byte[] passphrase)
       throws IOException, LuksRefusal {
-    LuksLayout layout = LuksLayout.of(LuksHeader.read(device), device.size(), LuksLimits.OFFLINE);
-    Optional<byte[]> key = LuksKey.find(device, layout, passphrase);
-    try {
-      return key.map(k -> new LuksVolume(device, layout, new AesXts(k, layout.sectorBytes())));
-    } finally {
-      key.ifPresent(k -> Arrays.fill(k, (byte) 0));
+    try (LuksUnlock unlock = new LuksUnlock(Passphrase.of(passphrase))) {
+      return unlock.open(device, () -> false);
     }
+  }
+
+  /**
+   * @param key of the data, which is copied
+   */
+  static LuksVolume of(BlockReader device, LuksLayout layout, byte[] key) {
+    return new LuksVolume(device, layout, new AesXts(key, layout.sectorBytes()));
   }
 
   @Override

@@ -1,0 +1,66 @@
+package io.cephcsi.driver.reclaim;
+
+import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdImage;
+import io.cephcsi.driver.cluster.ClientFence;
+import io.cephcsi.driver.cluster.SignedAddress;
+import java.time.Duration;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A reclaim of an image that did not end, as its mark is still in the metadata. Its driver may be
+ * dead, or stand still with its machine: then it sends discards that had no answer again when it
+ * goes on. Whoever breaks its lock blocklists it for an hour only. Safe for several threads.
+ */
+public final class FormerReclaim {
+  private static final Logger LOG = LoggerFactory.getLogger(FormerReclaim.class);
+
+  /** Longer than anything stays stopped and then goes on. */
+  private static final Duration FENCED = Duration.ofDays(30);
+
+  private FormerReclaim() {}
+
+  /**
+   * Shuts the client of a former reclaim out for long, and takes its lock away: what librbd or the
+   * kernel's client would break, they would shut out for an hour, whatever it was for before. A
+   * round trip, if there was none. Does nothing to a mark that no client of this user wrote, nor if
+   * the user may not blocklist.
+   *
+   * @param image open, with no other client that has it open
+   * @param another a connection that blocklists
+   */
+  public static void shutOut(RbdImage image, RadosCluster another) {
+    IoContext io = image.pool().io();
+    Optional<String> address =
+        ReclaimLock.reclaimer(image)
+            .flatMap(
+                mark ->
+                    SignedAddress.proven(
+                        io, ImageHeader.object(image.id()), ReclaimLock.RECLAIMER, mark))
+            .filter(client -> !client.equals(io.cluster().addresses()))
+            .filter(client -> !client.equals(another.addresses()))
+            .filter(client -> !ClientFence.isShutOut(client)); // it has ended
+    if (address.isEmpty()) {
+      return;
+    }
+    LOG.warn("the reclaim of {} by {} did not end: blocklisting it", image, address.get());
+    try {
+      new ClientFence(another).blocklist(address.get(), FENCED);
+    } catch (CephException.Denied e) {
+      LOG.warn(
+          "{}: the user may not blocklist {}, whose discards may be on their way: {}",
+          image,
+          address.get(),
+          e.getMessage());
+      return;
+    }
+    io.cluster().awaitLatestOsdMap(); // OSDs that it talks to from now on know it, too
+    HeaderLock.breakDead(image.pool(), image.id(), ClientFence::isShutOut);
+  }
+}
