@@ -79,4 +79,35 @@ class ChartNetworkTest {
     Map<String, Object> open = Map.of("csiAddons.enabled", true, "networkPolicy.enabled", false);
     assertThat(Chart.rendered("", open).of(List.of("NetworkPolicy"))).isEmpty();
   }
+
+  /** Prometheus' operator looks for labels that this chart has, too; Services are found by them. */
+  @Test
+  void labelsOfTheUserReplaceTheChartsButForThoseThatAreSelected() {
+    Chart chart = Chart.of("everything.yaml");
+    for (JsonNode monitor : chart.of(List.of("ServiceMonitor", "PrometheusRule"))) {
+      assertThat(monitor.at("/metadata/labels/release").asText()).isEqualTo("prometheus");
+      assertThat(monitor.at("/metadata/labels/team").asText()).isEqualTo("storage");
+    }
+    for (JsonNode monitor : chart.of(List.of("ServiceMonitor"))) {
+      JsonNode selector = monitor.at("/spec/selector/matchLabels");
+      assertThat(selector.path("release").asText()).isEqualTo("ceph");
+      JsonNode service = chart.find("Service", Chart.name(monitor)).orElseThrow();
+      assertThat(has(service.at("/metadata/labels"), selector)).isTrue();
+      assertThat(chart.workloads())
+          .filteredOn(workload -> has(workload.at("/spec/template/metadata/labels"), selector))
+          .hasSize(1);
+    }
+    JsonNode dashboard = chart.find("ConfigMap", "ceph-ceph-csi-java-dashboard").orElseThrow();
+    assertThat(dashboard.at("/metadata/labels/app").asText()).isEqualTo("grafana");
+    for (JsonNode workload : chart.workloads()) {
+      JsonNode labels = workload.at("/spec/template/metadata/labels");
+      assertThat(has(labels, workload.at("/spec/selector/matchLabels"))).isTrue();
+      assertThat(labels.path("team").asText()).isEqualTo("storage");
+    }
+  }
+
+  private static boolean has(JsonNode labels, JsonNode selector) {
+    return selector.properties().stream()
+        .allMatch(label -> label.getValue().equals(labels.path(label.getKey())));
+  }
 }
