@@ -51,6 +51,25 @@ class ChartNetworkTest {
     assertThat(taken).hasSizeGreaterThan(3);
   }
 
+  /** Go splits an address at its colons, of which those of IPv6 have more. */
+  @Test
+  void addressesOfSidecarsMayBeOfIpv6() {
+    List<String> endpoints =
+        Chart.rendered(
+                "everything.yaml",
+                Map.of("provisioner.snapshotMetadata.args.httpEndpointPort", 8094))
+            .workloads()
+            .stream()
+            .flatMap(workload -> containers(workload).stream())
+            .flatMap(container -> texts(container.path("args")).stream())
+            .filter(argument -> argument.contains("POD_IP"))
+            .toList();
+    assertThat(endpoints)
+        .hasSizeGreaterThan(3)
+        .contains("--http-endpoint=[$(POD_IP)]:8090", "--http-endpoint=[$(POD_IP)]:8094")
+        .allMatch(argument -> argument.matches("--http-endpoint=\\[\\$\\(POD_IP\\)]:\\d+"));
+  }
+
   /** Its sidecar takes every token of the cluster. */
   @Test
   void csiAddonsAreOpenToTheirManagerOnlyUnlessValuesSaySo() {
