@@ -125,6 +125,42 @@ class ChartNetworkTest {
     }
   }
 
+  @Test
+  void aServiceMonitorWithoutAServiceIsRefused() {
+    Map<String, Object> none = new HashMap<>();
+    none.put("serviceMonitor.enabled", true);
+    none.put("nodeplugin.httpMetrics.service.enabled", false);
+    assertThat(Chart.rendered("", none).of(List.of("ServiceMonitor"))).hasSize(1);
+    none.put("provisioner.httpMetrics.enabled", false);
+    assertThatThrownBy(() -> Chart.rendered("", none))
+        .hasMessageContaining("serviceMonitor.enabled");
+  }
+
+  @Test
+  void metricsOfSidecarsAreOpenAlsoWithoutThoseOfTheDriver() {
+    Map<String, Object> values = new HashMap<>();
+    values.put("networkPolicy.metricsFrom[0].podSelector.matchLabels.app", "prometheus");
+    List<Integer> all = metricsPorts(values);
+    assertThat(all).contains(8080, 8090, 8092, 8100, 8102);
+    values.put("provisioner.httpMetrics.enabled", false);
+    assertThat(metricsPorts(values))
+        .containsExactlyElementsOf(all.stream().filter(port -> port != 8080).toList());
+    values.put("provisioner.snapshotter.enabled", false);
+    assertThat(metricsPorts(values)).doesNotContain(8092, 8102);
+  }
+
+  private static List<Integer> metricsPorts(Map<String, Object> values) {
+    JsonNode policy =
+        Chart.rendered("everything.yaml", values)
+            .find("NetworkPolicy", "ceph-ceph-csi-java-provisioner")
+            .orElseThrow();
+    return list(policy.at("/spec/ingress")).stream()
+        .filter(rule -> rule.path("from").toString().contains("prometheus"))
+        .flatMap(rule -> list(rule.path("ports")).stream())
+        .map(port -> port.path("port").asInt())
+        .toList();
+  }
+
   private static boolean has(JsonNode labels, JsonNode selector) {
     return selector.properties().stream()
         .allMatch(label -> label.getValue().equals(labels.path(label.getKey())));
