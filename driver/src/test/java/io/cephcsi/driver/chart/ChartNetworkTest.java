@@ -51,6 +51,22 @@ class ChartNetworkTest {
     assertThat(taken).hasSizeGreaterThan(3);
   }
 
+  /** The next pod would wait for the ports of the one before, and that for the next pod. */
+  @Test
+  void aSingleControllerOnTheNodesNetworkIsReplacedAfterItsEnd() {
+    Map<String, Object> values = new HashMap<>();
+    values.put("provisioner.enableHostNetwork", true);
+    assertThat(strategy(values).path("type").asText()).isEqualTo("RollingUpdate");
+    values.put("provisioner.replicaCount", 1);
+    assertThat(strategy(values).toString()).isEqualTo("{\"type\":\"Recreate\"}");
+    values.put("provisioner.enableHostNetwork", false);
+    assertThat(strategy(values).at("/rollingUpdate/maxUnavailable").asText()).isEqualTo("50%");
+  }
+
+  private static JsonNode strategy(Map<String, Object> values) {
+    return Chart.rendered("", values).of(List.of("Deployment")).get(0).at("/spec/strategy");
+  }
+
   /** Go splits an address at its colons, of which those of IPv6 have more. */
   @Test
   void addressesOfSidecarsMayBeOfIpv6() {
