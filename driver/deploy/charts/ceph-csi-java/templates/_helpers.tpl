@@ -38,24 +38,25 @@ release: {{ (index . 0).Release.Name }}
 {{/* Labels of pods: a new version of the chart alone restarts nothing. */}}
 {{- define "csi.podLabels" -}}
 {{ include "csi.selector" . }}
-{{- with (index . 0).Values.commonLabels }}
+{{- with omit (default dict (index . 0).Values.commonLabels) "app" "component" "release" }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{/* Labels: list context component, where the component may be empty. */}}
+{{/*
+Labels: list context component, where the component may be empty, and optionally labels that replace any other. commonLabels replace
+none that this chart selects by.
+*/}}
 {{- define "csi.labels" -}}
 {{- $root := index . 0 -}}
-app: {{ include "csi.app" $root }}
-chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
-release: {{ $root.Release.Name }}
-heritage: {{ $root.Release.Service }}
-{{- with index . 1 }}
-component: {{ . }}
-{{- end }}
-{{- with $root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $labels := dict "chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") "heritage" $root.Release.Service -}}
+{{- $selected := dict "app" (include "csi.app" $root) "release" $root.Release.Name -}}
+{{- with index . 1 }}{{ $_ := set $selected "component" . }}{{ end -}}
+{{- $labels = mergeOverwrite $labels (deepCopy (default dict $root.Values.commonLabels)) $selected -}}
+{{- if gt (len .) 2 -}}
+{{- $labels = mergeOverwrite $labels (deepCopy (default dict (index . 2))) -}}
+{{- end -}}
+{{- toYaml $labels -}}
 {{- end -}}
 
 {{- define "csi.kind" -}}
@@ -74,6 +75,15 @@ values of classes and secret. What cannot be served is refused here.
 */}}
 {{- define "csi.drivers" -}}
 {{- $kind := include "csi.kind" . -}}
+{{- if eq $kind "rbd" -}}
+{{- $given := dict "storageClass.fsName" (default dict .Values.storageClass).fsName "secret.adminID" (default dict .Values.secret).adminID -}}
+{{- if not .Values.cephfs.enabled }}{{ $_ := set $given "radosNamespaceCephFS" .Values.radosNamespaceCephFS }}{{ end -}}
+{{- range $key, $value := $given -}}
+{{- if $value -}}
+{{- fail (printf "%s is a value of CephFS, but the driver %s is one for RBD: set driverName (ceph-csi's chart for CephFS has cephfs.csi.ceph.com by default, which \"helm get values\" does not show); a CephFS driver beside RBD has its values below cephfs" $key $.Values.driverName) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $own := pick .Values "instanceID" "credentials" "storageClass" "secret" "snapshotClass" "volumeGroupSnapshotClass" -}}
 {{- $first := merge (dict "kind" $kind "name" .Values.driverName "suffix" "" "folder" "/csi" "socket" .Values.provisionerSocketFile) $own -}}
 {{- $drivers := list $first -}}

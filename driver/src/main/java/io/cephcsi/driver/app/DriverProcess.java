@@ -103,9 +103,9 @@ public final class DriverProcess implements AutoCloseable {
   }
 
   /**
-   * Starts all servers.
+   * Starts all servers. That of the metrics may come later: volumes do not wait for its port.
    *
-   * @throws IOException when a socket or port cannot be had; nothing is left running then
+   * @throws IOException when a socket cannot be had; nothing is left running then
    */
   public static DriverProcess start(DriverConfig config) throws IOException {
     DriverProcess process = new DriverProcess(config);
@@ -114,7 +114,7 @@ public final class DriverProcess implements AutoCloseable {
         process.serve(driver);
       }
       if (config.metrics().port() > 0) {
-        process.others.push(process.metrics.serve(config.metrics()));
+        process.others.push(process.metrics.serveWhenFree(config.metrics()));
       }
       if (!config.slowCalls().isZero()) {
         process.others.push(SlowCalls.log(config.slowCalls(), process.registries));

@@ -76,6 +76,7 @@ final class ServeCommand implements Callable<Integer> {
     }
     DriverConfig settings =
         config == null ? process.config(List.of(driver.fromOptions())) : ConfigFile.read(config);
+    IgnoredCephConf.warn(IgnoredCephConf.FILE);
     awaitSignal(DriverProcess.start(settings)::close);
     return 0;
   }

@@ -242,7 +242,8 @@ public final class NodeRegistry {
 
   /**
    * Records that a node is there, on all clusters that the driver has credentials for; one round
-   * trip for each pool. What cannot be reached is only noted: the next time may succeed.
+   * trip for each pool. What cannot be reached is only noted, and keeps the node from no other
+   * pool: the next time may succeed.
    */
   public void register(OwnNode node) {
     access
@@ -253,10 +254,7 @@ public final class NodeRegistry {
                 access.connected(
                     cluster,
                     lease -> {
-                      access
-                          .storage()
-                          .journalPools(lease)
-                          .forEach(pool -> registerIn(lease, pool, node));
+                      registerOn(lease, node);
                       return null;
                     });
               } catch (RuntimeException e) {
@@ -269,6 +267,21 @@ public final class NodeRegistry {
             });
   }
 
+  /** In every pool; only then the failure of one that did not answer is thrown. */
+  private void registerOn(Lease lease, OwnNode node) {
+    CephException.OutcomeUnknown silent = null;
+    for (long pool : access.storage().journalPools(lease)) {
+      try {
+        registerIn(lease, pool, node);
+      } catch (CephException.OutcomeUnknown e) {
+        silent = e;
+      }
+    }
+    if (silent != null) {
+      throw silent;
+    }
+  }
+
   private void registerIn(Lease lease, long pool, OwnNode node) {
     try (WriteOperation write = new WriteOperation()) {
       write.create().omapSet(node.id(), clock.instant().toString().getBytes(UTF_8));
@@ -278,11 +291,13 @@ public final class NodeRegistry {
         write.omapRemove(List.of(MAX + node.id()));
       }
       access.storage().open(lease, pool).operate(object, write);
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
     } catch (CephException e) {
       if (e instanceof CephException.Denied || e.errno() == Errno.EOPNOTSUPP) {
         LOG.debug("pool {} is left out, as it cannot be read: {}", pool, e.getMessage());
       } else {
-        throw e;
+        LOG.warn("node {} is not registered in pool {}: {}", node.id(), pool, e.getMessage());
       }
     }
   }

@@ -13,6 +13,8 @@ import java.util.function.LongSupplier;
 
 /** What the driver counts, and the HTTP endpoint that Prometheus reads it from. */
 public final class DriverMetrics {
+  private static final Duration PAUSE = Duration.ofSeconds(10);
+
   private final PrometheusRegistry registry = new PrometheusRegistry();
   private final Histogram calls;
   private final Counter reclaims;
@@ -145,8 +147,20 @@ public final class DriverMetrics {
     discardedInsideBytes.inc(insideBytes);
   }
 
-  /** Serves the metrics over HTTP. */
+  /**
+   * Serves the metrics over HTTP.
+   *
+   * @throws IOException when the address cannot be listened on
+   */
   public MetricsServer serve(MetricsEndpoint endpoint) throws IOException {
     return endpoint.serve(registry);
+  }
+
+  /**
+   * Serves the metrics over HTTP until it is closed, or tries to every ten seconds while the
+   * address cannot be listened on: nothing else of the driver depends on them. Does not block.
+   */
+  public AutoCloseable serveWhenFree(MetricsEndpoint endpoint) {
+    return LateMetrics.start(endpoint, registry, PAUSE);
   }
 }

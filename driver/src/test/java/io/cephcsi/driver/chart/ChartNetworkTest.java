@@ -51,6 +51,41 @@ class ChartNetworkTest {
     assertThat(taken).hasSizeGreaterThan(3);
   }
 
+  /** The next pod would wait for the ports of the one before, and that for the next pod. */
+  @Test
+  void aSingleControllerOnTheNodesNetworkIsReplacedAfterItsEnd() {
+    Map<String, Object> values = new HashMap<>();
+    values.put("provisioner.enableHostNetwork", true);
+    assertThat(strategy(values).path("type").asText()).isEqualTo("RollingUpdate");
+    values.put("provisioner.replicaCount", 1);
+    assertThat(strategy(values).toString()).isEqualTo("{\"type\":\"Recreate\"}");
+    values.put("provisioner.enableHostNetwork", false);
+    assertThat(strategy(values).at("/rollingUpdate/maxUnavailable").asText()).isEqualTo("50%");
+  }
+
+  private static JsonNode strategy(Map<String, Object> values) {
+    return Chart.rendered("", values).of(List.of("Deployment")).get(0).at("/spec/strategy");
+  }
+
+  /** Go splits an address at its colons, of which those of IPv6 have more. */
+  @Test
+  void addressesOfSidecarsMayBeOfIpv6() {
+    List<String> endpoints =
+        Chart.rendered(
+                "everything.yaml",
+                Map.of("provisioner.snapshotMetadata.args.httpEndpointPort", 8094))
+            .workloads()
+            .stream()
+            .flatMap(workload -> containers(workload).stream())
+            .flatMap(container -> texts(container.path("args")).stream())
+            .filter(argument -> argument.contains("POD_IP"))
+            .toList();
+    assertThat(endpoints)
+        .hasSizeGreaterThan(3)
+        .contains("--http-endpoint=[$(POD_IP)]:8090", "--http-endpoint=[$(POD_IP)]:8094")
+        .allMatch(argument -> argument.matches("--http-endpoint=\\[\\$\\(POD_IP\\)]:\\d+"));
+  }
+
   /** Its sidecar takes every token of the cluster. */
   @Test
   void csiAddonsAreOpenToTheirManagerOnlyUnlessValuesSaySo() {
@@ -78,5 +113,72 @@ class ChartNetworkTest {
     assertThat(Chart.of("").of(List.of("NetworkPolicy"))).isEmpty();
     Map<String, Object> open = Map.of("csiAddons.enabled", true, "networkPolicy.enabled", false);
     assertThat(Chart.rendered("", open).of(List.of("NetworkPolicy"))).isEmpty();
+  }
+
+  /** Prometheus' operator looks for labels that this chart has, too; Services are found by them. */
+  @Test
+  void labelsOfTheUserReplaceTheChartsButForThoseThatAreSelected() {
+    Chart chart = Chart.of("everything.yaml");
+    for (JsonNode monitor : chart.of(List.of("ServiceMonitor", "PrometheusRule"))) {
+      assertThat(monitor.at("/metadata/labels/release").asText()).isEqualTo("prometheus");
+      assertThat(monitor.at("/metadata/labels/team").asText()).isEqualTo("storage");
+    }
+    for (JsonNode monitor : chart.of(List.of("ServiceMonitor"))) {
+      JsonNode selector = monitor.at("/spec/selector/matchLabels");
+      assertThat(selector.path("release").asText()).isEqualTo("ceph");
+      JsonNode service = chart.find("Service", Chart.name(monitor)).orElseThrow();
+      assertThat(has(service.at("/metadata/labels"), selector)).isTrue();
+      assertThat(chart.workloads())
+          .filteredOn(workload -> has(workload.at("/spec/template/metadata/labels"), selector))
+          .hasSize(1);
+    }
+    JsonNode dashboard = chart.find("ConfigMap", "ceph-ceph-csi-java-dashboard").orElseThrow();
+    assertThat(dashboard.at("/metadata/labels/app").asText()).isEqualTo("grafana");
+    for (JsonNode workload : chart.workloads()) {
+      JsonNode labels = workload.at("/spec/template/metadata/labels");
+      assertThat(has(labels, workload.at("/spec/selector/matchLabels"))).isTrue();
+      assertThat(labels.path("team").asText()).isEqualTo("storage");
+    }
+  }
+
+  @Test
+  void aServiceMonitorWithoutAServiceIsRefused() {
+    Map<String, Object> none = new HashMap<>();
+    none.put("serviceMonitor.enabled", true);
+    none.put("nodeplugin.httpMetrics.service.enabled", false);
+    assertThat(Chart.rendered("", none).of(List.of("ServiceMonitor"))).hasSize(1);
+    none.put("provisioner.httpMetrics.enabled", false);
+    assertThatThrownBy(() -> Chart.rendered("", none))
+        .hasMessageContaining("serviceMonitor.enabled");
+  }
+
+  @Test
+  void metricsOfSidecarsAreOpenAlsoWithoutThoseOfTheDriver() {
+    Map<String, Object> values = new HashMap<>();
+    values.put("networkPolicy.metricsFrom[0].podSelector.matchLabels.app", "prometheus");
+    List<Integer> all = metricsPorts(values);
+    assertThat(all).contains(8080, 8090, 8092, 8100, 8102);
+    values.put("provisioner.httpMetrics.enabled", false);
+    assertThat(metricsPorts(values))
+        .containsExactlyElementsOf(all.stream().filter(port -> port != 8080).toList());
+    values.put("provisioner.snapshotter.enabled", false);
+    assertThat(metricsPorts(values)).doesNotContain(8092, 8102);
+  }
+
+  private static List<Integer> metricsPorts(Map<String, Object> values) {
+    JsonNode policy =
+        Chart.rendered("everything.yaml", values)
+            .find("NetworkPolicy", "ceph-ceph-csi-java-provisioner")
+            .orElseThrow();
+    return list(policy.at("/spec/ingress")).stream()
+        .filter(rule -> rule.path("from").toString().contains("prometheus"))
+        .flatMap(rule -> list(rule.path("ports")).stream())
+        .map(port -> port.path("port").asInt())
+        .toList();
+  }
+
+  private static boolean has(JsonNode labels, JsonNode selector) {
+    return selector.properties().stream()
+        .allMatch(label -> label.getValue().equals(labels.path(label.getKey())));
   }
 }

@@ -203,11 +203,29 @@ class ChartSchemaTest {
     "csiMapping[0].ClusterIDMapping, x, ClusterIDMapping",
     "encryptionKMSConfig.vault, x, encryptionKMSConfig",
     "provisioner.snapshotMetadata.enabled, true, provisioner.snapshotMetadata",
-    "secret.create, true, userKey"
+    "secret.create, true, userKey",
+    "secret.adminID, admin, driverName",
+    "storageClass.fsName, myfs, driverName",
+    "radosNamespaceCephFS, csi, driverName"
   })
   void whatCannotBeServedIsRefused(String key, String value, String message) {
     Object set = value.equals("true") ? true : value;
     assertThatThrownBy(() -> Chart.rendered("", Map.of(key, set))).hasMessageContaining(message);
+  }
+
+  /** The name is a default of ceph-csi's chart, which {@code helm get values} does not show. */
+  @Test
+  void valuesOfCephFsWithoutTheDriversNameMakeNoDriverForRbd(@TempDir Path folder)
+      throws IOException {
+    String values = Files.readString(Chart.VALUES.resolve("ceph-csi-cephfs.yaml"));
+    String name = "driverName: cephfs.csi.ceph.com\n";
+    assertThat(values).contains(name);
+    Path file = Files.writeString(folder.resolve("values.yaml"), values.replace(name, ""));
+    assertThatThrownBy(() -> Chart.rendered(file, "ceph", Map.of()))
+        .hasMessageContaining("is one for RBD: set driverName");
+    assertThat(
+            Chart.rendered(file, "ceph", Map.of("driverName", "cephfs.csi.ceph.com")).workloads())
+        .hasSize(2);
   }
 
   /** The versions of an API are those of a cluster: without one, others stand for them. */

@@ -239,11 +239,39 @@ class ServeProcessIT extends ServedCase {
                     .allMatch(line -> line.contains("WARN") && line.contains(request.getName())));
   }
 
+  /** No volume could be mounted on a node where another process has Prometheus' port. */
   @Test
-  void aMetricsPortInUseIsExitCode1() throws IOException {
+  void aMetricsPortInUseIsServedOnceItIsFree() throws IOException {
+    ServedProcess process;
+    int port;
+    try (ServerSocket taken = new ServerSocket(0)) {
+      port = taken.getLocalPort();
+      process = startRbd("--metricsport=" + port);
+      createAndDelete(process.awaitReady(socket));
+      assertThat(process.output().lines())
+          .anyMatch(line -> line.contains("WARN") && line.contains("port " + port));
+    }
+    Awaitility.await()
+        .atMost(SOON)
+        .untilAsserted(
+            () ->
+                assertThat(ServedProcess.metrics(port))
+                    .contains(
+                        "grpc_status_code=\"OK\",method_name=\"csi.v1.Controller/CreateVolume\""));
+    process.terminate();
+    assertThat(process.awaitExit(SOON)).as(process.output()).isZero();
+  }
+
+  /** Metrics are all that the liveness container does. */
+  @Test
+  void aMetricsPortInUseEndsTheLivenessContainer() throws IOException {
     try (ServerSocket taken = new ServerSocket(0)) {
       assertExit(
-          1, "port", "--type=rbd", "--endpoint=" + socket, "--metricsport=" + taken.getLocalPort());
+          1,
+          "port",
+          "--type=liveness",
+          "--endpoint=unix://" + socket,
+          "--metricsport=" + taken.getLocalPort());
       assertThat(socket).doesNotExist();
     }
   }

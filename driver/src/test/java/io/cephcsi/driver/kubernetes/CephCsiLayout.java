@@ -35,6 +35,10 @@ final class CephCsiLayout {
         ((ObjectNode) driver.path(object)).put("create", false);
       }
     }
+    own.putObject("encryptionKMSConfig")
+        .putObject("kept-by-a-secret")
+        .put("encryptionKMSType", "metadata")
+        .put("secretName", "storage-encryption");
     YAML.writeValue(folder.resolve("values.yaml").toFile(), own);
   }
 

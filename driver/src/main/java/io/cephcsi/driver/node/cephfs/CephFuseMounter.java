@@ -103,7 +103,10 @@ public final class CephFuseMounter implements CephFsMounter {
     if (request.readOnly()) {
       options.add("ro");
     }
-    request.options().stream().filter(one -> !NOT_OF_FUSE.contains(one)).forEach(options::add);
+    request.options().stream()
+        .filter(one -> !NOT_OF_FUSE.contains(one))
+        .map(CephFuseMounter::escaped)
+        .forEach(options::add);
     Command mount =
         Command.of(PROGRAM)
             .with(Argument.path(target))
@@ -130,6 +133,15 @@ public final class CephFuseMounter implements CephFsMounter {
     } catch (CommandException e) {
       throw MountErrors.explained(e, request);
     }
+  }
+
+  /**
+   * An option as libfuse takes it between others: it parts them at every comma, also between quotes
+   * (those of categories in a context of SELinux), but for one behind a backslash. The kernel gets
+   * the option without the backslash, and with its quotes.
+   */
+  static String escaped(String option) {
+    return option.replace("\\", "\\\\").replace(",", "\\,");
   }
 
   private static void requireEmpty(Path target) {
