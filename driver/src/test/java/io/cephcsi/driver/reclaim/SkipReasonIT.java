@@ -11,6 +11,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.ImageFeature;
+import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.reclaim.ReclaimResult.Outcome;
@@ -385,6 +386,29 @@ class SkipReasonIT extends ReclaimCase {
     ceph.rbd("snap", "rm", other + "@one", "--no-progress");
     ceph.rbd("rm", other, "--no-progress");
     assertReclaimed();
+  }
+
+  /** Its header still names the parent, which only the snapshot needs; librbd opens none. */
+  @Test
+  void aCloneThatIsFlattenedButForItsSnapshotIsReclaimed() {
+    Set<ImageFeature> features = Set.of(ImageFeature.LAYERING, ImageFeature.EXCLUSIVE_LOCK);
+    String parent = name + "-parent";
+    there.create(parent, 4L * MIB * OBJECTS, options().features(features).build());
+    try (RbdImage image = there.open(parent)) {
+      image.snapshots().create("s");
+      image.snapshots().protect("s");
+    }
+    there.cloneImage(parent, "s", there, name, options().features(features).build());
+    try (RbdImage image = there.open(name)) {
+      image.write(0, new byte[MIB]);
+      image.snapshots().create("one");
+      image.flatten(Progress.NONE);
+    }
+    try (RbdImage image = there.openReadOnly(name)) {
+      assertThat(image.parent()).isEmpty();
+      assertThat(ImageHeader.read(space, image.id()).orElseThrow().parent()).isPresent();
+    }
+    assertThat(reclaimed(reclaimThere(Map.of())).reason()).isEmpty();
   }
 
   /** An image whose header is changed while it is opened for writing. */
