@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
@@ -27,22 +28,22 @@ public final class FormerReclaim {
   private FormerReclaim() {}
 
   /**
-   * Shuts the client of a former reclaim out for long, and takes its lock away: what librbd or the
-   * kernel's client would break, they would shut out for an hour, whatever it was for before. A
-   * round trip, if there was none. Does nothing to a mark that no client of this user wrote, nor if
-   * the user may not blocklist.
+   * Shuts the client of a former reclaim out for long, and takes its lock and its mark away: what
+   * librbd or the kernel's client would break, they would shut out for an hour, whatever it was for
+   * before. A round trip, if there was none. Does nothing to a mark that no client of this user
+   * wrote, nor if the user may not blocklist.
    *
    * @param image open, with no other client that has it open
    * @param another a connection that blocklists
    */
   public static void shutOut(RbdImage image, RadosCluster another) {
     IoContext io = image.pool().io();
+    Optional<String> mark = ReclaimLock.reclaimer(image);
     Optional<String> address =
-        ReclaimLock.reclaimer(image)
-            .flatMap(
-                mark ->
+        mark.flatMap(
+                text ->
                     SignedAddress.proven(
-                        io, ImageHeader.object(image.id()), ReclaimLock.RECLAIMER, mark))
+                        io, ImageHeader.object(image.id()), ReclaimLock.RECLAIMER, text))
             .filter(client -> !client.equals(io.cluster().addresses()))
             .filter(client -> !client.equals(another.addresses()))
             .filter(client -> !ClientFence.isShutOut(client)); // it has ended
@@ -62,5 +63,7 @@ public final class FormerReclaim {
     }
     io.cluster().awaitLatestOsdMap(); // OSDs that it talks to from now on know it, too
     HeaderLock.breakDead(image.pool(), image.id(), ClientFence::isShutOut);
+    // Without the image's lock, which librbd would take for it. Others need not do this again.
+    HeaderMetadata.removeIf(io, image.id(), ReclaimLock.RECLAIMER, mark.orElseThrow());
   }
 }

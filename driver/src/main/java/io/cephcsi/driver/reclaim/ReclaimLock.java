@@ -119,18 +119,24 @@ final class ReclaimLock {
         .ifPresent(signed -> image.metadata().set(RECLAIMER, signed));
   }
 
-  /** Gives the lock back, if it still is ours to give. */
-  void release() {
+  /**
+   * Gives the lock back, if it still is ours to give.
+   *
+   * @return false if that failed: the mark may still name this client as one that reclaims
+   */
+  boolean release() {
     if (fenced) {
-      return;
+      return true;
     }
     try {
       if (reclaimer(image).isPresent()) {
         image.metadata().remove(RECLAIMER);
       }
       image.lock().release();
+      return true;
     } catch (CephException e) {
       LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
+      return false;
     }
   }
 

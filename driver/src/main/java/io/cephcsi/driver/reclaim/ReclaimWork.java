@@ -118,8 +118,8 @@ final class ReclaimWork {
       if (locked && isUncertain && canFence) {
         lock.fence();
       }
-      if (locked) {
-        lock.release();
+      if (locked && !lock.release() && stopped.isEmpty()) {
+        stopped = "its lock could not be given back";
       }
     }
   }

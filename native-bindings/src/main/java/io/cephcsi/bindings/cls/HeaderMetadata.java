@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * The metadata of an image, by the calls of the object class {@code rbd} that librbd would make:
@@ -94,9 +95,29 @@ public final class HeaderMetadata {
    */
   public static boolean changeIf(
       IoContext io, String imageId, String key, String expected, Map<String, String> set) {
+    return operateIf(io, imageId, key, expected, write -> addSet(write, set));
+  }
+
+  /**
+   * Removes a key if it has a value; one round trip.
+   *
+   * @return whether it was removed
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such image
+   */
+  public static boolean removeIf(IoContext io, String imageId, String key, String expected) {
+    return operateIf(
+        io,
+        imageId,
+        key,
+        expected,
+        write -> RbdClass.call("metadata_remove").string(key).addTo(write));
+  }
+
+  private static boolean operateIf(
+      IoContext io, String imageId, String key, String expected, Consumer<WriteOperation> change) {
     try (WriteOperation write = new WriteOperation()) {
       write.assertExists().omapCompare(PREFIX + key, expected.getBytes(StandardCharsets.UTF_8));
-      addSet(write, set);
+      change.accept(write);
       io.operate(ImageHeader.object(imageId), write);
       return true;
     } catch (CephException.Canceled e) {
