@@ -355,19 +355,19 @@ class RbdListConformanceIT extends ListRules {
           () -> controller().createVolume(request(newName()).removeParameters("pool").build()));
     }
 
+    /** As ceph-csi does where topology chose that pool: with the name in it, too. */
+    private Volume makeInOtherPool(String name) {
+      Volume volume =
+          driver.create(driver.createRequest(name, MIB).putParameters("pool", CLUSTER.otherPool()));
+      made.add(volume);
+      return volume;
+    }
+
     /** ceph-csi reserves the name in the pool that it chose. */
     @Test
     void aVolumeOfCephCsiOfAClassWithoutPoolIsFoundByItsName() {
       String name = newName();
-      Volume volume =
-          controller()
-              .createVolume(
-                  driver
-                      .createRequest(name, MIB)
-                      .putParameters("pool", CLUSTER.otherPool())
-                      .build())
-              .getVolume();
-      made.add(volume);
+      Volume volume = makeInOtherPool(name);
       for (Volume found : List.of(makeWithoutPool(name, "a", "b"), makeWithoutPool(name, "b"))) {
         assertThat(found.getVolumeId()).isEqualTo(volume.getVolumeId());
         assertThat(found.getVolumeContextMap())
@@ -381,15 +381,7 @@ class RbdListConformanceIT extends ListRules {
     @Test
     void aVolumeOfCephCsiOfAClassWithAPoolIsFoundByItsName() {
       String name = newName();
-      Volume volume =
-          controller()
-              .createVolume(
-                  driver
-                      .createRequest(name, MIB)
-                      .putParameters("pool", CLUSTER.otherPool())
-                      .build())
-              .getVolume();
-      made.add(volume);
+      Volume volume = makeInOtherPool(name);
       var onlyInB =
           request(name)
               .setAccessibilityRequirements(
@@ -399,6 +391,20 @@ class RbdListConformanceIT extends ListRules {
         assertThat(found.getVolumeId()).isEqualTo(volume.getVolumeId());
       }
       assertThat(ids(list(0, ""))).containsExactly(volume.getVolumeId());
+    }
+
+    @Test
+    void aPoolThatIsNotThereKeepsNoVolumeFromAnother() {
+      CreateVolumeRequest.Builder request = request(newName());
+      String pools = request.getParametersOrThrow("topologyConstrainedPools");
+      String gone =
+          "[{\"poolName\": \"gone\", \"domainSegments\":"
+              + " [{\"domainLabel\": \"zone\", \"value\": \"c\"}]},";
+      request.putParameters("topologyConstrainedPools", pools.strip().replaceFirst("\\[", gone));
+      var places = TopologyRequirement.newBuilder().addPreferred(zone("a")).addPreferred(zone("c"));
+      Volume volume = driver.create(request.setAccessibilityRequirements(places));
+      made.add(volume);
+      assertThat(volume.getVolumeContextMap()).containsEntry("pool", CLUSTER.pool());
     }
 
     @Test

@@ -1,5 +1,8 @@
 package io.cephcsi.driver.rbd.volume;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.Progress;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -18,17 +21,26 @@ import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Function;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Volumes as RBD images. All calls block on the cluster and may be repeated after a crash at any
  * point; the caller holds the lock of the name or the id. Safe for several threads.
  */
 public final class RbdVolumes {
+  private static final Logger LOG = LoggerFactory.getLogger(RbdVolumes.class);
+
+  /** Pools that could not be asked a moment ago: each call would wait for them. */
+  private final Cache<String, Boolean> silent =
+      Caffeine.newBuilder().maximumSize(1000).expireAfterWrite(Duration.ofMinutes(1)).build();
+
   private final RbdSessions sessions;
   private final ImageGroups groups;
 
@@ -60,7 +72,7 @@ public final class RbdVolumes {
    * another one. One round trip, for such a StorageClass only; for a name that is new, one more for
    * each other pool that would do, as ceph-csi reserves the name in the pool that it chose.
    */
-  private static VolumeRequest inItsPool(RbdSession session, VolumeRequest request) {
+  private VolumeRequest inItsPool(RbdSession session, VolumeRequest request) {
     RbdParameters wanted = request.parameters();
     if (wanted.topology().isEmpty()) {
       return request;
@@ -73,20 +85,36 @@ public final class RbdVolumes {
             ? choices.stream().filter(choice -> isPool(session, choice, pool))
             : choices.stream()
                 .filter(choice -> !choice.pool().equals(wanted.journalPool()))
-                .filter(choice -> isInItself(session, choice, request))
+                .filter(choice -> isInItself(session, choice, request, wanted.pool()))
                 .map(RbdParameters::inOwnJournal);
     return found.findFirst().map(request::with).orElse(request);
   }
 
-  private static boolean isInItself(
-      RbdSession session, RbdParameters choice, VolumeRequest request) {
+  /**
+   * A pool that cannot be asked matters only if the image is to be in it: the outage of a zone must
+   * not keep others from volumes, and ceph-csi does not look into another pool, either.
+   */
+  private boolean isInItself(
+      RbdSession session, RbdParameters choice, VolumeRequest request, String wanted) {
+    String pool = session.clusterId() + "/" + choice.pool();
+    boolean isOther = !choice.pool().equals(wanted);
+    if (isOther && silent.getIfPresent(pool) != null) {
+      return false;
+    }
     try {
       return isPool(session, choice, imagePool(session, choice.pool(), request));
     } catch (VolumeException e) {
-      if (e.reason() == Reason.INVALID_ARGUMENT) {
-        return false; // there is no such pool, which matters only if the image is to be in it
+      if (!isOther || e.reason() != Reason.INVALID_ARGUMENT) {
+        throw e;
       }
-      throw e;
+      return false; // there is no such pool
+    } catch (CephException.Denied | CephException.TimedOut e) {
+      if (!isOther) {
+        throw e;
+      }
+      LOG.warn("pool {} cannot be asked for {}: {}", pool, request.name(), e.getMessage());
+      silent.put(pool, true);
+      return false;
     }
   }
 
