@@ -267,13 +267,19 @@ public final class NodeRegistry {
             });
   }
 
-  /** In every pool; only then the failure of one that did not answer is thrown. */
+  /**
+   * In every pool; the failure of one that does not answer is thrown behind them, and that of a
+   * second one at once: then it is rather the cluster, and others wait for their turn.
+   */
   private void registerOn(Lease lease, OwnNode node) {
     CephException.OutcomeUnknown silent = null;
     for (long pool : access.storage().journalPools(lease)) {
       try {
         registerIn(lease, pool, node);
       } catch (CephException.OutcomeUnknown e) {
+        if (silent != null || e instanceof CephException.Blocklisted) {
+          throw e;
+        }
         silent = e;
       }
     }
