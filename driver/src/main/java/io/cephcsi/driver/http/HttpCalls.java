@@ -100,10 +100,11 @@ public final class HttpCalls {
   public Answer send(HttpRequest request, Deadline deadline) {
     Duration pause = FIRST_PAUSE;
     VolumeException before = null;
+    boolean wasSilent = false;
     for (int attempt = 1; ; attempt++) {
       Duration wait = pause;
       try {
-        Answer answer = sendOnce(request, before == null ? deadline.within(ATTEMPT) : deadline);
+        Answer answer = sendOnce(request, wasSilent ? deadline : deadline.within(ATTEMPT));
         wait = answer.retryAfter().compareTo(pause) > 0 ? answer.retryAfter() : pause;
         if (!answer.isTemporary() || attempt == ATTEMPTS || !deadline.sleep(wait)) {
           return answer;
@@ -113,6 +114,7 @@ public final class HttpCalls {
           throw before;
         }
         before = e;
+        wasSilent |= e.getCause() instanceof TimeoutException;
         if (Thread.currentThread().isInterrupted()
             || attempt == ATTEMPTS
             || e.getCause() instanceof BoundedBody.TooLong
@@ -134,7 +136,8 @@ public final class HttpCalls {
     } catch (ExecutionException e) {
       throw failure(e);
     } catch (TimeoutException e) {
-      throw unavailable("there is no complete answer in time");
+      throw new VolumeException(
+          Reason.UNAVAILABLE, server + ": there is no complete answer in time", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw unavailable("the call was interrupted");
