@@ -4,6 +4,7 @@ import io.cephcsi.driver.cluster.LongStep;
 import io.cephcsi.driver.http.Deadline;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.Optional;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -33,7 +34,7 @@ public final class KeyDerivation {
    *     interrupted
    */
   public static <T> T inTurn(int memoryKib, int passes, Deadline deadline, Supplier<T> work) {
-    return inTurn(memoryKib, passes, deadline, () -> {}, work);
+    return inTurn(memoryKib, passes, deadline, Optional.empty(), work);
   }
 
   /**
@@ -43,16 +44,23 @@ public final class KeyDerivation {
    */
   public static <T> T inTurn(
       int memoryKib, int passes, Deadline deadline, Runnable waiting, Supplier<T> work) {
+    return inTurn(memoryKib, passes, deadline, Optional.of(waiting), work);
+  }
+
+  private static <T> T inTurn(
+      int memoryKib, int passes, Deadline deadline, Optional<Runnable> waiting, Supplier<T> work) {
     boolean usual = memoryKib <= USUAL_KIB && (long) memoryKib * passes <= USUAL_WORK;
     return LongStep.call(() -> whenFree(usual ? USUAL : COSTLY, deadline, waiting, work));
   }
 
   private static <T> T whenFree(
-      Semaphore turn, Deadline deadline, Runnable waiting, Supplier<T> work) {
+      Semaphore turn, Deadline deadline, Optional<Runnable> waiting, Supplier<T> work) {
     try {
       long left = deadline.left().toNanos();
-      while (!turn.tryAcquire(Math.min(left, POLL_NANOS), TimeUnit.NANOSECONDS)) {
-        waiting.run();
+      // Who asks while it waits goes to the end of the queue each time.
+      long each = waiting.isPresent() ? POLL_NANOS : Long.MAX_VALUE;
+      while (!turn.tryAcquire(Math.min(left, each), TimeUnit.NANOSECONDS)) {
+        waiting.ifPresent(Runnable::run);
         left = deadline.left().toNanos();
         if (left <= 0) {
           throw new VolumeException(
