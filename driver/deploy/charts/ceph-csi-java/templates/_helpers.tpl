@@ -75,12 +75,12 @@ values of classes and secret. What cannot be served is refused here.
 */}}
 {{- define "csi.drivers" -}}
 {{- $kind := include "csi.kind" . -}}
-{{- if eq $kind "rbd" -}}
+{{- if and (eq $kind "rbd") (ne .Values.type "rbd") -}}
 {{- $given := dict "storageClass.fsName" (default dict .Values.storageClass).fsName "secret.adminID" (default dict .Values.secret).adminID -}}
 {{- if not .Values.cephfs.enabled }}{{ $_ := set $given "radosNamespaceCephFS" .Values.radosNamespaceCephFS }}{{ end -}}
 {{- range $key, $value := $given -}}
 {{- if $value -}}
-{{- fail (printf "%s is a value of CephFS, but the driver %s is one for RBD: set driverName (ceph-csi's chart for CephFS has cephfs.csi.ceph.com by default, which \"helm get values\" does not show); a CephFS driver beside RBD has its values below cephfs" $key $.Values.driverName) -}}
+{{- fail (printf "%s is a value of CephFS, but the driver %s is one for RBD: set driverName (ceph-csi's chart for CephFS has cephfs.csi.ceph.com by default, which \"helm get values\" does not show), or type: rbd if it is one for RBD; a CephFS driver beside RBD has its values below cephfs" $key $.Values.driverName) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -226,6 +226,7 @@ class ChartSchemaTest {
     assertThat(
             Chart.rendered(file, "ceph", Map.of("driverName", "cephfs.csi.ceph.com")).workloads())
         .hasSize(2);
+    assertThat(Chart.rendered(file, "ceph", Map.of("type", "rbd")).workloads()).hasSize(2);
   }
 
   /** The versions of an API are those of a cluster: without one, others stand for them. */
