@@ -61,6 +61,8 @@ record FirstPin(OpenFileSystem files, Trackers trackers, Optional<MdsPin> wanted
   private static void remove(OpenFileSystem files, String probe) {
     try {
       files.admin().remove(probe);
+    } catch (CephException.NotFound e) {
+      LOG.debug("subvolume {} was not made", probe);
     } catch (CephException e) {
       LOG.warn("subvolume {}, which is empty, could not be removed: {}", probe, e.getMessage());
     }
