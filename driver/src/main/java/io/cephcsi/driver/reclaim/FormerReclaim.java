@@ -28,10 +28,10 @@ public final class FormerReclaim {
   private FormerReclaim() {}
 
   /**
-   * Shuts the client of a former reclaim out for long, and takes its lock and its mark away: what
-   * librbd or the kernel's client would break, they would shut out for an hour, whatever it was for
-   * before. A round trip, if there was none. Does nothing to a mark that no client of this user
-   * wrote, nor if the user may not blocklist.
+   * Shuts the client of a former reclaim out for long, and takes its lock and its mark away:
+   * whoever else breaks the lock shuts it out for an hour, and the cluster does not lengthen an
+   * entry that is there. A round trip, if there was none. Does nothing to a mark that no client of
+   * this user wrote, nor if the user may not blocklist.
    *
    * @param image open, with no other client that has it open
    * @param another a connection that blocklists

@@ -205,10 +205,11 @@ class ForeignContentIT {
     Volume volume = driver.create(name, 64 * MIB);
     String id = id(TestDriver.image(volume));
     try (RadosCluster cluster = CLUSTER.connect();
-        IoContext io = cluster.openPool(CLUSTER.pool())) {
+        IoContext io = cluster.openPool(CLUSTER.pool());
+        IoContext other = cluster.openPool(OTHER)) {
       reclaim(volume); // makes the object of the slots
       List<String> before = dataObjects(io, id);
-      List<ObjectLock> slots = takeAllSlots(cluster);
+      List<ObjectLock> slots = takeAllSlots(io, other);
       CompletableFuture<Void> reclaim = CompletableFuture.runAsync(() -> reclaim(volume));
       try {
         Awaitility.await()
@@ -242,11 +243,10 @@ class ForeignContentIT {
     return io.objects().stream().filter(o -> o.startsWith("rbd_data." + imageId)).sorted().toList();
   }
 
-  /** They are in one of the pools, whichever is older; the contexts end with the connection. */
-  private static List<ObjectLock> takeAllSlots(RadosCluster cluster) {
+  /** They are in one of the pools, whichever is older. */
+  private static List<ObjectLock> takeAllSlots(IoContext... pools) {
     List<ObjectLock> taken = new ArrayList<>();
-    for (String pool : List.of(CLUSTER.pool(), OTHER)) {
-      IoContext io = cluster.openPool(pool);
+    for (IoContext io : pools) {
       for (int slot = 0; slot < DriverConfig.RECLAIMS_PER_CLUSTER; slot++) {
         String place = "place-" + slot;
         Awaitility.await() // a process that was killed by another test may have one
