@@ -13,7 +13,6 @@ import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.journal.JournalDirectory;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.operation.OperationRegistry;
-import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.ControllerExpandVolumeRequest;
@@ -53,9 +52,6 @@ final class WarmUp implements AutoCloseable {
   private static final int ROUNDS = 5; // the first loads classes, the others have them compiled
   private static final int PATIENCE_SECONDS = 30;
   private static final long BYTES = 1L << 20;
-
-  /** No journal records it: CreateVolume of RBD ends just before it would reserve the name. */
-  private static final String UNWRITABLE = "\n";
 
   private final DriverConnections access;
   private final ControllerGrpc.ControllerImplBase controller;
@@ -208,7 +204,6 @@ final class WarmUp implements AutoCloseable {
                             .setMode(VolumeCapability.AccessMode.Mode.SINGLE_NODE_WRITER)))
             .putAllParameters(place.parameters())
             .putParameters("clusterID", clusterId)
-            .putParameters(ImageLabels.PVC_NAMESPACE, UNWRITABLE)
             .putAllSecrets(secrets)
             .setVolumeContentSource(
                 VolumeContentSource.newBuilder()
