@@ -12,12 +12,12 @@ import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.journal.AttachmentJournal;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.rbd.image.ImageNames;
 import io.cephcsi.driver.reclaim.ReclaimTarget;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
 
 /**
  * An image that the command line reclaims, over the connection of the command.
@@ -29,8 +29,6 @@ import java.util.UUID;
  */
 record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
     implements ReclaimTarget {
-  private static final int UUID_LENGTH = 36;
-
   /** An image by its name. */
   CliTarget(ClusterOptions connection, IoContext io, ImageRef image) {
     this(Connector.each(connection), io, image, "");
@@ -58,18 +56,9 @@ record CliTarget(Connector connector, IoContext io, ImageRef image, String id)
   /** By the entry of the volume that the image has its name from, beside it. A round trip. */
   @Override
   public List<String> nodes() {
-    int at = image.image().length() - UUID_LENGTH;
-    if (at < 0) {
-      return List.of();
-    }
-    UUID uuid;
-    try {
-      uuid = UUID.fromString(image.image().substring(at));
-    } catch (IllegalArgumentException e) {
-      return List.of(); // no volume's
-    }
-    return new Journal(JournalKind.VOLUME, DriverSettings.INSTANCE_ID, io, io)
-        .byUuid(uuid)
+    Journal journal = new Journal(JournalKind.VOLUME, DriverSettings.INSTANCE_ID, io, io);
+    return ImageNames.uuidAtEnd(image.image())
+        .flatMap(journal::byUuid)
         .filter(entry -> entry.name().equals(image.image()))
         .map(AttachmentJournal::nodes)
         .orElse(List.of());
