@@ -22,6 +22,9 @@ public final class ClientFence {
               + ":0/[1-9][0-9]{0,9}");
 
   // No address, so that nothing comes of it; but of the form that "profile rbd" allows.
+  /** For a client that may only be stopped: longer than anything stays so and then goes on. */
+  public static final Duration LONGER_THAN_STOPPED = Duration.ofDays(30);
+
   private static final CephCommand PROBE =
       CephCommand.of("osd blocklist", Map.of("blocklistop", "add", "addr", "none/0"));
 

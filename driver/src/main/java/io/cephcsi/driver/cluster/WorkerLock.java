@@ -25,9 +25,6 @@ public final class WorkerLock implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WorkerLock.class);
   private static final Duration HOLDS = Duration.ofSeconds(30);
 
-  /** Longer than anything stays stopped and then goes on. */
-  private static final Duration FENCED = Duration.ofDays(30);
-
   private final IoContext io;
   private final String object;
   private final String subject;
@@ -132,7 +129,7 @@ public final class WorkerLock implements AutoCloseable {
       return; // a call of this process that ended and could not say so
     }
     LOG.warn("the driver at {} stopped during its work on {}: blocklisting it", address, subject);
-    new ClientFence(io.cluster()).blocklist(address, FENCED);
+    new ClientFence(io.cluster()).blocklist(address, ClientFence.LONGER_THAN_STOPPED);
   }
 
   private VolumeException unproven(String worker) {

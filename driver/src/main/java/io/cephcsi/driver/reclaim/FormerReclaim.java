@@ -9,7 +9,6 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.cluster.SignedAddress;
-import java.time.Duration;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,9 +20,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class FormerReclaim {
   private static final Logger LOG = LoggerFactory.getLogger(FormerReclaim.class);
-
-  /** Longer than anything stays stopped and then goes on. */
-  private static final Duration FENCED = Duration.ofDays(30);
 
   private FormerReclaim() {}
 
@@ -52,7 +48,7 @@ public final class FormerReclaim {
     }
     LOG.warn("the reclaim of {} by {} did not end: blocklisting it", image, address.get());
     try {
-      new ClientFence(another).blocklist(address.get(), FENCED);
+      new ClientFence(another).blocklist(address.get(), ClientFence.LONGER_THAN_STOPPED);
     } catch (CephException.Denied e) {
       LOG.warn(
           "{}: the user may not blocklist {}, whose discards may be on their way: {}",
