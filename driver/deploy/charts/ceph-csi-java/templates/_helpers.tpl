@@ -240,6 +240,10 @@ env:
   - name: CEPH_CSI_JAVA_OPTS
     value: {{ . | quote }}
   {{- end }}
+  {{- if and $root.Values.profile (eq (index . 1) "provisioner") }}
+  - name: CEPH_CSI_PROFILE
+    value: /tmp/ceph-csi.jfr
+  {{- end }}
   - name: CEPH_CSI_CONFIG
     value: |-
       {{- include "csi.config" . | nindent 6 }}

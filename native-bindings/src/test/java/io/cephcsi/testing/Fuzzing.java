@@ -57,7 +57,7 @@ public final class Fuzzing {
   private static List<String> command(Class<?> target, Path corpus) {
     return new ArrayList<>(
         List.of(
-            Path.of(System.getProperty("java.home"), "bin/java").toString(),
+            ChildJvm.java(),
             "-Xmx512m",
             "-cp",
             System.getProperty("java.class.path"),

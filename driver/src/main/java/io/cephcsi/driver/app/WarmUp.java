@@ -53,6 +53,15 @@ final class WarmUp implements AutoCloseable {
   private static final int PATIENCE_SECONDS = 30;
   private static final long BYTES = 1L << 20;
 
+  /**
+   * What does not exist, of all starts of all drivers: the name that CreateVolume reserves for a
+   * moment is always the same, so that the next start takes back what a process left that was
+   * killed in that moment. Of two that prepare themselves at once, one call is ABORTED.
+   */
+  private static final UUID NONE = UUID.fromString("c745c425-5b58-4414-b4af-f64c19d41a0c");
+
+  static final String NAME = "none-" + NONE;
+
   private final DriverConnections access;
   private final ControllerGrpc.ControllerImplBase controller;
   private final String instanceId;
@@ -164,15 +173,14 @@ final class WarmUp implements AutoCloseable {
    * with the first image, and the manager is connected by the first command.
    */
   private boolean ask(Lease lease, Place place) {
-    String none = "none-" + UUID.randomUUID();
     try {
       switch (access.storage()) {
-        case RBD -> new RbdPool(lease.rbdPool(place.id())).openReadOnly(none).close();
+        case RBD -> new RbdPool(lease.rbdPool(place.id())).openReadOnly(NAME).close();
         case CEPHFS ->
             lease.toManager(
                 CephCommand.of(
                     "fs subvolume info",
-                    Map.of("vol_name", place.parameters().get("fsName"), "sub_name", none)));
+                    Map.of("vol_name", place.parameters().get("fsName"), "sub_name", NAME)));
       }
       return true;
     } catch (CephException e) {
@@ -190,11 +198,10 @@ final class WarmUp implements AutoCloseable {
             "userKey", user.key(),
             "adminID", user.userId(),
             "adminKey", user.key());
-    UUID none = UUID.randomUUID();
-    String id = new VolumeId(clusterId, place.id(), none).toString();
+    String id = new VolumeId(clusterId, place.id(), NONE).toString();
     CreateVolumeRequest create =
         CreateVolumeRequest.newBuilder()
-            .setName("none-" + none)
+            .setName(NAME)
             .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(BYTES))
             .addVolumeCapabilities(
                 VolumeCapability.newBuilder()
@@ -211,7 +218,7 @@ final class WarmUp implements AutoCloseable {
             .build();
     CreateSnapshotRequest snapshot =
         CreateSnapshotRequest.newBuilder()
-            .setName("none-" + none)
+            .setName(NAME)
             .setSourceVolumeId(id)
             .putParameters("clusterID", clusterId)
             .putAllSecrets(secrets)

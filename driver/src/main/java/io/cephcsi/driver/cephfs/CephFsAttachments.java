@@ -10,7 +10,10 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 
-/** Which nodes have which CephFS volumes. */
+/**
+ * Which nodes have which CephFS volumes. The manager is not asked whether a volume's data are
+ * there: it may be silent, and the node finds out.
+ */
 public final class CephFsAttachments implements VolumeAttachments {
   private final CephFsVolumes volumes;
   private final NodeRegistry nodes;
@@ -30,7 +33,6 @@ public final class CephFsAttachments implements VolumeAttachments {
         id,
         credentials,
         volume -> {
-          CephFsVolumes.requireData(volume);
           OpenFileSystem files = volume.files();
           new NodeVolumes(nodes, files.lease(), files.metadata(), files.instanceId())
               .attach(id, volume.entry(), wanted);
@@ -53,6 +55,15 @@ public final class CephFsAttachments implements VolumeAttachments {
         throw e;
       }
     }
+  }
+
+  /**
+   * Apart from what other calls lock: a CreateVolume that waits for its copy of the volume would
+   * keep it from being attached and detached. The journal keeps them apart from a DeleteVolume.
+   */
+  @Override
+  public String key(VolumeId id) {
+    return "volume " + id + " on nodes";
   }
 
   private static AttachmentJournal journal(OpenVolume volume) {

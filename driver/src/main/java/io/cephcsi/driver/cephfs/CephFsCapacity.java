@@ -7,6 +7,7 @@ import io.cephcsi.driver.cluster.MonitorQueries;
 import io.cephcsi.driver.cluster.MonitorQueries.PoolSpace;
 import io.cephcsi.driver.volume.Capacity;
 import io.cephcsi.driver.volume.VolumeException;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalLong;
 
@@ -51,11 +52,14 @@ public final class CephFsCapacity implements Capacity.Source {
    */
   @Override
   public Capacity ofAll() {
-    long total = 0;
+    Map<String, Long> free = new HashMap<>(); // several clusterIDs may be one cluster
     for (var cluster : access.allClusters()) {
-      total += access.connected(cluster, CephFsCapacity::mostFreeSpace);
+      access.connected(
+          cluster,
+          lease -> free.computeIfAbsent(lease.cluster().fsid(), fsid -> mostFreeSpace(lease)));
     }
-    return new Capacity(total, OptionalLong.empty());
+    return new Capacity(
+        free.values().stream().mapToLong(Long::longValue).sum(), OptionalLong.empty());
   }
 
   private static long mostFreeSpace(Lease lease) {

@@ -44,7 +44,7 @@ public final class CephFsInventory implements Inventory {
   /** See {@link Listing} and {@link CephFsVolumeReader} for what it costs. */
   @Override
   public ListPage<ListedVolume> volumes(int maxEntries, String token) {
-    CephFsVolumeReader reader = new CephFsVolumeReader(lists, volumes.paths());
+    CephFsVolumeReader reader = new CephFsVolumeReader(lists, volumes.paths(), access);
     return new Listing<>(
             access, executors, JournalKind.VOLUME, volumes.instanceId(), reader, maxEntries, token)
         .read();

@@ -117,6 +117,7 @@ public record CephFsParameters(
     Map<String, String> answer = new LinkedHashMap<>(context);
     answer.put("subvolumeName", entry.name());
     answer.put("subvolumePath", path);
+    answer.putAll(EncryptionRequest.context(encryption, owner));
     return answer;
   }
 }

@@ -53,7 +53,7 @@ final class CephFsSnapshotReader implements ListReader<ListedSnapshot> {
     Optional<JournalEntry> entry =
         files.snapshots().byUuid(name.uuid()).filter(found -> !found.isDeleted());
     Optional<VolumeId> from = entry.flatMap(found -> sourceUuid(found)).map(files::id);
-    if (from.isEmpty() || (source.isPresent() && !source.equals(from))) {
+    if (from.isEmpty() || source.filter(wanted -> !isSame(wanted, from.get())).isPresent()) {
       return Optional.empty();
     }
     VolumeId id = files.id(name.uuid());
@@ -63,6 +63,11 @@ final class CephFsSnapshotReader implements ListReader<ListedSnapshot> {
             seen ->
                 new ListedSnapshot(
                     id, from.get(), seen.size(), seen.createdAt(), entry.get().groupId()));
+  }
+
+  /** Several clusterIDs may stand for the volume's cluster, and its id be with any of them. */
+  private static boolean isSame(VolumeId one, VolumeId other) {
+    return one.uuid().equals(other.uuid()) && one.location() == other.location();
   }
 
   /** The names of subvolumes end with the uuid of their volume. */

@@ -33,7 +33,7 @@ record CephFsVolumeDeletion(OpenFileSystem files, Trackers trackers, JournalEntr
     AttachmentJournal attachments = new AttachmentJournal(files.instanceId(), files.metadata());
     String mark;
     try {
-      mark = attachments.beginDeletion(id(), entry);
+      mark = attachments.beginDeletion(id(), entry).value();
     } catch (VolumeException e) {
       if (e.reason() == Reason.NOT_FOUND) {
         return;

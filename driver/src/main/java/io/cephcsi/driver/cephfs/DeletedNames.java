@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   csi.java.deleted.[instance]   omap  [subvolume] or [subvolume]/[snapshot] → kind of the entry,
- *                                       its uuid, and when it was deleted, in seconds since 1970
+ *                                       its uuid, when it was deleted, in seconds since 1970, and
+ *                                       the group of the subvolume
  * </pre>
  *
  * <p>Names end in the uuid of their entry, so none is used twice. Safe for several threads and
@@ -32,8 +33,9 @@ import org.slf4j.LoggerFactory;
  *
  * @param io the pool and namespace of the journal
  * @param instanceId tells several drivers on one file system apart
+ * @param group of the subvolumes whose names are recorded; other groups may share the journal
  */
-record DeletedNames(IoContext io, String instanceId) {
+record DeletedNames(IoContext io, String instanceId, String group) {
   private static final Logger LOG = LoggerFactory.getLogger(DeletedNames.class);
   private static final String OBJECT = "csi.java.deleted.";
   private static final String SEPARATOR = "/";
@@ -45,22 +47,33 @@ record DeletedNames(IoContext io, String instanceId) {
    * @param snapshot its snapshot; empty for the subvolume itself
    * @param kind of the entry that it belonged to
    * @param uuid of that entry
-   * @param at when it was deleted, or when that was begun
+   * @param at when it was deleted, or when that was begun; until then it is used
+   * @param group of the subvolume; empty if an older driver recorded the name, which says none
    */
   record Deleted(
-      String subvolume, Optional<String> snapshot, JournalKind kind, UUID uuid, Instant at) {
+      String subvolume,
+      Optional<String> snapshot,
+      JournalKind kind,
+      UUID uuid,
+      Instant at,
+      Optional<String> group) {
     private String key() {
       return snapshot.map(name -> subvolume + SEPARATOR + name).orElse(subvolume);
     }
 
     private String value() {
-      return kind + " " + uuid + " " + at.getEpochSecond();
+      return kind
+          + " "
+          + uuid
+          + " "
+          + at.getEpochSecond()
+          + group.map(of -> " " + of).orElse(""); // older drivers read three words of any number
     }
 
     /** Empty for what no driver of this version wrote. */
     private static Optional<Deleted> decode(String key, String value) {
       String[] names = key.split(SEPARATOR, 2);
-      String[] words = value.split(" ", -1);
+      String[] words = value.split(" ", 4);
       try {
         Deleted deleted =
             new Deleted(
@@ -68,7 +81,8 @@ record DeletedNames(IoContext io, String instanceId) {
                 names.length > 1 ? Optional.of(names[1]) : Optional.empty(),
                 JournalKind.valueOf(words[0]),
                 UUID.fromString(words[1]),
-                Instant.ofEpochSecond(Long.parseLong(words[2])));
+                Instant.ofEpochSecond(Long.parseLong(words[2])),
+                words.length > 3 ? Optional.of(words[3]) : Optional.empty());
         return Optional.of(deleted).filter(Deleted::isOwn);
       } catch (RuntimeException e) {
         return Optional.empty();
@@ -124,6 +138,21 @@ record DeletedNames(IoContext io, String instanceId) {
     }
   }
 
+  /**
+   * Records the name of a subvolume that is made for a moment only, before it is made; one round
+   * trip. Whoever has removed it forgets the name.
+   *
+   * @param uuid ends the name, and is that of no entry
+   * @param until when it is removed at the latest by who makes it
+   */
+  Deleted addTemporary(String subvolume, UUID uuid, Instant until) {
+    Deleted name =
+        new Deleted(
+            subvolume, Optional.empty(), JournalKind.VOLUME, uuid, until, Optional.of(group));
+    write(List.of(name));
+    return name;
+  }
+
   private void addVolume(JournalEntry entry, Instant now) {
     List<Deleted> names = new ArrayList<>();
     names.add(of(JournalKind.VOLUME, entry, entry.name(), Optional.empty(), now));
@@ -141,13 +170,13 @@ record DeletedNames(IoContext io, String instanceId) {
         .ifPresent(name -> write(List.of(name)));
   }
 
-  private static Deleted of(
+  private Deleted of(
       JournalKind kind,
       JournalEntry entry,
       String subvolume,
       Optional<String> snapshot,
       Instant now) {
-    return new Deleted(subvolume, snapshot, kind, entry.uuid(), now);
+    return new Deleted(subvolume, snapshot, kind, entry.uuid(), now, Optional.of(group));
   }
 
   private void write(List<Deleted> names) {
@@ -158,7 +187,7 @@ record DeletedNames(IoContext io, String instanceId) {
     }
   }
 
-  /** All of them; one round trip for each 1,000. */
+  /** All of them, those of other groups too; one round trip for each 1,000. */
   List<Deleted> all() {
     List<Deleted> names = new ArrayList<>();
     OmapWalk.keys(

@@ -1,10 +1,14 @@
 package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.driver.cephfs.DeletedNames.Deleted;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
@@ -30,6 +34,9 @@ record FirstPin(OpenFileSystem files, Trackers trackers, Optional<MdsPin> wanted
 
   private static final long PROBE_BYTES = 4096;
 
+  /** How long it is left alone by those who remove what a stopped driver left. */
+  private static final Duration PROBE_TIME = Duration.ofMinutes(5);
+
   /** What the journal records of a new volume with such a content. */
   static Map<String, String> attributes(Optional<MdsPin> wanted, VolumeContent content) {
     return wanted.isEmpty() || content instanceof VolumeContent.Shown
@@ -39,32 +46,40 @@ record FirstPin(OpenFileSystem files, Trackers trackers, Optional<MdsPin> wanted
 
   /**
    * Before a copy is begun: tries the pin on an empty subvolume. The CO repeats a call whose pin is
-   * refused, and each repetition would copy the whole source. A lookup and five commands of the
-   * manager, only for a copy with a pin.
+   * refused, and each repetition would copy the whole source. A lookup, two writes and five
+   * commands of the manager, only for a copy with a pin. The subvolume's name is recorded while it
+   * may exist: {@link LateCommands} removes that of a driver that was killed, or whose command came
+   * late.
    *
    * @param requestName of the volume; one that was begun before is not looked at
-   * @throws VolumeException FAILED_PRECONDITION if the metadata servers refuse the pin
+   * @throws VolumeException FAILED_PRECONDITION if the metadata servers refuse the pin; ABORTED if
+   *     that took so long that the subvolume was removed
    */
   static void requirePossible(OpenFileSystem files, Optional<MdsPin> wanted, String requestName) {
     if (wanted.isEmpty() || files.volumes().byName(requestName).isPresent()) {
       return;
     }
-    String probe = PROBE + UUID.randomUUID();
+    UUID uuid = UUID.randomUUID();
+    String probe = PROBE + uuid;
+    Deleted name = files.deletedNames().addTemporary(probe, uuid, Instant.now().plus(PROBE_TIME));
+    files.admin().create(probe, PROBE_BYTES, Optional.empty());
     try {
-      files.admin().create(probe, PROBE_BYTES, Optional.empty());
       wanted.get().applyTo(files.admin(), probe);
+    } catch (CephException.NotFound e) {
+      throw new VolumeException(
+          Reason.ABORTED, "trying the pin of " + requestName + " took too long; try again", e);
     } finally {
-      remove(files, probe);
+      remove(files, name);
     }
   }
 
-  private static void remove(OpenFileSystem files, String probe) {
+  /** When this fails, the name stays recorded, and the subvolume is removed later. */
+  static void remove(OpenFileSystem files, Deleted name) {
     try {
-      files.admin().remove(probe);
-    } catch (CephException.NotFound e) {
-      LOG.debug("subvolume {} was not made", probe);
-    } catch (CephException e) {
-      LOG.warn("subvolume {}, which is empty, could not be removed: {}", probe, e.getMessage());
+      files.admin().remove(name.subvolume());
+      files.deletedNames().forget(List.of(name));
+    } catch (CephException | VolumeException e) {
+      LOG.warn("{}, which is empty, is removed later: {}", name, e.getMessage());
     }
   }
 

@@ -217,12 +217,10 @@ record GroupSnapshotCreation(
 
   private void take(List<OpenVolume> sources, List<JournalEntry> parts, String attempt) {
     Quiesce quiesce = files.quiesce(attempt);
+    quiesce.begin(
+        sources.stream().map(OpenVolume::name).toList(), WITHIN, EXPIRES.plusSeconds(parts.size()));
     boolean released = false;
     try {
-      quiesce.begin(
-          sources.stream().map(OpenVolume::name).toList(),
-          WITHIN,
-          EXPIRES.plusSeconds(parts.size()));
       if (!attempts().isLast(attempt)) {
         throw atWork();
       }

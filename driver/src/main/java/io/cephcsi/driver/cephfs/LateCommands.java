@@ -56,7 +56,8 @@ final class LateCommands implements AutoCloseable {
    * @param again after each look, while there are names
    * @param kept how long a name is remembered: longer than a command can be under way, which the
    *     kernel of a machine gives up to send after 15 minutes
-   * @param most how long a cluster that does not answer is asked
+   * @param most how long a cluster that does not answer is asked, and a name of another group is
+   *     remembered, which only a look at that group tells whether it is needed
    */
   record Times(Duration first, Duration again, Duration kept, Duration most) {
     static final Times USUAL =
@@ -132,10 +133,27 @@ final class LateCommands implements AutoCloseable {
     next.ifPresent(again -> lookAfter(times.again(), again));
   }
 
+  /**
+   * Looks at all file systems.
+   *
+   * @return whether one has names that have to be looked at again
+   * @throws CephException if none has, and one does not answer; likewise VolumeException
+   */
   private boolean look(Lease lease) {
     boolean more = false;
+    Optional<RuntimeException> unanswered = Optional.empty();
     for (FileSystemInfo info : MonitorQueries.fileSystems(lease.cluster())) {
-      more |= look(lease, info);
+      try {
+        more |= removeLeftovers(OpenFileSystem.open(lease, info, instanceId));
+      } catch (CephException | VolumeException e) {
+        // As of a file system that this user may not read.
+        LOG.debug("file system {} is left out: {}", info.name(), e.getMessage());
+        lease.discardIfUnanswered(e);
+        unanswered = mayPass(e) ? Optional.of(e) : unanswered;
+      }
+    }
+    if (!more && unanswered.isPresent()) {
+      throw unanswered.get();
     }
     return more;
   }
@@ -146,41 +164,55 @@ final class LateCommands implements AutoCloseable {
         || (failure instanceof VolumeException e && e.reason() == Reason.UNAVAILABLE);
   }
 
-  private boolean look(Lease lease, FileSystemInfo info) {
-    try {
-      return removeLeftovers(OpenFileSystem.open(lease, info, instanceId));
-    } catch (CephException | VolumeException e) {
-      // As of a file system that this user may not read.
-      LOG.debug("file system {} is left out: {}", info.name(), e.getMessage());
-      lease.discardIfUnanswered(e);
-      return mayPass(e);
-    }
-  }
-
   /**
-   * Removes what late commands made in a file system.
+   * Removes what late commands made in the group of the place. What they made in other groups,
+   * whose names may be beside it, only a look there finds.
    *
    * @return whether there are names that have to be looked at again
    */
   private boolean removeLeftovers(OpenFileSystem files) {
-    List<Deleted> names = files.deletedNames().all();
+    List<Deleted> all = files.deletedNames().all();
+    List<Deleted> names = all.stream().filter(name -> isOfGroup(files, name)).toList();
+    Instant now = Instant.now();
+    List<Deleted> done = removeLeftovers(files, names, now);
+    boolean more = done.size() < names.size();
+    Instant tooOld = now.minus(times.most());
+    all.stream()
+        .filter(name -> !isOfGroup(files, name) && name.at().isBefore(tooOld))
+        .forEach(done::add);
+    if (!done.isEmpty()) {
+      files.deletedNames().forget(done);
+    }
+    return more;
+  }
+
+  /**
+   * Removes what has one of the names of the group.
+   *
+   * @return the names that need not be remembered any more
+   */
+  private List<Deleted> removeLeftovers(OpenFileSystem files, List<Deleted> names, Instant now) {
+    List<Deleted> done = new ArrayList<>();
     if (names.isEmpty()) {
-      return false;
+      return done;
     }
     Set<Deleted> there =
         paths.mounted(files, mount -> Optional.of(there(mount, names))).orElse(Set.of());
-    Instant old = Instant.now().minus(times.kept());
-    List<Deleted> done = new ArrayList<>();
+    Instant old = now.minus(times.kept());
     for (Deleted name : names) {
-      boolean isLeft = there.contains(name) && !isClaimed(files, name) && !isRemoved(files, name);
+      boolean isLeft =
+          there.contains(name)
+              && (name.at().isAfter(now) || (!isClaimed(files, name) && !isRemoved(files, name)));
       if (!isLeft && name.at().isBefore(old)) {
         done.add(name);
       }
     }
-    if (!done.isEmpty()) {
-      files.deletedNames().forget(done);
-    }
-    return done.size() < names.size();
+    return done;
+  }
+
+  /** Whether a name may be of the group that is looked at. */
+  private static boolean isOfGroup(OpenFileSystem files, Deleted name) {
+    return name.group().map(files.lease().config().subvolumeGroup()::equals).orElse(true);
   }
 
   /** Those that the file system has, apart from what is kept of a subvolume for its snapshots. */

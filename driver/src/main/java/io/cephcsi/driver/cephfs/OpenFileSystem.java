@@ -107,7 +107,7 @@ record OpenFileSystem(
   }
 
   DeletedNames deletedNames() {
-    return new DeletedNames(metadata, instanceId);
+    return new DeletedNames(metadata, instanceId, lease.config().subvolumeGroup());
   }
 
   /** A set of subvolumes whose clients stand still. */

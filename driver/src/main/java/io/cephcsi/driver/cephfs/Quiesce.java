@@ -71,32 +71,43 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
   }
 
   /**
-   * Waits until all clients of the subvolumes stand still.
+   * Waits until all clients of the subvolumes stand still; if they do not, it cancels the set,
+   * unless that was not begun.
    *
    * @param within how long it may take
    * @param expires how long they stand still at most
-   * @throws VolumeException ABORTED if they do not
+   * @throws VolumeException ABORTED if they do not; UNAVAILABLE if the manager is not asked
    * @throws CephException.Denied if the user may not ask for it
    */
   void begin(Collection<String> subvolumes, Duration within, Duration expires) {
-    State state;
+    String answer;
     try {
-      state =
-          send(Map.of(
-                  "members",
-                  List.copyOf(subvolumes),
-                  "timeout",
-                  seconds(within),
-                  "expiration",
-                  seconds(expires),
-                  "await",
-                  true))
-              .orElse(State.UNKNOWN);
+      answer =
+          manager.send(
+              command(
+                  Map.of(
+                      "members",
+                      List.copyOf(subvolumes),
+                      "timeout",
+                      seconds(within),
+                      "expiration",
+                      seconds(expires),
+                      "await",
+                      true)));
     } catch (CephException e) {
       if (e.errno() == Errno.EACCES) { // of the manager; EPERM is what the MDS says of a set
         throw e;
       }
+      cancel();
       throw refused("could not be quiesced within " + within.toSeconds() + " s", e);
+    }
+    State state = State.UNKNOWN;
+    try {
+      state = decode(answer).orElse(State.UNKNOWN);
+    } finally {
+      if (state != State.QUIESCED) {
+        cancel();
+      }
     }
     if (state != State.QUIESCED) {
       throw refused("could not be quiesced: the set is " + state);
@@ -116,7 +127,7 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
   void release() {
     State state;
     try {
-      state = send(Map.of("release", true, "await", true)).orElse(State.UNKNOWN);
+      state = send(command(Map.of("release", true, "await", true)).urgent()).orElse(State.UNKNOWN);
     } catch (CephException e) {
       throw refused("did not stay quiesced", e);
     }
@@ -128,10 +139,10 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
   /** Lets the clients continue, whatever the state of the set; a failure is only logged. */
   void cancel() {
     try {
-      LOG.debug("quiesce set {} is {}", id, send(Map.of("cancel", true)));
+      LOG.debug("quiesce set {} is {}", id, send(command(Map.of("cancel", true)).urgent()));
     } catch (CephException.NotFound | CephException.Denied e) {
       LOG.debug("quiesce set {} has ended: {}", id, e.getMessage());
-    } catch (CephException e) {
+    } catch (CephException | VolumeException e) {
       LOG.warn(
           "quiesce set {} could not be cancelled and ends when it expires: {}", id, e.getMessage());
     }
@@ -140,7 +151,7 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
   /** The state of the set; empty if the MDS does not know it, or not any more. */
   Optional<State> state() {
     try {
-      return send(Map.of("query", true));
+      return send(command(Map.of("query", true)));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
@@ -158,22 +169,27 @@ record Quiesce(ManagerCommands manager, String fileSystem, String group, String 
     return "the volumes in file system " + fileSystem + " " + what + "; try again";
   }
 
-  private Optional<State> send(Map<String, Object> more) {
+  private CephCommand command(Map<String, Object> more) {
     Map<String, Object> arguments = new LinkedHashMap<>();
     arguments.put("vol_name", fileSystem);
     arguments.put("group_name", group);
     arguments.put("set_id", id);
     arguments.putAll(more);
+    return CephCommand.of(PREFIX, arguments);
+  }
+
+  private Optional<State> send(CephCommand command) {
+    return decode(manager.send(command));
+  }
+
+  private Optional<State> decode(String answer) {
+    JsonNode state;
     try {
-      return decode(Json.mapper().readTree(manager.send(CephCommand.of(PREFIX, arguments))));
+      state = Json.mapper().readTree(answer).path("sets").path(id).path("state").path("name");
     } catch (JsonProcessingException e) {
       throw new VolumeException(
           Reason.UNAVAILABLE, "the answer to \"" + PREFIX + "\" is not JSON", e);
     }
-  }
-
-  private Optional<State> decode(JsonNode answer) {
-    JsonNode state = answer.path("sets").path(id).path("state").path("name");
     return state.isMissingNode() ? Optional.empty() : Optional.of(State.of(state.asText()));
   }
 }

@@ -20,9 +20,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Whether the clusters can let the clients of subvolumes stand still, which snapshots of several of
- * them need. Asked in the background with the driver's own credentials, until all clusters have
- * answered once: what is advertised does not change while the driver runs. Safe for several
- * threads.
+ * them need. Asked in the background with the driver's own credentials, until there are credentials
+ * for a cluster and all such clusters have answered once: what is advertised does not change from
+ * then on. Safe for several threads.
  */
 public final class QuiesceSupport implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(QuiesceSupport.class);
@@ -60,10 +60,12 @@ public final class QuiesceSupport implements AutoCloseable {
     }
     try {
       List<ClusterConfig> clusters = access.clusters();
+      if (clusters.isEmpty()) {
+        return; // such as a Secret that is not there yet
+      }
       boolean all =
-          !clusters.isEmpty()
-              && clusters.stream()
-                  .allMatch(cluster -> access.connected(cluster, QuiesceSupport::canQuiesce));
+          clusters.stream()
+              .allMatch(cluster -> access.connected(cluster, QuiesceSupport::canQuiesce));
       LOG.info("group snapshots are {}advertised", all ? "" : "not ");
       answer.complete(all);
     } catch (RuntimeException e) { // such as a cluster that cannot be reached yet

@@ -31,7 +31,7 @@ final class StagedSecret {
     return wanted.map(
         encryption ->
             new FileSecret(
-                kms.require(said.kmsId(encryption)),
+                said.kms(encryption, kms),
                 volume.files().keys().owner(volume.id(), volume.entry().owner())));
   }
 

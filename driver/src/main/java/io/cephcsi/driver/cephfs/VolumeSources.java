@@ -1,6 +1,7 @@
 package io.cephcsi.driver.cephfs;
 
 import io.cephcsi.driver.encryption.EncryptionRequest;
+import io.cephcsi.driver.encryption.KeyAccess;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.tracker.Trackers;
 import io.cephcsi.driver.volume.CapacityRange;
@@ -100,14 +101,7 @@ final class VolumeSources {
       request
           .parameters()
           .encryption()
-          .ifPresent(
-              wanted ->
-                  files
-                      .keys()
-                      .requireAdoptable(
-                          wanted,
-                          request.parameters().owner(),
-                          files.keys().fileSecret(files.id(snapshot.uuid()), snapshot)));
+          .ifPresent(wanted -> requireSecret(wanted, source, snapshot));
       return VolumeContent.Shown.of(files, snapshotId, snapshot, resolved, from);
     }
     requireReadableCopy(source);
@@ -115,6 +109,13 @@ final class VolumeSources {
     FirstPin.requirePossible(files, request.pin(), request.name());
     return new VolumeContent.Copied(
         source.toString(), snapshot.source().orElseThrow(), Optional.of(snapshot.name()));
+  }
+
+  private void requireSecret(EncryptionRequest wanted, VolumeId source, JournalEntry snapshot) {
+    KeyAccess keys = files.keys();
+    Optional<String> tenant = request.parameters().owner();
+    keys.requireOwnSource(wanted, tenant, "the source " + source, snapshot);
+    keys.requireAdoptable(wanted, tenant, keys.fileSecret(files.id(snapshot.uuid()), snapshot));
   }
 
   /**

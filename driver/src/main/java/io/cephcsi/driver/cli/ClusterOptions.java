@@ -18,9 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -98,21 +96,24 @@ final class ClusterOptions {
     return config.monitors().stream().sorted().toList();
   }
 
-  /** The clusterIDs that are this cluster; none if it is not said by its clusterID. */
-  Set<String> clusterIds() {
+  /**
+   * The clusterIDs that are this cluster, each with the RADOS namespace of its CephFS journal; none
+   * if the cluster is not said by its clusterID.
+   */
+  Map<String, String> cephFsJournals() {
     if (cluster == null) {
-      return Set.of();
+      return Map.of();
     }
     List<String> mine = monitors(config(cluster));
-    Set<String> ids = new TreeSet<>();
+    Map<String, String> journals = new TreeMap<>();
     allClusters()
         .forEach(
             (id, config) -> {
               if (monitors(config).equals(mine)) {
-                ids.add(id);
+                journals.put(id, config.cephFsNamespace());
               }
             });
-    return ids;
+    return journals;
   }
 
   /** Each entry of the file must be usable: none may be left out. */

@@ -16,11 +16,11 @@ import io.cephcsi.driver.volume.VolumeException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
@@ -190,17 +190,25 @@ final class FsckCommand implements Callable<Integer> {
    */
   private void check(
       List<ClusterOptions> ids, CheckSettings settings, Workers workers, ProgressLine line) {
+    Map<String, String> journals = ids.get(0).cephFsJournals();
     Optional<FsckExpectation> expected =
-        Optional.ofNullable(expect)
-            .map(file -> FsckExpectation.read(file, ids.get(0).clusterIds(), settings));
+        Optional.ofNullable(expect).map(file -> FsckExpectation.read(file, journals, settings));
     try (RadosCluster cluster = ids.get(0).connect(Map.of())) {
       checkRbd(cluster, settings, workers, expected, line);
-      Set<List<String>> checked = new HashSet<>();
-      for (ClusterOptions id : ids) {
-        if (checked.add(List.of(id.cephFsNamespace(), id.subvolumeGroup()))) {
-          checkCephFs(cluster, id, settings, workers, expected, line);
-        }
-      }
+      Map<String, Set<String>> groups = new TreeMap<>(); // those of one journal
+      ids.forEach(
+          id ->
+              groups
+                  .computeIfAbsent(id.cephFsNamespace(), namespace -> new TreeSet<>())
+                  .add(id.subvolumeGroup()));
+      groups.forEach(
+          (namespace, of) -> {
+            Set<String> others = new TreeSet<>(journals.values());
+            others.remove(namespace);
+            var place = new FileSystemCheck.Place(namespace, of, others);
+            checkCephFs(cluster, place, settings, workers, expected, line);
+          });
+      expected.ifPresent(e -> e.findInOtherJournals(cluster));
     }
     expected.ifPresent(e -> e.end(report));
   }
@@ -231,22 +239,21 @@ final class FsckCommand implements Callable<Integer> {
 
   private void checkCephFs(
       RadosCluster cluster,
-      ClusterOptions id,
+      FileSystemCheck.Place place,
       CheckSettings settings,
       Workers workers,
       Optional<FsckExpectation> expected,
       ProgressLine line) {
     if (!fileSystems.isEmpty() || pools.isEmpty()) {
       for (FileSystemInfo info : chosen(cluster)) {
-        String namespace = id.cephFsNamespace();
-        try (IoContext io = cluster.openPool(info.metadataPoolId(), namespace)) {
+        try (IoContext io = cluster.openPool(info.metadataPoolId(), place.namespace())) {
           FileSystemCheck check =
               new FileSystemCheck(
                   settings,
                   workers,
                   progress,
                   Set.copyOf(instances),
-                  id.subvolumeGroup(),
+                  place,
                   expected.map(FsckExpectation::sizes).orElse(Map.of()));
           check.check(
               cluster,

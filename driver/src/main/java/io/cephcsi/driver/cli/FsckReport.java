@@ -61,6 +61,7 @@ final class FsckReport {
 
   void add(String fileSystem, FileSystemCheck.Result result) {
     result.findings().forEach(this::add);
+    result.leftOut().ifPresent(why -> leaveOut("subvolumes of " + fileSystem, why));
     checked.put(
         place(cluster, "file system " + fileSystem),
         result.volumes() + " volumes, " + result.subvolumes() + " subvolumes");

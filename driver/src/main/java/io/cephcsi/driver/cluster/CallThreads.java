@@ -20,6 +20,7 @@ final class CallThreads extends ThreadPoolExecutor {
   private static final ThreadLocal<CallThreads> MINE = new ThreadLocal<>();
 
   private final int threads;
+  private final int mostAside;
   private int aside;
 
   /**
@@ -28,6 +29,16 @@ final class CallThreads extends ThreadPoolExecutor {
    * @param queue how many tasks wait
    */
   CallThreads(String name, int threads, int queue) {
+    this(name, threads, queue, MOST_ASIDE);
+  }
+
+  /**
+   * As {@link #CallThreads(String, int, int)}.
+   *
+   * @param mostAside how many tasks at most have others work in their place; 0 where one thread is
+   *     to keep the order
+   */
+  CallThreads(String name, int threads, int queue, int mostAside) {
     super(
         threads,
         threads,
@@ -36,6 +47,7 @@ final class CallThreads extends ThreadPoolExecutor {
         new LinkedBlockingQueue<>(queue),
         named(name));
     this.threads = threads;
+    this.mostAside = mostAside;
     allowCoreThreadTimeOut(true);
   }
 
@@ -61,7 +73,7 @@ final class CallThreads extends ThreadPoolExecutor {
    * @return whether it does: not when that are as many as are allowed
    */
   synchronized boolean stepAside() {
-    if (aside == MOST_ASIDE) {
+    if (aside == mostAside) {
       return false;
     }
     aside++;

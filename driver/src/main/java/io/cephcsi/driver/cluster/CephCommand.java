@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A command to the monitors, the manager or an OSD, whose arguments were checked: the manager hands
@@ -21,11 +22,16 @@ import java.util.Map;
 public final class CephCommand {
   private static final String NAMES_END = "_name";
   private static final String SUBVOLUMES = "members";
+  private static final String FILE_SYSTEM = "vol_name";
 
   private final String json;
+  private final Optional<String> fileSystem;
+  private final boolean urgent;
 
-  private CephCommand(String json) {
+  private CephCommand(String json, Optional<String> fileSystem, boolean urgent) {
     this.json = json;
+    this.fileSystem = fileSystem;
+    this.urgent = urgent;
   }
 
   /**
@@ -44,7 +50,10 @@ public final class CephCommand {
     command.put("format", "json");
     command.putAll(arguments);
     try {
-      return new CephCommand(Json.mapper().writeValueAsString(command));
+      return new CephCommand(
+          Json.mapper().writeValueAsString(command),
+          Optional.ofNullable(arguments.get(FILE_SYSTEM)).map(Object::toString),
+          false);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("a map of strings is always JSON", e);
     }
@@ -103,6 +112,27 @@ public final class CephCommand {
    */
   public CommandReply toOsd(RadosCluster cluster, int osd) {
     return cluster.osdCommand(osd, json);
+  }
+
+  /**
+   * The file system that the manager works on, by its client of that: each command that names one
+   * does so, and no other.
+   */
+  Optional<String> fileSystem() {
+    return fileSystem;
+  }
+
+  /**
+   * The same command, to be sent also while the manager's client of its file system is blocklisted,
+   * as the manager asks nothing by that client for it.
+   */
+  public CephCommand urgent() {
+    return new CephCommand(json, fileSystem, true);
+  }
+
+  /** Whether it is {@link #urgent}. */
+  public boolean isUrgent() {
+    return urgent;
   }
 
   /** The command as JSON. */

@@ -2,6 +2,7 @@ package io.cephcsi.driver.cluster;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.rados.ClientAddress;
 import io.cephcsi.bindings.rados.RadosCluster;
 import java.time.Duration;
 import java.util.Map;
@@ -21,17 +22,15 @@ public final class ClientFence {
           "(?:(?:v1|v2|any):)?(?:[0-9]{1,3}(?:\\.[0-9]{1,3}){3}|\\[[0-9a-fA-F:.]{2,45}])"
               + ":0/[1-9][0-9]{0,9}");
 
-  // No address, so that nothing comes of it; but of the form that "profile rbd" allows.
   /** For a client that may only be stopped: longer than anything stays so and then goes on. */
   public static final Duration LONGER_THAN_STOPPED = Duration.ofDays(30);
 
+  // No address, so that nothing comes of it; but of the form that "profile rbd" allows.
   private static final CephCommand PROBE =
       CephCommand.of("osd blocklist", Map.of("blocklistop", "add", "addr", "none/0"));
 
   /** Those that this process has shut out; an address with a nonce is not used again. */
   private static final Set<String> SHUT_OUT = ConcurrentHashMap.newKeySet();
-
-  private static final Pattern PROTOCOL = Pattern.compile("^(?:v1|v2|any):");
 
   private final RadosCluster cluster;
 
@@ -76,21 +75,16 @@ public final class ClientFence {
       throw new IllegalArgumentException("not the address of one client: " + address);
     }
     cluster.blocklist(address, expires);
-    SHUT_OUT.add(bare(address));
+    SHUT_OUT.add(ClientAddress.bare(address));
   }
 
   /** Whether this process has shut a client out: it can do nothing any more. Does not block. */
   public static boolean isShutOut(String address) {
-    return SHUT_OUT.contains(bare(address));
+    return SHUT_OUT.contains(ClientAddress.bare(address));
   }
 
   /** Whether this process has shut any client out. Does not block. */
   public static boolean hasShutOut() {
     return !SHUT_OUT.isEmpty();
-  }
-
-  /** Without the protocol, which not every client has in its address. */
-  private static String bare(String address) {
-    return PROTOCOL.matcher(address).replaceFirst("");
   }
 }

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -38,6 +39,7 @@ public final class ClientRecord implements AutoCloseable {
 
   private final Set<RecordedClient> own = new LinkedHashSet<>();
   private final Set<RecordedClient> dead = new LinkedHashSet<>();
+  private final Set<RecordedClient> taken = new HashSet<>(); // of the dead
   private final LongSupplier nanoTime;
   private final long begunNanos;
   private @Nullable ClientFile file;
@@ -157,22 +159,39 @@ public final class ClientRecord implements AutoCloseable {
   }
 
   /**
-   * The clients of a process that was killed which belong to the user of a connection. Those whose
-   * line nobody with this user's key wrote are left out. Addresses come first.
+   * Takes the clients of a process that was killed which belong to the user of a connection, and
+   * that nobody has taken. Those whose line nobody with this user's key wrote are left out.
+   * Addresses come first. Whoever takes one ends it, or gives it back: to end a session may take
+   * until the metadata servers answer, and must not be begun by each new connection. Reservations
+   * are not kept from others: {@link LateReservations} looks at each once.
    */
-  synchronized List<RecordedClient> dead(RadosCluster cluster) {
+  synchronized List<RecordedClient> take(RadosCluster cluster) {
     if (file == null) {
       return List.of();
     }
     String identity = file.identity();
     List<RecordedClient> proven = new ArrayList<>(dead);
-    proven.removeIf(client -> !client.isProven(cluster, identity));
+    proven.removeIf(client -> taken.contains(client) || !client.isProven(cluster, identity));
     proven.sort((a, b) -> a.kind().compareTo(b.kind()));
+    proven.stream()
+        .filter(client -> client.kind() != RecordedClient.Kind.RESERVATION)
+        .forEach(taken::add);
     return proven;
+  }
+
+  /** Takes one that was given back; false if another has taken or ended it meanwhile. */
+  synchronized boolean take(RecordedClient client) {
+    return dead.contains(client) && taken.add(client);
+  }
+
+  /** Gives back one that was taken and is not ended; does nothing if it is. */
+  synchronized void giveBack(RecordedClient client) {
+    taken.remove(client);
   }
 
   /** Forgets a client of a process that was killed, which has been ended. */
   synchronized void ended(RecordedClient client) {
+    taken.remove(client);
     if (dead.remove(client)) {
       write();
     }

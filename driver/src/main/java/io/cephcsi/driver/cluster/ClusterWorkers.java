@@ -39,7 +39,7 @@ public final class ClusterWorkers implements AutoCloseable {
   public synchronized ExecutorService of(String fsid) {
     ThreadPoolExecutor executor =
         executors.computeIfAbsent(
-            fsid, missing -> new CallThreads(name + "-" + missing, threads, queue));
+            fsid, missing -> new CallThreads(name + "-" + missing, threads, queue, 0));
     if (closed) {
       executor.shutdown();
     }

@@ -178,12 +178,18 @@ public final class ConnectionPool implements AutoCloseable {
         cluster.fsid(), fsid -> new Manager(operationTimeout.multipliedBy(COMMAND)));
   }
 
+  /**
+   * An operation that times out while it changes an object map leaves the map marked as invalid
+   * ({@code rbd_invalidate_object_map_on_timeout}), which is slow, but safe. Without the mark, a
+   * repeated rollback, as of a forced promotion, would skip objects by a map that was written late.
+   */
   private ConnectionSettings.Builder settings(String monitors, Credentials credentials) {
     return ConnectionSettings.user(credentials.userId())
         .monitors(monitors)
         .key(credentials.key())
         .connectTimeout(connectTimeout)
         .operationTimeout(operationTimeout)
+        .longWaits(LongStep::run)
         // With the cache on, a write or discard succeeds before the cluster has it, and its error
         // comes out of the next flush: nothing here reads or writes twice, so it has no use.
         .option("rbd_cache", "false");
@@ -319,7 +325,7 @@ public final class ConnectionPool implements AutoCloseable {
      */
     private void endDead(ClusterConfig config, RadosCluster cluster) {
       Queue<RecordedClient> dead = new ConcurrentLinkedQueue<>();
-      for (RecordedClient one : record.dead(cluster)) {
+      for (RecordedClient one : record.take(cluster)) {
         if (one.kind() == RecordedClient.Kind.RESERVATION) {
           late.inherit(new LateReservations.Maker(config, key.credentials, cluster), one);
         } else {

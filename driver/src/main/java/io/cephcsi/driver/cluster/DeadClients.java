@@ -26,21 +26,36 @@ record DeadClients(ClientRecord record, RadosCluster cluster, BooleanSupplier st
   private static final Duration LONGEST = Duration.ofMinutes(2);
 
   /**
-   * Ends those that no other thread has taken; blocks until that is done, on metadata servers
+   * Ends those that no other thread has polled; blocks until that is done, on metadata servers
    * without a timeout.
+   *
+   * @param clients taken from the record
    */
   void end(Queue<RecordedClient> clients) {
     long end = System.nanoTime() + LONGEST.toNanos();
     for (RecordedClient client = clients.poll(); client != null; client = clients.poll()) {
-      boolean done = end(client);
-      while (!done && System.nanoTime() < end && !stop.getAsBoolean()) {
+      while (isToRepeat(client, end)) {
         LockSupport.parkNanos(PAUSE.toNanos());
-        done = end(client);
-      }
-      if (done || !stop.getAsBoolean()) {
-        record.ended(client);
+        if (!record.take(client)) {
+          break; // another connection has it, which may be newer
+        }
       }
     }
+  }
+
+  /** Tries once to end one that is taken, and gives it back if that fails. */
+  private boolean isToRepeat(RecordedClient client, long endNanos) {
+    boolean done = false;
+    try {
+      boolean late = System.nanoTime() - endNanos >= 0;
+      done = end(client) || (late && !stop.getAsBoolean());
+      if (done) {
+        record.ended(client);
+      }
+    } finally {
+      record.giveBack(client);
+    }
+    return !done && !stop.getAsBoolean();
   }
 
   /** Returns false if it may succeed later. */

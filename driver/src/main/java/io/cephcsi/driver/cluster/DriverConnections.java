@@ -5,6 +5,7 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -37,7 +38,11 @@ public final class DriverConnections {
       ClusterDirectory clusters,
       CredentialsDirectory credentials,
       ConnectionPool connections) {
-    this(storage, clusters, new Source(credentials::clusterIds, credentials::find), connections);
+    this(
+        storage,
+        clusters,
+        new Source(credentials::clusterIds, credentials::find, false),
+        connections);
   }
 
   private DriverConnections(
@@ -59,14 +64,18 @@ public final class DriverConnections {
               clusters.requireUsable(); // or some would be left out
               return clusters.clusters().keySet().stream().sorted().toList();
             },
-            id -> Optional.of(caller)),
+            id -> Optional.of(caller),
+            true),
         connections);
   }
 
   /** Access to the same clusters by the credentials of a caller. */
   public DriverConnections as(Credentials caller) {
     return new DriverConnections(
-        storage, clusters, new Source(credentials.ids(), id -> Optional.of(caller)), connections);
+        storage,
+        clusters,
+        new Source(credentials.ids(), id -> Optional.of(caller), true),
+        connections);
   }
 
   /** As {@link #as}, with the credentials in the secrets of a request; this one without any. */
@@ -76,8 +85,8 @@ public final class DriverConnections {
 
   /**
    * The configured clusters that the driver has credentials for, sorted by id. Of several ids for
-   * the same monitors and namespace only the first is there: they are the same storage, whose
-   * content must not be listed twice.
+   * the same monitors and namespace, and the same group of CephFS subvolumes, only the first is
+   * there: they are the same storage, whose content must not be listed twice.
    */
   public List<ClusterConfig> clusters() {
     Map<String, ClusterConfig> configured = clusters.clusters();
@@ -102,10 +111,35 @@ public final class DriverConnections {
     return clusters();
   }
 
+  /**
+   * As {@link #allClusters}; with a caller's credentials those of one journal, which differ in the
+   * group of CephFS subvolumes alone, are together: the caller may be allowed to read one group and
+   * not the others. With the driver's own, each is by itself: those of a clusterID are for it.
+   */
+  public List<List<ClusterConfig>> allJournals() {
+    Map<List<String>, List<ClusterConfig>> journals = new LinkedHashMap<>();
+    for (ClusterConfig config : allClusters()) {
+      List<String> key = credentials.ofCaller() ? journal(config) : target(config);
+      journals.computeIfAbsent(key, journal -> new ArrayList<>()).add(config);
+    }
+    return List.copyOf(journals.values());
+  }
+
+  /** Whether two are the same storage, but for the group of CephFS subvolumes. */
+  public boolean shareJournal(ClusterConfig one, ClusterConfig other) {
+    return journal(one).equals(journal(other));
+  }
+
   private List<String> target(ClusterConfig config) {
-    List<String> target = new ArrayList<>(config.monitors().stream().sorted().toList());
-    target.add(storage.namespace(config));
+    List<String> target = journal(config);
+    target.add(storage.group(config));
     return target;
+  }
+
+  private List<String> journal(ClusterConfig config) {
+    List<String> journal = new ArrayList<>(config.monitors().stream().sorted().toList());
+    journal.add(storage.namespace(config));
+    return journal;
   }
 
   /** Which storage is served. */
@@ -213,6 +247,11 @@ public final class DriverConnections {
     return connections.connected(cluster, user, work);
   }
 
-  /** Which clusters there are credentials for, and which those are. */
-  private record Source(Supplier<List<String>> ids, Function<String, Optional<Credentials>> of) {}
+  /**
+   * Which clusters there are credentials for, and which those are.
+   *
+   * @param ofCaller whether they are a caller's, the same for all clusters
+   */
+  private record Source(
+      Supplier<List<String>> ids, Function<String, Optional<Credentials>> of, boolean ofCaller) {}
 }

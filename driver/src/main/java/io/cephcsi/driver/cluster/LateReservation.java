@@ -146,7 +146,7 @@ public record LateReservation(
 
   private static byte[] read(IoContext io, String object, String key) {
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(key));
+      var values = read.omapGetSmallByKeys(List.of(key));
       io.operate(object, read);
       return values.get().getOrDefault(key, new byte[0]);
     } catch (CephException.NotFound e) {

@@ -127,6 +127,9 @@ public final class Lease implements AutoCloseable {
   public void discardIfUnanswered(Throwable failure) {
     Throwable cause = failure;
     for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++) {
+      if (cause instanceof CephException.OwnerSilent) {
+        return; // the cluster itself answers
+      }
       if (cause instanceof CephException.OutcomeUnknown) {
         discard();
         return;

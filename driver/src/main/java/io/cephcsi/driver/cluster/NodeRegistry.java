@@ -45,6 +45,7 @@ public final class NodeRegistry {
   private static final String OBJECT = "csi.java.nodes.";
   private static final String MAX = "csi.java.max.";
   private static final String VOLUMES = "csi.java.volumes.";
+  private static final int VOLUMES_BYTES = 1 << 20; // 37 for a volume
   private static final byte[] ABSENT = {};
 
   private final DriverConnections access;
@@ -107,7 +108,7 @@ public final class NodeRegistry {
   }
 
   private Keys read(IoContext pool, String nodeId) {
-    try (ReadOperation read = new ReadOperation()) {
+    try (ReadOperation read = new ReadOperation().allow(VOLUMES_BYTES)) {
       var values = read.omapGetByKeys(List.of(nodeId, MAX + nodeId, VOLUMES + nodeId));
       pool.operate(object, read);
       return new Keys(
@@ -229,7 +230,7 @@ public final class NodeRegistry {
 
   private boolean anyRegisteredIn(Lease lease, long pool) {
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetVals("", "", 1);
+      var values = read.omapGetValsBehind("", "", 1);
       access.storage().open(lease, pool).operate(object, read);
       return !values.get().values().isEmpty();
     } catch (CephException.OutcomeUnknown e) {

@@ -62,6 +62,11 @@ public final class RenewedLock implements AutoCloseable {
     return lost || System.nanoTime() - renewedNanos > holdsNanos;
   }
 
+  /** Keeps it from being renewed, in place of {@link #close}: the cluster drops it later. */
+  void abandon() {
+    renewal.close();
+  }
+
   /** Gives it back; a failure is logged, and the cluster drops the lock later. */
   @Override
   public void close() {

@@ -19,6 +19,11 @@ public enum Storage {
     }
 
     @Override
+    String group(ClusterConfig config) {
+      return "";
+    }
+
+    @Override
     public List<Long> journalPools(Lease lease) {
       return MonitorQueries.pools(lease.cluster()).stream()
           .filter(PoolInfo::mayHoldRbd)
@@ -39,6 +44,11 @@ public enum Storage {
     }
 
     @Override
+    String group(ClusterConfig config) {
+      return config.subvolumeGroup();
+    }
+
+    @Override
     public List<Long> journalPools(Lease lease) {
       return MonitorQueries.fileSystems(lease.cluster()).stream()
           .map(FileSystemInfo::metadataPoolId)
@@ -56,6 +66,9 @@ public enum Storage {
 
   /** The RADOS namespace of its journals. */
   abstract String namespace(ClusterConfig config);
+
+  /** The group of its volumes, where several groups may share a journal; else empty. */
+  abstract String group(ClusterConfig config);
 
   /** The ids of the pools that may hold journals, sorted; one round trip to the monitors. */
   public abstract List<Long> journalPools(Lease lease);

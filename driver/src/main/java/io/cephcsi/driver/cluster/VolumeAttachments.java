@@ -22,4 +22,9 @@ public interface VolumeAttachments {
    * @param nodeId the node; empty for all nodes
    */
   void detach(VolumeId id, String nodeId, Credentials credentials);
+
+  /** What calls that attach or detach a volume lock; does not block. */
+  default String key(VolumeId id) {
+    return id.toString();
+  }
 }

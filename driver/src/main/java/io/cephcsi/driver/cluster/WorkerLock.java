@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cluster;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.bindings.rados.ReadOperation;
@@ -20,16 +21,23 @@ import org.slf4j.LoggerFactory;
  * stopped may go on: its {@link WorkerMark} stays at the object until its work has ended, and the
  * next owner of the lock blocklists the client of each mark that it finds. Ends with {@link
  * #close}. Safe for several threads.
+ *
+ * <p>A call of the work that was given up ({@link CephException.OwnerSilent}) may go on in librbd
+ * when this ends. What makes such calls is done by {@link #run} or {@link #call}: then the lock and
+ * the mark stay as those of a driver that died. A call that was not begun is not under way, and no
+ * reason for that.
  */
 public final class WorkerLock implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(WorkerLock.class);
   private static final Duration HOLDS = Duration.ofSeconds(30);
+  private static final int MOST_CAUSES = 20; // they may form a ring
 
   private final IoContext io;
   private final String object;
   private final String subject;
   private final RenewedLock lock;
   private final WorkerMark mark;
+  private volatile boolean hasGivenUp;
 
   private WorkerLock(
       IoContext io, String object, String subject, RenewedLock lock, WorkerMark mark) {
@@ -104,7 +112,7 @@ public final class WorkerLock implements AutoCloseable {
 
   /** Has the cluster refuse what those still do who had the lock before and did not end. */
   private void fenceOthers() {
-    Map<String, byte[]> others = workers();
+    Map<String, byte[]> others = workers(io, object);
     others.remove(mark.name());
     if (others.isEmpty()) {
       return;
@@ -145,7 +153,17 @@ public final class WorkerLock implements AutoCloseable {
             + " rmxattr\"");
   }
 
-  private Map<String, byte[]> workers() {
+  /**
+   * Whether a driver works on an object, or ended without saying so: then it may go on, until
+   * somebody takes the lock. One round trip.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such object
+   */
+  public static boolean isMarked(IoContext io, String object) {
+    return !workers(io, object).isEmpty();
+  }
+
+  private static Map<String, byte[]> workers(IoContext io, String object) {
     try (ReadOperation read = new ReadOperation()) {
       var attributes = read.getXattrs();
       io.operate(object, read);
@@ -168,9 +186,58 @@ public final class WorkerLock implements AutoCloseable {
     }
   }
 
+  /**
+   * Does a part of the work; blocks for as long as that. If a call of it is given up, {@link
+   * #close} leaves lock and mark at the object: the cluster drops the lock after half a minute, and
+   * then a driver in another process blocklists this client before it goes on. One in this process
+   * goes on without, as calls on what the other call is about fail until that returns.
+   *
+   * @throws RuntimeException what the work throws
+   */
+  public <T> T call(Supplier<T> work) {
+    try {
+      return work.get();
+    } catch (RuntimeException e) {
+      if (isGivenUp(e)) {
+        hasGivenUp = true;
+      }
+      throw e;
+    }
+  }
+
+  /** As {@link #call}, of what has no result. */
+  public void run(Runnable work) {
+    call(
+        () -> {
+          work.run();
+          return true;
+        });
+  }
+
+  private static boolean isGivenUp(RuntimeException failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++) {
+      if (cause instanceof CephException.OwnerSilent silent && silent.isUnderWay()) {
+        return true;
+      }
+      cause = cause.getCause();
+    }
+    return false;
+  }
+
+  /** Ends the work, and waits for no call that was given up; see {@link #call}. */
   @Override
   public void close() {
-    lock.close();
+    if (hasGivenUp) {
+      LOG.warn(
+          "a call on {} was given up and may be carried out later: attribute {} of object {} stays",
+          subject,
+          mark.name(),
+          object);
+      lock.abandon();
+    } else {
+      lock.close();
+    }
     mark.close();
   }
 }

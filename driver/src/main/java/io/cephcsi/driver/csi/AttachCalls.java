@@ -59,7 +59,7 @@ final class AttachCalls {
             request.getVolumeCapability().hasBlock() ? "block" : "mount");
     Credentials user = own.access().credentials(id, request.getSecretsMap());
     return operations.startInTurn(
-        id.toString(),
+        own.attachments().key(id),
         onNode(id.toString(), request.getNodeId()),
         "ControllerPublishVolume",
         backend.executor(id.clusterId()),
@@ -100,7 +100,7 @@ final class AttachCalls {
     own.access().requireHolding(id);
     Credentials user = own.access().credentials(id, request.getSecretsMap());
     return operations.startInTurn(
-        id.toString(),
+        own.attachments().key(id),
         onNode(id.toString(), request.getNodeId()),
         "ControllerUnpublishVolume",
         backend.executor(id.clusterId()),

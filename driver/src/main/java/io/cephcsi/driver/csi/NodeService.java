@@ -19,7 +19,6 @@ import io.cephcsi.driver.volume.StaticVolume;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
-import io.cephcsi.proto.csi.v1.CapacityRange;
 import io.cephcsi.proto.csi.v1.NodeExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.NodeExpandVolumeResponse;
 import io.cephcsi.proto.csi.v1.NodeGetCapabilitiesRequest;
@@ -191,7 +190,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
               staticVolume.map(StaticVolume::clusterId),
               "NodePublishVolume",
               NodePublishVolumeResponse.getDefaultInstance(),
-              () -> volumes.publish(publish));
+              operation -> volumes.publish(publish, operation));
         });
   }
 
@@ -210,7 +209,7 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
               Optional.empty(),
               "NodeUnpublishVolume",
               NodeUnpublishVolumeResponse.getDefaultInstance(),
-              () -> volumes.unpublish(request.getVolumeId(), target));
+              operation -> volumes.unpublish(request.getVolumeId(), target));
         });
   }
 
@@ -225,28 +224,30 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
           Path path = Requests.volumePath(request.getVolumePath());
           String id = request.getVolumeId();
           ClusterUsers users = access.users(request.getSecretsMap());
-          Requests.capacity(request.getCapacityRange()); // refuses what cannot be meant
+          long size = Requests.capacity(request.getCapacityRange()).required();
           return operations.start(
               NodeKeys.volume(id),
               "NodeExpandVolume",
               executor(id, Optional.empty()),
               operation ->
                   expanded(
-                      request.getCapacityRange(),
+                      size,
                       volumes.expand(
                           id,
                           path,
                           Requests.optionalPath(
                               request.getStagingTargetPath(), "staging_target_path"),
+                          size,
                           users,
                           operation)));
         });
   }
 
-  private static NodeExpandVolumeResponse expanded(CapacityRange range, long size) {
-    if (range.getRequiredBytes() > size) {
+  /** Kubelet never repeats a call that was OUT_OF_RANGE. */
+  private static NodeExpandVolumeResponse expanded(long required, long size) {
+    if (required > size) {
       throw new VolumeException(
-          Reason.OUT_OF_RANGE,
+          Reason.UNAVAILABLE,
           "the volume has " + size + " bytes here, less than required_bytes: expand it first");
     }
     return NodeExpandVolumeResponse.newBuilder().setCapacityBytes(size).build();
@@ -309,14 +310,14 @@ public final class NodeService extends NodeGrpc.NodeImplBase {
       Optional<String> clusterId,
       String kind,
       T done,
-      Runnable work) {
+      Consumer<Operation> work) {
     return operations.startInTurn(
         NodeKeys.volume(volumeId),
         "target path " + target,
         kind,
         executor(volumeId, clusterId),
         operation -> {
-          work.run();
+          work.accept(operation);
           return done;
         });
   }

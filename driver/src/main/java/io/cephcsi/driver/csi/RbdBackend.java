@@ -170,12 +170,8 @@ public final class RbdBackend implements ControllerBackend {
 
     @Override
     public CreatedVolume create(String name, Credentials credentials, Operation operation) {
-      CreatedVolume volume =
-          volumes.create(new VolumeRequest(name, parameters, capacity, source), credentials);
-      if (!mutable.metadata().isEmpty()) {
-        volumes.modify(volume.id(), mutable, credentials);
-      }
-      return volume;
+      return volumes.create(
+          new VolumeRequest(name, parameters, mutable, capacity, source), credentials);
     }
   }
 }

@@ -113,6 +113,7 @@ public final class SnapshotMetadataService extends SnapshotMetadataGrpc.Snapshot
       implements Extent.Sink {
     @Override
     public void accept(long capacity, List<Extent> extents) {
+      client.awaitClient(); // without the message, which takes more memory than the extents
       client.send(message.apply(capacity, encode(extents)));
     }
 

@@ -6,10 +6,12 @@ import io.cephcsi.driver.volume.Booleans;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * What the parameters of a StorageClass, or the context of a volume, say of its encryption. The
@@ -22,6 +24,8 @@ import java.util.Set;
  * @param sectorBytes of LUKS; empty for those of cryptsetup
  * @param allowDiscards whether discards pass LUKS: then anybody who reads the pool sees which
  *     blocks are in use
+ * @param sourceTenants whose volumes and snapshots a new volume may get its passphrase from besides
+ *     those of its own tenant; {@code *} for everybody's
  */
 public record EncryptionRequest(
     EncryptionType type,
@@ -29,12 +33,22 @@ public record EncryptionRequest(
     Optional<String> cipher,
     Optional<String> keyBits,
     Optional<String> sectorBytes,
-    boolean allowDiscards) {
+    boolean allowDiscards,
+    Set<String> sourceTenants) {
   /** Names the parameter that names the KMS. */
   public static final String KMS_ID = "encryptionKMSID";
 
+  /**
+   * Names what the context of a volume says of its tenant, the namespace of its claim. A
+   * PersistentVolume keeps it as it was made; who writes to the pool can change the journal's.
+   */
+  public static final String TENANT = "encryptionTenant";
+
   /** Names the parameter that lets discards pass. */
   public static final String ALLOW_DISCARDS = "encryptionAllowDiscards";
+
+  /** Names the parameter that names the tenants whose sources may be copied. */
+  public static final String SOURCE_TENANTS = "encryptionSourceTenants";
 
   /** The least size of a volume with LUKS, in bytes: its header and as much again. */
   public static final long SMALLEST = 32L << 20;
@@ -42,10 +56,17 @@ public record EncryptionRequest(
   private static final String CIPHER = "encryptionCipher";
   private static final String KEY_SIZE = "encryptionKeySize";
   private static final String SECTOR_SIZE = "encryptionSectorSize";
+  private static final String ALL = "*";
+  private static final Pattern NAMESPACE = Pattern.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?");
   private static final int LONGEST_CLUSTER_ID = 54; // the device mapper's names have 127 bytes
   private static final Set<String> CIPHERS = Set.of("aes-xts-plain64", "serpent-xts-plain64");
   private static final Set<String> KEYS = Set.of("256", "512");
   private static final Set<String> SECTORS = Set.of("512", "1024", "2048", "4096");
+
+  /** Copies the set. */
+  public EncryptionRequest {
+    sourceTenants = Set.copyOf(sourceTenants);
+  }
 
   /**
    * Reads it.
@@ -106,7 +127,33 @@ public record EncryptionRequest(
             among(field, values, CIPHER, CIPHERS),
             among(field, values, KEY_SIZE, KEYS),
             among(field, values, SECTOR_SIZE, SECTORS),
-            Booleans.isTrue(field, values, ALLOW_DISCARDS)));
+            Booleans.isTrue(field, values, ALLOW_DISCARDS),
+            sourceTenants(field, values.getOrDefault(SOURCE_TENANTS, ""))));
+  }
+
+  private static Set<String> sourceTenants(String field, String value) {
+    if (value.isBlank() || value.strip().equals(ALL)) {
+      return value.isBlank() ? Set.of() : Set.of(ALL);
+    }
+    Set<String> tenants = new LinkedHashSet<>();
+    for (String name : value.split(",", -1)) {
+      if (!NAMESPACE.matcher(name.strip()).matches()) {
+        throw VolumeException.invalid(
+            field
+                + ": "
+                + SOURCE_TENANTS
+                + " must be * or names of namespaces with commas between them, and "
+                + PlainText.show(name.strip())
+                + " is none");
+      }
+      tenants.add(name.strip());
+    }
+    return tenants;
+  }
+
+  /** Whether a new volume may get the passphrase of a source of another tenant. */
+  boolean takesFrom(String tenant) {
+    return sourceTenants.contains(ALL) || sourceTenants.contains(tenant);
   }
 
   private static Optional<String> among(
@@ -145,6 +192,15 @@ public record EncryptionRequest(
   /** The keys of the journal that record it. */
   public Map<String, String> attributes() {
     return Map.of(JournalEntry.ENCRYPTION_KMS, kmsId, JournalEntry.ENCRYPTION_TYPE, type.word());
+  }
+
+  /** What the context of a volume says of its encryption besides the parameters of its class. */
+  public static Map<String, String> context(
+      Optional<EncryptionRequest> wanted, Optional<String> tenant) {
+    return tenant
+        .filter(name -> wanted.isPresent())
+        .map(name -> Map.of(TENANT, name))
+        .orElse(Map.of());
   }
 
   /** Whether the blocks of the image are encrypted. */

@@ -7,6 +7,7 @@ import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.kms.Kms;
 import io.cephcsi.driver.kms.KmsCatalog;
 import io.cephcsi.driver.kms.Passphrase;
+import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -103,6 +104,46 @@ public record KeyAccess(KmsCatalog kms, Map<String, String> secrets) {
    */
   public FileSecret fileSecret(VolumeId id, JournalEntry entry) {
     return new FileSecret(requireKms(entry), owner(id, entry.owner()));
+  }
+
+  /**
+   * Requires that the KMS is not asked for the passphrase of a source as another tenant than that
+   * of the new volume, unless its class allows that. The journal says whose the source is, and
+   * whoever writes to the pool could name himself there: he would know the passphrase of the new
+   * volume. Where the KMS is not by tenant, or a tenant is not known, there is nothing to compare.
+   *
+   * @param wanted for the new volume
+   * @param tenant the namespace of its claim
+   * @param what the source, for the message
+   * @throws VolumeException FAILED_PRECONDITION if it would be; as of {@link #requireKms}
+   */
+  public void requireOwnSource(
+      EncryptionRequest wanted, Optional<String> tenant, String what, JournalEntry source) {
+    Optional<String> owner = source.owner();
+    boolean own =
+        tenant.isEmpty()
+            || owner.isEmpty()
+            || owner.equals(tenant)
+            || wanted.takesFrom(owner.get());
+    if (!own && requireKms(source).isByTenant()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          what
+              + " is of the tenant "
+              + PlainText.show(owner.get())
+              + " by its journal entry ("
+              + JournalEntry.OWNER
+              + "), the new volume of "
+              + PlainText.show(tenant.get())
+              + ", and KMS "
+              + PlainText.show(source.encryptionKms().orElse(Kms.DEFAULT_ID))
+              + " is by tenant: the new volume would get a passphrase that the other tenant may"
+              + " know; if that is meant, name that tenant in "
+              + EncryptionRequest.SOURCE_TENANTS
+              + " of the StorageClass, else set "
+              + JournalEntry.OWNER
+              + " right");
+    }
   }
 
   /**

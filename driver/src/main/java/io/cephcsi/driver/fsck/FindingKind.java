@@ -45,7 +45,8 @@ public enum FindingKind {
   CREATION_UNFINISHED(
       BY_FSCK,
       "a volume or snapshot was reserved and not completed",
-      "a repeated call completes it; without an image, the reservation is undone"),
+      "a repeated call completes it; without an image, the reservation is undone, unless a group"
+          + " snapshot lists it: repeat CreateVolumeGroupSnapshot, or delete one of its volumes"),
   /** A deletion that was not completed. */
   DELETION_UNFINISHED(
       BY_FSCK,
@@ -91,6 +92,22 @@ public enum FindingKind {
       BY_HAND,
       "no journal entry has an image whose name is of the form that drivers give",
       "if nobody needs it, move it to the trash"),
+  /** An image that is not mirrored any more, and whose metadata say what its entry was. */
+  MIRRORED_WITHOUT_ENTRY(
+      BY_HAND,
+      "an image was mirrored and is not any more, and no journal entry has it, as the first call"
+          + " for its volume makes that",
+      "look whether Kubernetes has a volume of its uuid: then any call for it makes the entry, if"
+          + " mirroring is enabled for the pool; if nobody needs it, remove it"),
+  /** A mirrored image whose metadata do not say what its entry was. */
+  MIRRORED_UNKNOWN(
+      BY_HAND,
+      "an image is mirrored and no journal entry has it, and its metadata do not say what that was:"
+          + " no call makes it",
+      "look whether Kubernetes has a volume of its uuid. If that is not encrypted, set"
+          + " csi.storage.k8s.io/pv/name in the metadata of the image at the primary: then the next"
+          + " call for it makes the entry. If nobody needs the image, end its mirroring and remove"
+          + " it"),
   /** An intermediate image whose volume is gone. */
   INTERMEDIATE_IMAGE_LEFT(
       BY_FSCK,
@@ -140,8 +157,8 @@ public enum FindingKind {
   SNAPSHOT_DATA_WITHOUT_HEADER(
       BY_HAND,
       "what snapshots kept of data objects is left of an image whose header is gone",
-      "no command of Ceph 16 removes it; later ones have ceph osd pool force-remove-snap, for ids of"
-          + " snapshots that no image has"),
+      "no command of Ceph 16 removes it; later ones have ceph osd pool force-remove-snap, for ids"
+          + " of snapshots that no image has"),
   /** A lock whose owner does not watch the image. */
   LOCK_WITHOUT_CLIENT(
       BY_HAND,
@@ -172,19 +189,20 @@ public enum FindingKind {
   /** A clone that the header of its parent does not know. */
   CLONE_UNKNOWN_TO_PARENT(
       BY_HAND,
-      "an image is a clone that its parent does not know: the parent may be taken for one that nobody"
-          + " needs",
+      "an image is a clone that its parent does not know: the parent may be taken for one that"
+          + " nobody needs",
       "copy the image with rbd deep cp, before its parent is removed"),
   /** An image that its parent knows as a clone, and that has no such parent. */
   CLONE_WITHOUT_PARENT(
       BY_HAND,
-      "an image has lost its parent, which has it as a clone: what it had not copied reads as zeroes",
+      "an image has lost its parent, which has it as a clone: what it had not copied reads as"
+          + " zeroes",
       "do not use it before its parent is set again, or restore it from a backup"),
   /** An image that is in a group which does not exist, or does not have it. */
   IN_GONE_GROUP(
       BY_FSCK,
-      "an image says that it is in a group which does not exist, or does not have it as a member: it"
-          + " cannot join another",
+      "an image says that it is in a group which does not exist, or does not have it as a member:"
+          + " it cannot join another",
       "the image forgets the group"),
   /** An entry of the trash without a header, or that cannot be read. */
   TRASH_ENTRY_DAMAGED(

@@ -137,7 +137,7 @@ public final class Suspicions {
    * @throws RuntimeException what was thrown, if the cluster does not answer, or the user may not
    *     read: that is no damage
    */
-  static Finding unreadable(String place, String name, RuntimeException e) {
+  public static Finding unreadable(String place, String name, RuntimeException e) {
     if (e instanceof CephException.Denied
         || e instanceof CephException.OutcomeUnknown
         || e instanceof CephException.TimedOut

@@ -105,6 +105,9 @@ public final class StatusTable {
   }
 
   private static Status.Code code(CephException e, Family family) {
+    if (e instanceof CephException.OwnerSilent) {
+      return Status.Code.ABORTED;
+    }
     return switch (e.errno()) {
       case EACCES, EPERM ->
           family == Family.CSI_ADDONS ? Status.Code.UNAUTHENTICATED : Status.Code.PERMISSION_DENIED;
@@ -113,7 +116,7 @@ public final class StatusTable {
       case ENOSPC, EDQUOT -> Status.Code.RESOURCE_EXHAUSTED;
       case ESHUTDOWN -> Status.Code.UNAVAILABLE;
       case ETIMEDOUT -> Status.Code.DEADLINE_EXCEEDED;
-      case EBUSY, EBADMSG -> Status.Code.FAILED_PRECONDITION;
+      case EBUSY, EBADMSG, EFBIG, EUCLEAN -> Status.Code.FAILED_PRECONDITION;
       default -> Status.Code.INTERNAL;
     };
   }

@@ -68,6 +68,17 @@ public final class StreamResponse<T> {
    *     nothing for five minutes: there is nothing left to do then
    */
   public void send(T message) {
+    awaitClient();
+    call.onNext(message);
+  }
+
+  /**
+   * Waits until the client has taken the messages before. Who makes a large message after that
+   * keeps no such message for as long as the client takes nothing.
+   *
+   * @throws VolumeException as {@link #send}
+   */
+  public void awaitClient() {
     long end = System.nanoTime() + PATIENCE.toNanos();
     synchronized (changed) {
       while (!call.isReady() && !call.isCancelled()) {
@@ -85,7 +96,6 @@ public final class StreamResponse<T> {
       }
     }
     requireClient();
-    call.onNext(message);
   }
 
   /**

@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -181,12 +182,12 @@ public final class AttachmentJournal {
    * as its progress is unknown, and the CO repeats the deletion.
    *
    * @param entry what the journal says of the volume
-   * @return stands for this mark
    * @throws VolumeException FAILED_PRECONDITION naming the node that has the volume; NOT_FOUND if
    *     it was deleted meanwhile; ABORTED if the entry has a mark that was removed meanwhile
    */
-  public String beginDeletion(VolumeId id, JournalEntry entry) {
+  public Mark beginDeletion(VolumeId id, JournalEntry entry) {
     String mark = newMark();
+    AtomicBoolean replaced = new AtomicBoolean();
     change(
         id,
         entry,
@@ -196,10 +197,20 @@ public final class AttachmentJournal {
             throw new VolumeException(
                 Reason.ABORTED, "the deletion of volume " + id + " was cancelled; try again");
           }
+          replaced.set(isBeingDeleted(current));
           return Optional.of(write -> write.omapSet(Map.of(DELETING, mark.getBytes(UTF_8))));
         });
-    return mark;
+    return new Mark(mark, replaced.get());
   }
+
+  /**
+   * The mark of a deletion.
+   *
+   * @param value tells it from all others
+   * @param replacedAnother whether it took the place of another one: a driver died over the
+   *     deletion, or is at it
+   */
+  public record Mark(String value, boolean replacedAnother) {}
 
   static String newMark() {
     return Instant.now() + " " + UUID.randomUUID();
@@ -209,6 +220,8 @@ public final class AttachmentJournal {
    * Removes the mark of a volume whose deletion was cancelled; a failure is logged. An entry that
    * an attempt gave up stays marked: it is removed without another check, so no other attempt may
    * continue it.
+   *
+   * @param mark of {@link #beginDeletion}, its value
    */
   public void endDeletion(VolumeId id, String mark) {
     try {
@@ -247,7 +260,7 @@ public final class AttachmentJournal {
               + id
               + " is being deleted since "
               + since.substring(0, Math.max(0, since.indexOf(' ')))
-              + "; DeleteVolume of it has not ended");
+              + "; its deletion, or that of its group, has not ended: repeat it until it succeeds");
     }
   }
 

@@ -2,6 +2,7 @@ package io.cephcsi.driver.journal;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.volume.CheckedName;
 import io.cephcsi.driver.volume.PlainText;
 import io.cephcsi.driver.volume.VolumeException;
@@ -17,7 +18,9 @@ import java.util.regex.Pattern;
  * name, id and text that is read passes here, and nothing is written that would not pass. Pure.
  */
 final class Damage {
-  private static final int MAX_BYTES = 1024; // of a text
+  /** The most bytes of a text. */
+  static final int MAX_BYTES = 1024;
+
   private static final int MAX_KEYS = 20_000;
   private static final String KNOWN = "csi.";
   private static final Pattern IMAGE_ID = Pattern.compile("[A-Za-z0-9._-]{0,128}");
@@ -115,6 +118,11 @@ final class Damage {
     return exception(
         "the name " + PlainText.show(requestName),
         "it leads to entry " + uuid + ", which is missing, but there is " + PlainText.show(name));
+  }
+
+  /** What to throw when what is stored is too large to be read. */
+  static VolumeException exception(String object, CephException.TooLarge e) {
+    return exception(object, e.detail());
   }
 
   /** What to throw when an entry cannot be read; what is said of it is escaped already. */

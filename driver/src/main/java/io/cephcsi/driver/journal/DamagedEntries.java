@@ -34,7 +34,7 @@ public final class DamagedEntries {
    * Looks at an entry of a list, or leaves it out when it is damaged. That the cluster does not
    * answer, or the user may not ask, is no damage.
    *
-   * @param entry names it in plain text, such as {@code rbd: <uuid>}
+   * @param entry names it, such as {@code rbd: <uuid>}
    */
   public static <T> Optional<T> skip(String entry, Supplier<Optional<T>> look) {
     try {
@@ -56,7 +56,7 @@ public final class DamagedEntries {
       return switch (error.errno()) {
         case EINVAL, EIO, EDOM, ERANGE, ENAMETOOLONG, E2BIG, EFBIG, EOVERFLOW, EILSEQ, ELOOP ->
             true;
-        case ENOTDIR, EISDIR, ENXIO, EOPNOTSUPP -> true;
+        case ENOTDIR, EISDIR, ENXIO, EOPNOTSUPP, EBADMSG -> true;
         default -> false;
       };
     }
@@ -65,11 +65,12 @@ public final class DamagedEntries {
 
   /** Says and counts an entry that is damaged. */
   public static void report(String entry, String damage) {
-    if (KNOWN.size() < MAX_KNOWN && KNOWN.add(entry)) {
+    String name = PlainText.escape(entry, MAX_SHOWN);
+    if (KNOWN.size() < MAX_KNOWN && KNOWN.add(name)) {
       FOUND.incrementAndGet();
       boolean fit = damage.length() <= MAX_SHOWN && PlainText.isPlain(damage);
       LOG.warn(
-          "lists leave out {}, which is damaged: {}", entry, fit ? damage : PlainText.show(damage));
+          "lists leave out {}, which is damaged: {}", name, fit ? damage : PlainText.show(damage));
     }
   }
 }

@@ -44,8 +44,13 @@ record DirectoryValue(UUID uuid, long poolId) {
       }
       throw new IllegalArgumentException("neither form");
     } catch (IllegalArgumentException e) {
-      throw Damage.exception("a directory value", PlainText.show(text));
+      throw Damage.exception("a directory value", show(text));
     }
+  }
+
+  /** A value as it may be shown: one that is too large to be read comes empty. */
+  static String show(String text) {
+    return PlainText.show(text) + (text.isEmpty() ? " (empty, or more than 64 KiB)" : "");
   }
 
   private static UUID uuid(String text) {

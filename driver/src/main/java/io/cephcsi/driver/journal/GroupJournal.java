@@ -10,14 +10,17 @@ import io.cephcsi.bindings.rados.WriteOperation;
 import io.cephcsi.driver.cluster.Reservations;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * The journal of volume groups: beside the keys that every entry has, the object of a group has one
@@ -31,10 +34,24 @@ import java.util.UUID;
  * </pre>
  *
  * <p>ceph-csi takes every other key for the id of a member: none of our own may be among them.
- * Changes are guarded by the version of the object instead. Safe for several threads and processes.
+ * Changes are guarded by the version of the object instead, and marks are extended attributes. An
+ * entry whose creation failed and is being undone has {@code csi.java.undone}: whoever finds that
+ * ends the undoing, and takes another uuid. One whose group is being deleted has {@code
+ * csi.java.deleting}: nobody changes its members.
+ *
+ * <p>A mark counts until the object is written again, be it by ceph-csi, which knows no marks: its
+ * value is the time of change, in seconds, that the write of the mark gives the object, and every
+ * other write gives it another one. An empty group that ceph-csi completes is not written.
+ *
+ * <p>Safe for several threads and processes; all methods block on the cluster.
  */
 public final class GroupJournal {
   private static final byte[] NO_VALUE = {};
+  private static final String UNDONE = "csi.java.undone";
+  private static final String DELETING = "csi.java.deleting";
+
+  /** A mark's time of change is so far ahead, and up to twice: no clock is that wrong. */
+  private static final Duration AHEAD = Duration.ofHours(1);
 
   private final Journal journal;
   private final IoContext pool;
@@ -78,9 +95,85 @@ public final class GroupJournal {
    * @throws CephException.NotFound if there is none
    */
   public long version(UUID uuid) {
+    return state(uuid).version();
+  }
+
+  /** As {@link #version}, and the marks that count; one round trip. */
+  public State state(UUID uuid) {
     try (ReadOperation read = new ReadOperation()) {
-      read.assertExists();
-      return pool.operateVersioned(JournalKind.GROUP.object(uuid), read);
+      var attributes = read.assertExists().getXattrs();
+      var stat = read.stat();
+      long version = pool.operateVersioned(JournalKind.GROUP.object(uuid), read);
+      byte[] now = value(stat.get().modified());
+      return new State(
+          version,
+          Arrays.equals(attributes.get().get(UNDONE), now),
+          Arrays.equals(attributes.get().get(DELETING), now));
+    }
+  }
+
+  private static byte[] value(Instant modified) {
+    return Long.toString(modified.getEpochSecond()).getBytes(UTF_8);
+  }
+
+  /**
+   * The object of an entry.
+   *
+   * @param version changes with every write
+   * @param isUndone whether the call that made the entry failed and is undoing it, or died at that:
+   *     nobody has got it, and nobody goes on with it
+   * @param isBeingDeleted whether a call deletes the group, or died at that
+   */
+  public record State(long version, boolean isUndone, boolean isBeingDeleted) {}
+
+  /**
+   * Marks an entry as one that is being undone; two round trips.
+   *
+   * @param version of its object, before this call worked on it
+   * @return the version of the object after that; empty, and nothing was changed, when another
+   *     process has changed the entry since
+   */
+  public OptionalLong markUndone(JournalEntry entry, long version) {
+    return mark(UNDONE, entry, version);
+  }
+
+  /**
+   * Marks an entry as that of a group that is being deleted; two round trips.
+   *
+   * @param version of its object, before what the deletion was decided on was read
+   * @return as of {@link #markUndone}
+   */
+  public OptionalLong markDeleting(JournalEntry entry, long version) {
+    return mark(DELETING, entry, version);
+  }
+
+  private OptionalLong mark(String name, JournalEntry entry, long version) {
+    long ahead = AHEAD.toSeconds();
+    Instant time =
+        Instant.now().plusSeconds(ThreadLocalRandom.current().nextLong(ahead, 2 * ahead));
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertVersion(version).setXattr(name, value(time)).modifiedAt(time);
+      pool.operate(JournalKind.GROUP.object(entry.uuid()), write);
+      State marked = state(entry.uuid());
+      boolean counts = name.equals(UNDONE) ? marked.isUndone() : marked.isBeingDeleted();
+      return counts ? OptionalLong.of(marked.version()) : OptionalLong.empty();
+    } catch (StaleVersionException | CephException.NotFound e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  /**
+   * Takes the mark of {@link #markDeleting} back, unless the entry was changed since; one round
+   * trip.
+   *
+   * @param version of its object with the mark
+   */
+  public void unmarkDeleting(JournalEntry entry, long version) {
+    try (WriteOperation write = new WriteOperation()) {
+      write.assertVersion(version).removeXattr(DELETING);
+      pool.operate(JournalKind.GROUP.object(entry.uuid()), write);
+    } catch (StaleVersionException | CephException.NotFound e) {
+      return; // another driver deletes it as well, or it is deleted
     }
   }
 
@@ -92,11 +185,6 @@ public final class GroupJournal {
    * @return false, and nothing was changed, when another process has changed the entry since
    */
   public boolean replaceMembers(GroupEntry read, long version, Collection<VolumeId> members) {
-    return replaced(read, version, members).isPresent();
-  }
-
-  /** As {@link #replaceMembers}; the version of the object after that, empty for false. */
-  public OptionalLong replaced(GroupEntry read, long version, Collection<VolumeId> members) {
     List<String> gone = new ArrayList<>();
     for (VolumeId member : read.members()) {
       if (!members.contains(member)) {
@@ -111,10 +199,10 @@ public final class GroupJournal {
       if (!gone.isEmpty()) {
         write.omapRemove(gone);
       }
-      String object = JournalKind.GROUP.object(read.journal().uuid());
-      return OptionalLong.of(pool.operateVersioned(object, write));
+      pool.operate(JournalKind.GROUP.object(read.journal().uuid()), write);
+      return true;
     } catch (StaleVersionException | CephException.NotFound e) {
-      return OptionalLong.empty();
+      return false;
     }
   }
 

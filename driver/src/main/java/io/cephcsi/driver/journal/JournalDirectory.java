@@ -1,5 +1,6 @@
 package io.cephcsi.driver.journal;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.cephcsi.bindings.error.CephException;
@@ -49,22 +50,31 @@ public final class JournalDirectory {
    * @param max how many at most; the cluster may give fewer
    */
   public Page page(String after, int max) {
-    for (int most = max; ; most *= 8) {
-      Page page = decode(after, read(after, most));
+    String behind = new String((keyPrefix + after).getBytes(UTF_8), ISO_8859_1);
+    int looked = 0;
+    for (int most = max; ; most = Math.min(most * 8, MOST)) {
+      OmapPage omap = read(behind, most);
+      Page page = decode(after, omap);
       if (!page.more() || !page.last().equals(after)) {
         return page;
       }
-      if (most > MOST) { // of keys without a single name, which no driver wrote
+      if (omap.last().indexOf(0) >= 0) {
+        looked += most; // nobody goes on behind it: the next page is a larger one
+      } else {
+        looked += omap.values().size();
+        behind = omap.last();
+      }
+      if (looked > MOST) { // of keys without a single name, which no driver wrote
         DamagedEntries.report("pool " + pool.pool() + ": " + object, "too many keys are no names");
         return new Page(page.names(), after, false);
       }
     }
   }
 
-  private OmapPage read(String after, int max) {
+  private OmapPage read(String behind, int max) {
     OmapPage none = OmapPage.empty();
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetVals(keyPrefix + after, keyPrefix, max);
+      var values = read.omapGetValsBehind(behind, keyPrefix, max);
       pool.operate(object, read);
       return values.get();
     } catch (CephException.NotFound e) {
@@ -99,9 +109,14 @@ public final class JournalDirectory {
     return new Page(names, last, omap.more());
   }
 
-  /** Whether a key can be read again by its name: that of others may be no text at all. */
+  /**
+   * Whether a key can be read again by its name: that of others may be no text at all, or of any
+   * length.
+   */
   private static boolean isName(String name) {
-    return PlainText.isPlain(name) && name.indexOf(NO_TEXT) < 0;
+    return name.length() <= Damage.MAX_BYTES
+        && PlainText.isPlain(name)
+        && name.indexOf(NO_TEXT) < 0;
   }
 
   /**

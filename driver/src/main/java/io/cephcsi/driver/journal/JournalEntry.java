@@ -59,6 +59,13 @@ public record JournalEntry(
   /** Of what is encrypted: whether blocks or files are. */
   public static final String ENCRYPTION_TYPE = "csi.volume.encryptionType";
 
+  /**
+   * Of a volume whose mirroring ended, or whose deletion began, while another site may have had
+   * more than a copy that goes with it: when that was, in ISO 8601. That site needs the same
+   * passphrase.
+   */
+  public static final String KEY_SHARED = "csi.java.keyshared";
+
   /** Of a snapshot that was taken together with others: the identifier of their group. */
   public static final String GROUP_ID = "csi.groupid";
 
@@ -119,6 +126,11 @@ public record JournalEntry(
   public String encryptionType() {
     String type = attributes.getOrDefault(ENCRYPTION_TYPE, "");
     return type.isEmpty() ? "block" : type;
+  }
+
+  /** Whether another site may need the same passphrase, see {@link #KEY_SHARED}. */
+  public boolean isKeyShared() {
+    return attributes.containsKey(KEY_SHARED);
   }
 
   /** The snapshot that a shallow volume shows; empty for other volumes. */

@@ -20,15 +20,17 @@ import org.slf4j.LoggerFactory;
 
 /**
  * One call of a list: the directories of all pools of all clusters that the driver has credentials
- * for, clusters by id, pools by id, names in the order of {@link NameCursor}.
+ * for, clusters by id (of a caller, those that share a journal one after the other), pools by id,
+ * names in the order of {@link NameCursor}.
  *
  * <p>An entry that stays while pages are read is on exactly one of them, whatever else comes and
  * goes. A page costs two round trips to the monitors of each cluster, one for each pool without
  * such a directory, one for every 1,000 names, and what the reader says for each entry; one entry
  * more than asked is read, to know whether there is a next page. A page ends earlier where the
  * answer would be too large for clients; it has one entry at least. In memory are one page of names
- * and the answer. A pool that the user may not read is left out; a cluster where he may read none
- * is an error.
+ * and the answer. A pool that the user may not read is left out, and so is a group of CephFS
+ * subvolumes where a caller may read another of the same journal; a journal where he may read
+ * nothing is an error.
  *
  * @param <T> volumes or snapshots
  */
@@ -91,48 +93,56 @@ public final class Listing<T extends ListEntry> {
 
   /** Reads the page. */
   public ListPage<T> read() {
-    for (ClusterConfig cluster : clustersToRead()) {
-      if (full) {
-        break;
+    for (List<ClusterConfig> journal : journalsToRead()) {
+      readable = false;
+      denied = null;
+      journal.forEach(this::read);
+      if (denied != null && !readable) {
+        throw denied; // some pools and groups may be for others, but not all
       }
-      access.connected(
-          cluster,
-          lease -> {
-            ParallelReads reads =
-                new ParallelReads(executors.reads(access.storage(), cluster.clusterId()));
-            read(ClusterView.of(lease, reads));
-            return null;
-          });
-      from = Optional.empty();
     }
     return new ListPage<>(entries, full ? last.map(ListPosition::token).orElseThrow() : "");
   }
 
-  private List<ClusterConfig> clustersToRead() {
-    List<ClusterConfig> clusters = access.allClusters();
+  private List<List<ClusterConfig>> journalsToRead() {
+    List<List<ClusterConfig>> journals = new ArrayList<>(access.allJournals());
     if (from.isEmpty()) {
-      return clusters;
+      return journals;
     }
-    for (int i = 0; i < clusters.size(); i++) {
-      if (from.get().isIn(clusters.get(i).clusterId())) {
-        return clusters.subList(i, clusters.size());
+    for (int i = 0; i < journals.size(); i++) {
+      List<ClusterConfig> clusters = journals.get(i);
+      for (int j = 0; j < clusters.size(); j++) {
+        if (from.get().isIn(clusters.get(j).clusterId())) {
+          journals.set(i, clusters.subList(j, clusters.size()));
+          return journals.subList(i, journals.size());
+        }
       }
     }
     throw new VolumeException(
         Reason.ABORTED, "starting_token: its cluster is not configured any more; start again");
   }
 
+  private void read(ClusterConfig cluster) {
+    if (full) {
+      return;
+    }
+    access.connected(
+        cluster,
+        lease -> {
+          ParallelReads reads =
+              new ParallelReads(executors.reads(access.storage(), cluster.clusterId()));
+          read(ClusterView.of(lease, reads));
+          return null;
+        });
+    from = Optional.empty();
+  }
+
   private void read(ClusterView cluster) {
-    readable = false;
-    denied = null;
     for (long pool : reader.journalPools(cluster)) {
       long start = from.map(ListPosition::poolId).orElse(Long.MIN_VALUE);
       if (!full && pool >= start) {
         cluster.io(access.storage(), pool).ifPresent(io -> readPool(cluster, io));
       }
-    }
-    if (denied != null && !readable) {
-      throw denied; // some pools may be for others, but not all
     }
   }
 

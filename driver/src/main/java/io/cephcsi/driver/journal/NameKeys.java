@@ -114,7 +114,12 @@ final class NameKeys {
       } catch (CephException.NotFound e) {
         return Optional.empty();
       }
-      byte[] value = bytes.get();
+      byte[] value;
+      try {
+        value = bytes.get();
+      } catch (CephException.TooLarge e) {
+        throw Damage.exception(object, e);
+      }
       return value == null || value.length == 0
           ? Optional.empty()
           : Optional.of(DirectoryValue.decode(new String(value, UTF_8), pool.poolId()));

@@ -52,13 +52,15 @@ public record StoredEntry(
       var page = read.omapGetVals("", "", PAGE);
       long version = io.operateVersioned(object, read);
       Map<String, String> attributes = new LinkedHashMap<>();
-      page.get().values().forEach((key, value) -> attributes.put(key, new String(value, UTF_8)));
       Optional<String> damage;
       try {
+        page.get().values().forEach((key, value) -> attributes.put(key, new String(value, UTF_8)));
         if (page.get().more()) {
           attributes.putAll(EntryAttributes.read(io, object));
         }
         damage = Damage.of(kind, attributes);
+      } catch (CephException.TooLarge e) {
+        damage = Optional.of(e.detail());
       } catch (VolumeException e) {
         damage = Optional.of(String.valueOf(e.getMessage()));
       }

@@ -74,7 +74,7 @@ public record StoredName(
       IoContext io, JournalKind kind, String instanceId, String requestName) {
     String key = kind.directoryKey(requestName);
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(key));
+      var values = read.omapGetSmallByKeys(List.of(key));
       io.operate(kind.directory(instanceId), read);
       return Optional.ofNullable(values.get().get(key))
           .map(value -> of(io, kind, instanceId, requestName, value));
@@ -86,6 +86,11 @@ public record StoredName(
   /** Whether it can be read again by its name: keys of others may be no text at all. */
   public boolean isPlain() {
     return PlainText.isPlain(requestName) && requestName.indexOf('\uFFFD') < 0;
+  }
+
+  /** Its value as it may be shown to a person, escaped and cut. */
+  public String shownValue() {
+    return DirectoryValue.show(value);
   }
 
   /** Whether it leads to an entry. */

@@ -33,6 +33,11 @@ record AwsAccess(String region, String key, AwsSignature signature) {
   /** Finds out. */
   interface Source {
     AwsAccess of(KeyOwner owner, Deadline deadline);
+
+    /** Whether it is another one for each tenant. */
+    default boolean isByTenant() {
+      return false;
+    }
   }
 
   private static String region(String source, String region) {
@@ -113,6 +118,11 @@ record AwsAccess(String region, String key, AwsSignature signature) {
       this.section = section;
       this.objects = objects;
       this.token = token;
+    }
+
+    @Override
+    public boolean isByTenant() {
+      return true;
     }
 
     @Override

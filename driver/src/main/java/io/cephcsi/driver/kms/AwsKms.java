@@ -56,6 +56,11 @@ record AwsKms(String id, RestCalls calls, CloudServers servers, AwsAccess.Source
   }
 
   @Override
+  public boolean isByTenant() {
+    return source.isByTenant();
+  }
+
+  @Override
   public String wrap(KeyOwner owner, Passphrase passphrase) {
     Deadline deadline = Deadline.after(TIMEOUT);
     AwsAccess access = source.of(owner, deadline);

@@ -139,6 +139,9 @@ final class AzureKms implements KeyStore {
       throw changed(owner, "replaced by another call");
     }
     write(owner, next, deadline);
+    if (read(owner, deadline).filter(next::isSame).isEmpty()) { // it took what came last
+      throw changed(owner, "replaced by another call");
+    }
   }
 
   @Override

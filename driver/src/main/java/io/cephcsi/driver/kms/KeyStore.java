@@ -18,6 +18,7 @@ public non-sealed interface KeyStore extends Kms {
 
   /**
    * Stores another passphrase for a volume that has one; nothing to do when it has that already.
+   * Where the KMS has no compare-and-set, it is read back.
    *
    * @param expected what it has
    * @throws io.cephcsi.driver.volume.VolumeException ABORTED when it has a third one

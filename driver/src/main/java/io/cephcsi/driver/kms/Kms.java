@@ -15,6 +15,14 @@ public sealed interface Kms permits SharedPassphrase, KeyStore, KeyWrapper {
   /** Its id, which the journal records. */
   String id();
 
+  /**
+   * Whether what it answers depends on the {@link KeyOwner#tenant()}: else a volume has the same
+   * passphrase whatever that is.
+   */
+  default boolean isByTenant() {
+    return false;
+  }
+
   /** Whether a volume can get another passphrase. */
   default boolean canReplace() {
     return !(this instanceof SharedPassphrase);

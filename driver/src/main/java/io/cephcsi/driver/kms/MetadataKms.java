@@ -19,10 +19,12 @@ import javax.crypto.spec.SecretKeySpec;
  * the volume: ceph-csi's KMS {@code metadata}.
  *
  * @param id of the KMS
+ * @param isByTenant whether the source is another one for each tenant
  * @param source of the passphrase that wraps
  * @param keys derives keys
  */
-record MetadataKms(String id, Source source, ScryptKeys keys) implements KeyWrapper {
+record MetadataKms(String id, boolean isByTenant, Source source, ScryptKeys keys)
+    implements KeyWrapper {
   private static final int NONCE_BYTES = 12;
   private static final int TAG_BITS = 128;
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
@@ -36,7 +38,9 @@ record MetadataKms(String id, Source source, ScryptKeys keys) implements KeyWrap
   /** As a section says it. */
   static MetadataKms of(String id, Section section, KubernetesObjects objects) {
     KmsTypes.warnOfUnknown(section, List.of("secretName", "secretNamespace"));
-    return new MetadataKms(id, source(section, objects), new ScryptKeys(ScryptKeys.KEPT));
+    boolean byTenant =
+        section.find("secretName").isPresent() && section.find("secretNamespace").isEmpty();
+    return new MetadataKms(id, byTenant, source(section, objects), new ScryptKeys(ScryptKeys.KEPT));
   }
 
   private static Source source(Section section, KubernetesObjects objects) {

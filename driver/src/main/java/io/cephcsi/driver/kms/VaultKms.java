@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,6 +23,7 @@ import org.slf4j.LoggerFactory;
 record VaultKms(String id, VaultSessions sessions) implements KeyStore {
   private static final Logger LOG = LoggerFactory.getLogger(VaultKms.class);
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(3);
 
   /** What Vault has of a volume; the version is that of a deletion, too. */
   private record Stored(Optional<Passphrase> passphrase, long version) {}
@@ -30,6 +32,11 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
   static KmsTypes.Maker of(VaultKind kind) {
     return (id, section, objects) ->
         new VaultKms(id, VaultSessions.of(id, kind, VaultSettings.translated(section), objects));
+  }
+
+  @Override
+  public boolean isByTenant() {
+    return sessions.areOfTenants();
   }
 
   @Override
@@ -69,30 +76,36 @@ record VaultKms(String id, VaultSessions sessions) implements KeyStore {
     if (present.isSame(next)) {
       return;
     }
-    boolean replaced =
-        present.isSame(expected)
-            && (write(vault, owner, next, before.version(), deadline)
-                || read(vault, owner, deadline)
-                    .passphrase()
-                    .filter(now -> now.isSame(next))
-                    .isPresent());
-    if (!replaced) {
+    if (!present.isSame(expected)) {
+      throw changed(owner, "replaced");
+    }
+    boolean wrote = write(vault, owner, next, before.version(), deadline);
+    // An attempt whose answer was lost may have written; and version 1 took what came last.
+    if ((!wrote || !vault.isVersioned(deadline))
+        && read(vault, owner, deadline).passphrase().filter(next::isSame).isEmpty()) {
       throw changed(owner, "replaced");
     }
   }
 
+  /**
+   * Others who confirm the same, as copies of one source that are made at once, write versions of
+   * it, too; and a standby that lags behind gets newer ones: so it is tried for a while.
+   */
   @Override
   public void confirm(KeyOwner owner, Passphrase expected) {
     Deadline deadline = Deadline.after(TIMEOUT);
     VaultSession vault = sessions.open(owner, deadline);
-    Stored now = read(vault, owner, deadline);
-    boolean same =
-        now.passphrase().filter(expected::isSame).isPresent()
-            && (!vault.isVersioned(deadline)
-                || write(vault, owner, expected, now.version(), deadline));
-    if (!same) {
-      throw changed(owner, "replaced");
-    }
+    Deadline patience = deadline.within(PATIENCE);
+    do {
+      Stored now = read(vault, owner, deadline);
+      if (now.passphrase().filter(expected::isSame).isEmpty()) {
+        throw changed(owner, "replaced");
+      }
+      if (!vault.isVersioned(deadline) || write(vault, owner, expected, now.version(), deadline)) {
+        return;
+      }
+    } while (patience.sleep(Duration.ofMillis(ThreadLocalRandom.current().nextInt(20, 200))));
+    throw changed(owner, "replaced");
   }
 
   private VolumeException changed(KeyOwner owner, String how) {

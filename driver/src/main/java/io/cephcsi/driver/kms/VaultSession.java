@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
@@ -33,12 +34,21 @@ final class VaultSession {
   private static final int SHOWN = 300;
   private static final String LOGIN = "auth";
 
+  /**
+   * How many calls of a tenant are under way at most: a Vault that is silent keeps them for long.
+   */
+  static final int MOST_AT_ONCE = 16;
+
+  /** How long others wait for one of those to end, as it does at once where Vault answers. */
+  private static final Duration PATIENCE = Duration.ofSeconds(2);
+
   private final String name;
   private final VaultSettings settings;
   private final HttpCalls calls;
   private final boolean logsIn;
   private final Function<Deadline, String> credential;
   private final ReentrantLock login = new ReentrantLock();
+  private final Semaphore places;
   private volatile @Nullable Token token;
   private volatile @Nullable Boolean versioned;
 
@@ -72,18 +82,22 @@ final class VaultSession {
    * @param tls whom to trust
    * @param logsIn whether the credential is for a login; else it is the token
    * @param credential gets a token of Vault or of Kubernetes
+   * @param places one for each call that may be under way, {@link #MOST_AT_ONCE} in all; those of a
+   *     tenant share them, whatever its settings
    */
   VaultSession(
       String id,
       VaultSettings settings,
       SSLContext tls,
       boolean logsIn,
-      Function<Deadline, String> credential) {
+      Function<Deadline, String> credential,
+      Semaphore places) {
     this.name = "KMS " + id + ", Vault " + PlainText.escape(settings.address(), SHOWN);
     this.settings = settings;
     this.calls = new HttpCalls(name, tls);
     this.logsIn = logsIn;
     this.credential = credential;
+    this.places = places;
   }
 
   VaultSettings settings() {
@@ -157,9 +171,39 @@ final class VaultSession {
    *
    * @param body JSON; empty for none
    * @param secrets what of the body must not be shown
-   * @throws VolumeException UNAVAILABLE when Vault does not answer, or only that it is busy
+   * @throws VolumeException UNAVAILABLE when Vault does not answer, or only that it is busy; soon
+   *     when many calls of the tenant wait already
    */
   Answer call(String method, String path, String body, List<String> secrets, Deadline deadline) {
+    return LongStep.call(
+        () -> {
+          takePlace(deadline);
+          try {
+            return loggedInCall(method, path, body, secrets, deadline);
+          } finally {
+            places.release();
+          }
+        });
+  }
+
+  private void takePlace(Deadline deadline) {
+    try {
+      if (!places.tryAcquire(deadline.within(PATIENCE).left().toNanos(), TimeUnit.NANOSECONDS)) {
+        throw new VolumeException(
+            Reason.UNAVAILABLE, name + ": " + MOST_AT_ONCE + " calls wait for it already");
+      }
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    }
+  }
+
+  private VolumeException interrupted(InterruptedException e) {
+    Thread.currentThread().interrupt();
+    return new VolumeException(Reason.UNAVAILABLE, name + ": the call was interrupted", e);
+  }
+
+  private Answer loggedInCall(
+      String method, String path, String body, List<String> secrets, Deadline deadline) {
     Token used = token(deadline);
     Answer answer = send(method, path, body, secrets, used.text(), deadline);
     if (answer.status() == 403 && logsIn) {
@@ -192,7 +236,7 @@ final class VaultSession {
   }
 
   private Answer answer(HttpRequest request, List<String> secrets, Deadline deadline) {
-    HttpCalls.Answer got = LongStep.call(() -> calls.send(request, deadline));
+    HttpCalls.Answer got = calls.send(request, deadline);
     Map<?, ?> json = Map.of();
     try {
       if (got.body().length > 0 && Json.bounded(got.body()) instanceof Map<?, ?> found) {
@@ -225,16 +269,20 @@ final class VaultSession {
     if (!logsIn) {
       return new Token(credential.apply(deadline), System.nanoTime());
     }
+    return loggedIn(deadline);
+  }
+
+  /** Waits for another thread's login, or logs in. */
+  private Token loggedIn(Deadline deadline) {
     try {
       if (!login.tryLock(deadline.left().toNanos(), TimeUnit.NANOSECONDS)) {
         throw new VolumeException(Reason.UNAVAILABLE, name + ": the login takes too long");
       }
     } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new VolumeException(Reason.UNAVAILABLE, name + ": the call was interrupted", e);
+      throw interrupted(e);
     }
     try {
-      known = token; // another thread may have logged in meanwhile
+      Token known = token; // another thread may have logged in meanwhile
       if (known == null || known.end() - System.nanoTime() <= 0) {
         known = logIn(deadline);
         token = known;

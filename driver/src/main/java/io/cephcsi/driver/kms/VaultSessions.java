@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.Semaphore;
 import java.util.function.Function;
 import javax.net.ssl.SSLContext;
 
@@ -43,6 +44,9 @@ final class VaultSessions {
   private final KubernetesObjects objects;
   private final Cache<Key, VaultSession> kept =
       Caffeine.newBuilder().maximumSize(MOST_KEPT).expireAfterWrite(KEPT).build();
+
+  /** By tenant; as long as a connection of it is kept, or a call under way. */
+  private final Cache<String, Semaphore> places = Caffeine.newBuilder().weakValues().build();
 
   /** Which ConfigMaps the log has a warning of. */
   private final Cache<String, Boolean> warned =
@@ -68,6 +72,11 @@ final class VaultSessions {
     return new VaultSessions(id, kind, section, objects);
   }
 
+  /** Whether each tenant has its own. */
+  boolean areOfTenants() {
+    return kind.isOfTenant();
+  }
+
   /** For the owner of a volume. */
   VaultSession open(KeyOwner owner, Deadline deadline) {
     String tenant = kind.isOfTenant() ? owner.requireTenant(section.name(), "") : "";
@@ -83,8 +92,18 @@ final class VaultSessions {
     }
     VaultSession made =
         new VaultSession(
-            id, settings, tls(settings, ca, client), kind.logsIn(), credential(settings, tenant));
+            id,
+            settings,
+            tls(settings, ca, client),
+            kind.logsIn(),
+            credential(settings, tenant),
+            places(tenant));
     return Objects.requireNonNull(kept.get(key, missing -> made));
+  }
+
+  private Semaphore places(String tenant) {
+    return Objects.requireNonNull(
+        places.get(tenant, missing -> new Semaphore(VaultSession.MOST_AT_ONCE)));
   }
 
   private VaultSettings settings(String tenant, Deadline deadline) {

@@ -45,7 +45,7 @@ public final class NodePathCheck implements NodeVolumes {
   }
 
   @Override
-  public void publish(PublishRequest request) {
+  public void publish(PublishRequest request, Operation operation) {
     Path staging = checked(request.stagingPath(), "staging_target_path", Reason.INVALID_ARGUMENT);
     Path target = checked(request.target(), "target_path", Reason.INVALID_ARGUMENT);
     if (target.startsWith(staging) || staging.startsWith(target)) {
@@ -56,7 +56,7 @@ public final class NodePathCheck implements NodeVolumes {
               + staging
               + " overlap: one lies within the other");
     }
-    alone(target, () -> volumes.publish(request.at(staging, target)));
+    alone(target, () -> volumes.publish(request.at(staging, target), operation));
   }
 
   @Override
@@ -70,12 +70,14 @@ public final class NodePathCheck implements NodeVolumes {
       String volumeId,
       Path volumePath,
       Optional<Path> stagingPath,
+      long required,
       ClusterUsers users,
       Operation operation) {
     return volumes.expand(
         volumeId,
         resolved(volumePath, "volume_path"),
         stagingPath.map(path -> resolved(path, "staging_target_path")),
+        required,
         users,
         operation);
   }

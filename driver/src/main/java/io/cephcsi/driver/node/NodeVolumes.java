@@ -19,7 +19,7 @@ public interface NodeVolumes {
   void unstage(String volumeId, Path stagingPath);
 
   /** Shows a staged volume to a workload, or finds it shown. */
-  void publish(PublishRequest request);
+  void publish(PublishRequest request, Operation operation);
 
   /** Undoes {@link #publish}; nothing to do where nothing is shown. */
   void unpublish(String volumeId, Path target);
@@ -29,6 +29,7 @@ public interface NodeVolumes {
    *
    * @param volumePath where it is shown or staged
    * @param stagingPath where it is staged; empty when the request does not say
+   * @param required how many bytes the volume has at least, as the request says; 0 when it does not
    * @param users those of the request, or of the driver
    * @return the size of the volume in bytes
    */
@@ -36,6 +37,7 @@ public interface NodeVolumes {
       String volumeId,
       Path volumePath,
       Optional<Path> stagingPath,
+      long required,
       ClusterUsers users,
       Operation operation);
 

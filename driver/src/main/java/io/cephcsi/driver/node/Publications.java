@@ -8,6 +8,7 @@ import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountPoint;
 import io.cephcsi.driver.node.machine.MountTable;
 import io.cephcsi.driver.node.machine.Mounts;
+import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
@@ -45,11 +46,6 @@ public final class Publications {
     this.found = new TargetRecords(this.folder.resolve("found"));
   }
 
-  /** As {@link #publish(Path, String, PublishRequest, MountOwner)}, of all that is mounted. */
-  public void publish(Path source, PublishRequest request, MountOwner owner) {
-    publish(source, "", request, owner);
-  }
-
   /**
    * Binds a source to the request's target, or finds it bound.
    *
@@ -57,12 +53,16 @@ public final class Publications {
    * @param folder which folder of the source is shown, which is none that others may replace; empty
    *     for all of it
    * @param owner knows what is ours
+   * @param operation of the call, which ends while files are given to a group if the target is to
+   *     be unpublished
    * @throws VolumeException ALREADY_EXISTS when the target shows the volume in another way or
    *     something else; FAILED_PRECONDITION when the volume may have one target only and has
    *     another, or is not staged, or not for such a use, or the target has content;
-   *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume
+   *     INVALID_ARGUMENT when the target is where a volume is staged, or in a volume; ABORTED when
+   *     the operation was cancelled
    */
-  public void publish(Path source, String folder, PublishRequest request, MountOwner owner) {
+  public void publish(
+      Path source, String folder, PublishRequest request, MountOwner owner, Operation operation) {
     if (owner.isStaging(request.target())) {
       throw VolumeException.invalid(
           "target_path " + request.target() + " is where a volume is staged");
@@ -106,8 +106,10 @@ public final class Publications {
       lookForOthers(request);
     }
     if (!request.refusesWrites()) {
-      GroupOwnership.give(
-          source, folder, request.use()); // pods may have other groups than at the staging
+      operation.endsFor("NodeUnpublishVolume");
+      operation.phase("give the files to the group"); // pods may have other groups than the staging
+      GroupOwnership.give(source, folder, request.use(), operation);
+      operation.phase("mount");
     }
     targets.put(request.target(), request.volumeId());
     MountPoint.make(request.target(), !request.use().block());

@@ -5,8 +5,11 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +29,8 @@ public final class Operation {
   private volatile int sharers; // changed by the registry only, one thread at a time
   private final AtomicBoolean begunOrDropped = new AtomicBoolean();
   private volatile @Nullable Consumer<VolumeException> yielding;
+  private final Set<String> precedence = ConcurrentHashMap.newKeySet();
+  private volatile @Nullable Operation inner;
   private volatile boolean watched;
   private long reports; // used by the thread that reports only
 
@@ -110,12 +115,44 @@ public final class Operation {
   }
 
   /**
+   * Cancels the operation, which has begun, once one of another kind wants its key; that one is
+   * ABORTED until this one has ended. May be called for several kinds.
+   *
+   * @param kind of the other
+   */
+  public void endsFor(String kind) {
+    precedence.add(kind);
+  }
+
+  /**
+   * Lets another operation hold the key of this one, too, from when it begins: who wants this key
+   * is as if it wanted the other's. This one never gives way itself.
+   *
+   * @param work of the other operation
+   */
+  <T> Function<Operation, T> holdFor(Function<Operation, T> work) {
+    return operation -> {
+      inner = operation;
+      return work.apply(operation);
+    };
+  }
+
+  /**
    * Gives way to an operation of another kind, if this is one that does: at its next safe point
    * once it has begun.
    *
    * @return whether it had not begun, and will not: then the key is free to be taken
    */
   boolean giveWayTo(String other) {
+    Operation holder = inner;
+    if (holder != null) {
+      holder.giveWayTo(other);
+      return false;
+    }
+    if (precedence.contains(other)) {
+      cancel(other + " has precedence");
+      return false;
+    }
     Consumer<VolumeException> dropped = yielding;
     if (dropped == null || other.equals(kind)) {
       return false;

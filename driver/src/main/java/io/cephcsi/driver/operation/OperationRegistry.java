@@ -105,19 +105,19 @@ public final class OperationRegistry {
    * by {@link #start} is not waited for: ABORTED.
    *
    * @param part the one of these things: a second operation with it is ABORTED, so no more can wait
-   *     than there are
+   *     than there are; the first may end for that ({@link Operation#endsFor})
    */
   public <T> CompletableFuture<T> startInTurn(
       String key, String part, String kind, Executor executor, Function<Operation, T> work) {
-    Hold own = hold(part, kind);
+    Operation own = claim(part, kind);
     CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
     CompletableFuture<@Nullable Void> before = lastInTurn.put(key, ended);
     CompletableFuture<T> mine =
         (before == null ? CompletableFuture.<@Nullable Void>completedFuture(null) : before)
-            .thenCompose(nothing -> launch(key, kind, false, executor, work))
+            .thenCompose(nothing -> launch(key, kind, false, executor, own.holdFor(work)))
             .whenComplete(
                 (result, failure) -> {
-                  own.close();
+                  running.remove(part, own);
                   lastInTurn.remove(key, ended);
                   ended.complete(null);
                 });

@@ -1,9 +1,11 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.cls.HeaderLock;
+import io.cephcsi.bindings.cls.HeaderMetadata;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.MirrorDaemons;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClientAddress;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
@@ -11,25 +13,25 @@ import io.cephcsi.driver.cluster.ClientFence;
 import io.cephcsi.driver.cluster.SignedAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
-import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The managed lock of an image during a reclaim. Meanwhile the image's metadata has the signed
- * address of the owner. A lock that a reclaim left when it died may be broken, with its owner
- * blocklisted; a lock of any other client may not. Others can write locks and metadata, too: only
- * an address that is signed with the key of the driver's user counts. Used by one thread.
+ * The managed lock of an image during a reclaim. The image's metadata has the signed address of the
+ * owner from before it takes the lock until after it gave it back. A lock that a reclaim left when
+ * it died may be broken, with its owner blocklisted; a lock of any other client may not. Others can
+ * write locks and metadata, too: only an address that is signed with the key of the driver's user
+ * counts. Used by one thread.
  */
 final class ReclaimLock {
   /** In the image's metadata while it is reclaimed: the {@link SignedAddress} of who does. */
   static final String RECLAIMER = "csi.java.reclaimer";
 
   private static final Logger LOG = LoggerFactory.getLogger(ReclaimLock.class);
-  private static final Pattern PROTOCOL = Pattern.compile("^(v1|v2|any):");
   private static final Duration SHUT_OUT = Duration.ofHours(1); // as librbd does
   private static final Duration PAUSE = Duration.ofSeconds(5);
   private static final int TOLD_EACH = 12; // attempts: a minute
@@ -37,6 +39,7 @@ final class ReclaimLock {
   private final RbdImage image;
   private final RadosCluster another;
   private final ClientFence fence;
+  private Optional<String> mark = Optional.empty();
   private String address = "";
   private boolean fenced;
 
@@ -65,9 +68,9 @@ final class ReclaimLock {
             : reclaimer(image)
                 .flatMap(
                     text -> SignedAddress.proven(image.pool().io(), header(image), RECLAIMER, text))
-                .map(ReclaimLock::bare);
+                .map(ClientAddress::bare);
     return owners.stream()
-        .filter(owner -> !reclaimer.equals(Optional.of(bare(owner))))
+        .filter(owner -> !reclaimer.equals(Optional.of(ClientAddress.bare(owner))))
         .filter(owner -> !mirrors(image, owner))
         .findFirst();
   }
@@ -78,17 +81,13 @@ final class ReclaimLock {
     return !daemons.isEmpty()
         && image.watchers().stream()
             .filter(watcher -> daemons.contains(watcher.clientId()))
-            .anyMatch(watcher -> bare(watcher.address()).equals(bare(owner)));
+            .anyMatch(
+                watcher -> ClientAddress.bare(watcher.address()).equals(ClientAddress.bare(owner)));
   }
 
   /** What the metadata say of who reclaims an image, which anybody can have written. */
   static Optional<String> reclaimer(RbdImage image) {
     return image.metadata().get(RECLAIMER);
-  }
-
-  /** An address without the protocol, which not every client has in its own. */
-  private static String bare(String address) {
-    return PROTOCOL.matcher(address).replaceFirst("");
   }
 
   private static String header(RbdImage image) {
@@ -112,11 +111,20 @@ final class ReclaimLock {
    */
   void acquire() {
     FormerReclaim.shutOut(image, another);
-    image.lock().acquire();
     IoContext io = image.pool().io();
+    mark = SignedAddress.own(io, header(image), RECLAIMER);
+    // Past librbd, which takes the lock for it: a lock without a mark nobody may break.
+    mark.ifPresent(
+        signed -> HeaderMetadata.change(io, image.id(), Map.of(RECLAIMER, signed), List.of()));
+    try {
+      image.lock().acquire();
+    } catch (CephException.TimedOut e) {
+      throw e; // it may have the lock, so the mark stays
+    } catch (CephException e) {
+      unmark();
+      throw e;
+    }
     address = io.cluster().addresses(); // what stands at the lock, others may have written
-    SignedAddress.own(io, header(image), RECLAIMER)
-        .ifPresent(signed -> image.metadata().set(RECLAIMER, signed));
   }
 
   /**
@@ -129,15 +137,18 @@ final class ReclaimLock {
       return true;
     }
     try {
-      if (reclaimer(image).isPresent()) {
-        image.metadata().remove(RECLAIMER);
-      }
       image.lock().release();
+      unmark();
       return true;
     } catch (CephException e) {
       LOG.warn("{}: the lock was lost: {}", image, e.getMessage());
       return false;
     }
+  }
+
+  private void unmark() {
+    mark.ifPresent(
+        signed -> HeaderMetadata.removeIf(image.pool().io(), image.id(), RECLAIMER, signed));
   }
 
   /**

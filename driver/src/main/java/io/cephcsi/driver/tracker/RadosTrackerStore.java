@@ -2,6 +2,7 @@ package io.cephcsi.driver.tracker;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.OmapPage;
 import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rados.StaleVersionException;
 import io.cephcsi.bindings.rados.WriteOperation;
@@ -20,6 +21,8 @@ import java.util.OptionalLong;
 public final class RadosTrackerStore implements TrackerStore {
   private static final int PAGE_KEYS = 1000;
   private static final int ATTEMPTS = 10;
+  private static final int MOST_BYTES = 4 << 20;
+  private static final int REFERENCE_BYTES = 64; // in memory, beside its key
 
   private final IoContext io;
 
@@ -62,28 +65,38 @@ public final class RadosTrackerStore implements TrackerStore {
     try (ReadOperation first = new ReadOperation()) {
       var xattrs = first.getXattrs();
       var data = first.read(0, TrackerCodec.READ_BYTES);
-      var page = first.omapGetVals("", "", PAGE_KEYS);
+      var firstPage = first.omapGetValsBehind("", "", PAGE_KEYS);
       long version = io.operateVersioned(name, first);
-      Map<String, byte[]> references = new LinkedHashMap<>(page.get().values());
-      boolean more = page.get().more();
-      while (more) {
-        try (ReadOperation next = new ReadOperation().assertVersion(version)) {
-          var following = next.omapGetVals(last(references), "", PAGE_KEYS);
-          io.operate(name, next);
-          references.putAll(following.get().values());
-          more = following.get().more();
+      OmapPage page = firstPage.get();
+      Map<String, byte[]> references = new LinkedHashMap<>(page.values());
+      long bytes = bytes(page);
+      while (page.more()) {
+        if (bytes > MOST_BYTES) {
+          throw new TrackerFormatException(
+              name, "its references have more than " + MOST_BYTES + " bytes");
         }
+        page = pageBehind(page.last(), name, version);
+        references.putAll(page.values());
+        bytes += bytes(page);
       }
       return TrackerCodec.decode(name, version, xattrs.get(), data.get(), references);
     }
   }
 
-  private static String last(Map<String, byte[]> references) {
-    String last = "";
-    for (String key : references.keySet()) {
-      last = key;
+  private OmapPage pageBehind(String last, String name, long version) {
+    try (ReadOperation next = new ReadOperation().assertVersion(version)) {
+      var read = next.omapGetValsBehind(last, "", PAGE_KEYS);
+      io.operate(name, next);
+      OmapPage page = read.get();
+      if (page.more() && page.last().compareTo(last) <= 0) { // behind a zero byte
+        throw new TrackerFormatException(name, "it has a key that is no name");
+      }
+      return page;
     }
-    return last;
+  }
+
+  private static long bytes(OmapPage page) {
+    return page.values().keySet().stream().mapToLong(key -> REFERENCE_BYTES + key.length()).sum();
   }
 
   @Override

@@ -29,6 +29,8 @@ final class TrackerCodec {
   private static final byte NORMAL = 1;
   private static final byte MASK = 2;
 
+  private static final int SHOWN_CHARS = 100;
+
   private TrackerCodec() {}
 
   static String name(String snapshotId) {
@@ -111,6 +113,8 @@ final class TrackerCodec {
       return ReferenceState.MASK;
     }
     String hex = HexFormat.of().formatHex(value, 0, Math.min(value.length, 8));
-    throw new TrackerFormatException(name, "reference " + key + " has the unknown value 0x" + hex);
+    String shown = key.length() > SHOWN_CHARS ? key.substring(0, SHOWN_CHARS) + "..." : key;
+    throw new TrackerFormatException(
+        name, "reference " + shown + " has the unknown value 0x" + hex);
   }
 }

@@ -16,7 +16,13 @@ public interface TrackerStore {
    */
   Optional<TrackerState> read(String name, Collection<String> keys);
 
-  /** Reads a tracker with all its keys, at one version; a round trip for each 1,000 keys. */
+  /**
+   * Reads a tracker with all its keys, at one version; a round trip for each 1,000 keys.
+   *
+   * @return empty when there is none
+   * @throws TrackerFormatException when it is of another version or damaged, or its references are
+   *     too many to be read: some 40,000
+   */
   Optional<TrackerState> readAll(String name);
 
   /**

@@ -283,6 +283,56 @@ class EncryptedCephFsVolumesIT {
     volumes.delete(plain, user);
   }
 
+  /** Who writes to the pool names his own tenant in the journal, whose secrets he knows. */
+  @Test
+  void whatShowsASnapshotTakesNoSecretOfAnotherTenant() {
+    kms.byTenant(true);
+    VolumeId volume = create(encrypted(name, Optional.empty(), "store")).id();
+    staged(volume);
+    VolumeId snapshot = snapshot(name, volume);
+    Optional<ContentSource> source = Optional.of(new ContentSource.OfSnapshot(snapshot));
+    STATE.setOmap("csi.snap." + snapshot.uuid(), "csi.volume.owner", "evil");
+    assertRefused(
+        Reason.FAILED_PRECONDITION,
+        "of the tenant \"evil\"",
+        () -> create(encrypted(name + "-s", source, "store")));
+    VolumeId meant =
+        create(
+                request(
+                    name + "-s",
+                    source,
+                    true,
+                    "encrypted",
+                    "true",
+                    "encryptionKMSID",
+                    "store",
+                    "encryptionSourceTenants",
+                    "bank,evil",
+                    "csi.storage.k8s.io/pvc/namespace",
+                    "shop"))
+            .id();
+    volumes.delete(meant, user);
+    STATE.setOmap("csi.snap." + snapshot.uuid(), "csi.volume.owner", "shop");
+    snapshots.delete(snapshot, user);
+    volumes.delete(volume, user);
+    assertThat(kms.kept()).isEmpty();
+  }
+
+  /** ceph-csi writes the namespace of another claim into the journal. */
+  @Test
+  void anotherTenantInTheJournalIsRefusedWhereTheKmsIsByTenant() {
+    VolumeId volume = create(encrypted(name, Optional.empty(), "store")).id();
+    Map<String, String> context =
+        Map.of("encrypted", "true", "encryptionKMSID", "store", "encryptionTenant", "evil");
+    assertThat(volumes.locate(volume, context, user).secret()).isPresent();
+    kms.byTenant(true);
+    assertRefused(
+        Reason.FAILED_PRECONDITION,
+        "volume_context says encryptionTenant \"evil\", the journal \"shop\" (csi.volume.owner)",
+        () -> volumes.locate(volume, context, user));
+    volumes.delete(volume, user);
+  }
+
   @Test
   void whatWasReservedForAKmsThatIsGoneIsNeitherDeletedNorForgotten() {
     VolumeId volume = create(encrypted(name, Optional.empty(), "store")).id();

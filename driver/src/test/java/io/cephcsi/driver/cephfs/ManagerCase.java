@@ -47,8 +47,13 @@ abstract class ManagerCase {
   }
 
   static Lease lease() {
+    return lease(TestDriver.CLUSTER_ID, "csi");
+  }
+
+  /** The cluster by a clusterID of the same journal. */
+  static Lease lease(String clusterId, String group) {
     return connections.lease(
-        new ClusterConfig(TestDriver.CLUSTER_ID, List.of(CLUSTER.monitors()), "", "csi", "csi"),
+        new ClusterConfig(clusterId, List.of(CLUSTER.monitors()), "", "csi", group),
         Credentials.fromSecrets(driver.secrets()));
   }
 
@@ -59,7 +64,7 @@ abstract class ManagerCase {
         lease,
         files.info(),
         files.metadata(),
-        new SubvolumeAdmin(commands, CLUSTER.fileSystem(), "csi"),
+        new SubvolumeAdmin(commands, CLUSTER.fileSystem(), lease.config().subvolumeGroup()),
         "default",
         files.keys());
   }

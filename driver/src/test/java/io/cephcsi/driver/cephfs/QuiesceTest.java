@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.driver.cluster.CephCommand;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.time.Duration;
@@ -17,11 +18,12 @@ import org.junit.jupiter.api.Test;
 /** Answers of the MDS on sets, decoded without a cluster. */
 class QuiesceTest {
   private final List<String> sent = new ArrayList<>();
+  private final List<String> urgent = new ArrayList<>();
 
   private Quiesce answering(String answer) {
     return new Quiesce(
         command -> {
-          sent.add(command.toString());
+          record(command);
           return answer;
         },
         "cephfs",
@@ -29,11 +31,30 @@ class QuiesceTest {
         "set-1");
   }
 
+  private void record(CephCommand command) {
+    sent.add(command.toString());
+    if (command.isUrgent()) {
+      urgent.add(command.toString());
+    }
+  }
+
   private Quiesce failing(Errno errno) {
     return new Quiesce(
         command -> {
-          sent.add(command.toString());
+          record(command);
           throw ReturnCode.exception(-errno.number(), "rados_mgr_command", "", "said so");
+        },
+        "cephfs",
+        "csi",
+        "set-1");
+  }
+
+  /** As with a manager whose client is blocklisted, or that does not answer. */
+  private Quiesce unasked() {
+    return new Quiesce(
+        command -> {
+          record(command);
+          throw new VolumeException(Reason.UNAVAILABLE, "not asked");
         },
         "cephfs",
         "csi",
@@ -104,6 +125,40 @@ class QuiesceTest {
     }
     assertThatCode(() -> answering(set("CANCELED")).cancel()).doesNotThrowAnyException();
     assertThat(sent).allMatch(json -> json.contains("\"cancel\":true"));
+  }
+
+  /** Its caller has the first error to tell. */
+  @Test
+  void aSetThatTheManagerIsNotAskedToEndExpires() {
+    assertThatCode(() -> unasked().cancel()).doesNotThrowAnyException();
+    assertThat(sent).hasSize(1);
+  }
+
+  @Test
+  void aSetThatMayHaveBegunInVainIsCancelled() {
+    for (Quiesce quiesce :
+        List.of(answering(set("TIMEDOUT")), answering("no json"), failing(Errno.ETIMEDOUT))) {
+      sent.clear();
+      assertThatThrownBy(() -> begin(quiesce)).isInstanceOf(VolumeException.class);
+      assertThat(sent).hasSize(2).last().asString().contains("\"cancel\":true");
+    }
+  }
+
+  /** Each command, also the end of a set that is not there, keeps the manager's client in use. */
+  @Test
+  void aSetThatTheManagerIsNotAskedToBeginIsNotEnded() {
+    assertThatThrownBy(() -> begin(unasked())).hasMessage("not asked");
+    assertThat(sent).hasSize(1);
+  }
+
+  @Test
+  void onlyWhatLetsClientsGoOnIsUrgent() {
+    begin(answering(set("QUIESCED")));
+    assertThat(answering(set("QUIESCED")).state()).isPresent();
+    assertThat(urgent).isEmpty();
+    answering(set("RELEASED")).release();
+    answering(set("CANCELED")).cancel();
+    assertThat(urgent).hasSize(2);
   }
 
   @Test

@@ -15,6 +15,7 @@ import io.cephcsi.testing.Commands;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -333,6 +334,29 @@ class ChartTest {
     }
   }
 
+  /** A class that another version has made cannot be given other parameters: the upgrade fails. */
+  @Test
+  void aNodeGetsTheSecretToExpandVolumesOnlyIfTheValuesNameOne() {
+    String secret = "csi.storage.k8s.io/node-expand-secret-";
+    for (String values : List.of("ceph-csi-rbd.yaml", "everything.yaml")) {
+      for (String expand : List.of("", "csi-rbd-secret")) {
+        Map<String, Object> set = new HashMap<>(Map.of("storageClass.create", true));
+        if (!expand.isEmpty()) {
+          set.put("storageClass.nodeExpandSecret", expand);
+        }
+        JsonNode parameters =
+            Chart.rendered(values, set)
+                .find("StorageClass", "csi-rbd-sc")
+                .orElseThrow()
+                .path("parameters");
+        assertThat(parameters.has("csi.storage.k8s.io/node-stage-secret-name")).isTrue();
+        assertThat(parameters.path(secret + "name").asText()).isEqualTo(expand);
+        assertThat(parameters.path(secret + "namespace").asText())
+            .isEqualTo(expand.isEmpty() ? "" : Chart.NAMESPACE);
+      }
+    }
+  }
+
   @Test
   void sidecarsAreAskedForByReplicasThatTakeTurns() {
     for (String values : List.of("", "everything.yaml")) {
@@ -364,6 +388,17 @@ class ChartTest {
       }
     }
     assertThat(Chart.of("").workloads()).isNotEmpty().noneMatch(ChartTest::hasJavaOptions);
+  }
+
+  @Test
+  void theControllerRecordsWhatItDoesWhenAsked() {
+    Chart asked = Chart.rendered("", Map.of("profile", true));
+    for (JsonNode workload : asked.workloads()) {
+      assertThat(driver(workload).path("env").toString().contains("CEPH_CSI_PROFILE"))
+          .isEqualTo(kind(workload).equals("Deployment"));
+    }
+    assertThat(asked.workloads()).anyMatch(workload -> kind(workload).equals("Deployment"));
+    assertThat(Chart.of("").workloads()).noneMatch(w -> w.toString().contains("CSI_PROFILE"));
   }
 
   private static boolean hasJavaOptions(JsonNode workload) {

@@ -23,6 +23,7 @@ import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
@@ -352,19 +353,11 @@ class ImageCommandsIT {
 
   /** What a person sees, in a terminal of {@code script}. */
   private String inTerminal(String command, String... args) {
-    List<String> all = new ArrayList<>(List.of(java(), "-cp", classPath()));
-    all.addAll(List.of(DriverMain.class.getName(), command, "--conf", CEPH.conf().toString()));
+    List<String> all =
+        ChildJvm.command(List.of(), DriverMain.class, command, "--conf", CEPH.conf().toString());
     all.addAll(List.of(args));
     return Commands.run(
         List.of("env", "TERM=xterm", "script", "-qec", String.join(" ", all), "/dev/null"));
-  }
-
-  private static String java() {
-    return Path.of(System.getProperty("java.home"), "bin", "java").toString();
-  }
-
-  private static String classPath() {
-    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
   @Test
@@ -389,16 +382,15 @@ class ImageCommandsIT {
     long before = used();
     Process process =
         new ProcessBuilder(
-                java(),
-                "-cp",
-                classPath(),
-                DriverMain.class.getName(),
-                "reclaim",
-                "--conf",
-                CEPH.conf().toString(),
-                "--max-bytes-per-second",
-                Integer.toString(16 * MIB),
-                spec())
+                ChildJvm.command(
+                    List.of(),
+                    DriverMain.class,
+                    "reclaim",
+                    "--conf",
+                    CEPH.conf().toString(),
+                    "--max-bytes-per-second",
+                    Integer.toString(16 * MIB),
+                    spec()))
             .redirectErrorStream(true)
             .redirectOutput(folder.resolve("killed.out").toFile())
             .start();

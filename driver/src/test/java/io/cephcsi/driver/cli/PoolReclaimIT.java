@@ -20,6 +20,7 @@ import io.cephcsi.driver.testing.FileSystemImage;
 import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -164,14 +165,7 @@ class PoolReclaimIT {
   }
 
   private Process start(Path out, String... more) throws IOException {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-cp",
-                System.getProperty(
-                    "surefire.test.class.path", System.getProperty("java.class.path")),
-                DriverMain.class.getName()));
+    List<String> command = ChildJvm.command(List.of(), DriverMain.class);
     command.addAll(arguments(more));
     return new ProcessBuilder(command)
         .redirectOutput(out.toFile())

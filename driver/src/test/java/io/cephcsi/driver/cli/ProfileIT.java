@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.testing.ServedProcess;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.Recorded;
@@ -15,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import jdk.jfr.Event;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -49,16 +51,29 @@ class ProfileIT extends ServedCase {
               "jdk.InitialSystemProperty",
               "jdk.InitialSecurityProperty",
               "jdk.SystemProcess");
-      run(file.toString(), "usage", usage, pool, "--output=json"); // the file is replaced
-      assertThat(Recorded.of(file)).isNotEmpty();
+      byte[] first = Files.readAllBytes(file);
+      assertThat(run(file.toString(), "usage", usage, pool, "--output=json")).isEqualTo(said);
+      assertThat(file).hasBinaryContent(first);
+      List<Path> others = files().stream().filter(other -> !other.equals(file)).toList();
+      assertThat(others).hasSize(1);
+      assertThat(others.get(0).getFileName().toString()).matches("a profile\\.[0-9]+\\.jfr");
+      assertThat(Recorded.of(Recorded.of(others.get(0)), "RadosOperation")).isNotEmpty();
     } finally {
       CLUSTER.rbd("rm", CLUSTER.otherPool() + "/profiled");
     }
   }
 
+  private List<Path> files() throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.toList();
+    }
+  }
+
+  /** In a pod, commands have the environment of the driver. */
   @Test
   void aDriverIsRecordedUntilSigterm() throws IOException {
-    Path file = folder.resolve("driver.jfr");
+    Path file = Files.writeString(folder.resolve("driver.jfr"), "of the container before");
+    Path before = folder.resolve("driver.jfr.before");
     try (ServedProcess process =
         ServedProcess.startBy(
             List.of("env", "CEPH_CSI_PROFILE=" + file),
@@ -71,9 +86,14 @@ class ProfileIT extends ServedCase {
                 + io.cephcsi.driver.testing.TestDriver.clustersFile(CLUSTER, folder))) {
       createAndDelete(process.awaitReady(socket));
       assertThat(process.output()).doesNotContain("jfr,startup");
+      assertThat(before).hasContent("of the container before");
+      for (int i = 0; i < 2; i++) {
+        assertThat(run(file.toString(), "--version")).contains("ceph-csi");
+      }
       process.terminate();
       process.awaitExit(Duration.ofSeconds(60));
     }
+    assertThat(before).hasContent("of the container before");
     List<RecordedEvent> events = Recorded.of(file);
     assertThat(Recorded.of(events, "Rpc"))
         .extracting(event -> event.getString("method") + " " + event.getString("status"))
@@ -119,15 +139,14 @@ class ProfileIT extends ServedCase {
     int events = 2_000_000;
     Path file = folder.resolve("large.jfr");
     Path temporary = Files.createDirectory(folder.resolve("tmp"));
-    String path = System.getProperty("java.class.path");
     Process process =
         new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                ChildJvm.java(),
                 "-Djava.io.tmpdir=" + temporary,
                 "-XX:StartFlightRecording=filename=" + file + ",dumponexit=true,maxsize=256m",
                 "-XX:FlightRecorderOptions=repository=" + temporary,
                 "-cp",
-                System.getProperty("surefire.test.class.path", path),
+                ChildJvm.classPath(),
                 Recorder.class.getName(),
                 Integer.toString(events))
             .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.cli;
 
+import io.cephcsi.testing.ChildJvm;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -33,18 +34,11 @@ record Program(int exitCode, String out, String err) {
 
   /** Begins such a process. */
   static Process start(Path out, Path err, String... args) throws IOException {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xmx128m", // as the launcher has it
-                "-XX:+ExitOnOutOfMemoryError",
-                "-cp",
-                System.getProperty(
-                    "surefire.test.class.path", System.getProperty("java.class.path")),
-                DriverMain.class.getName()));
-    command.addAll(List.of(args));
-    return new ProcessBuilder(command)
+    return new ProcessBuilder(
+            ChildJvm.command(
+                List.of("-Xmx128m", "-XX:+ExitOnOutOfMemoryError"), // as the launcher has them
+                DriverMain.class,
+                args))
         .directory(out.toAbsolutePath().getParent().toFile()) // where a core or hs_err would be
         .redirectOutput(out.toFile())
         .redirectError(err.toFile())

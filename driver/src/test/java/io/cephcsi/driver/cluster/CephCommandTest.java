@@ -39,4 +39,11 @@ class CephCommandTest {
     assertThat(CephCommand.of("x", Map.of("force", true)))
         .hasToString("{\"prefix\":\"x\",\"format\":\"json\",\"force\":true}");
   }
+
+  @Test
+  void tellsWhichFileSystemItIsOn() {
+    assertThat(CephCommand.of("fs subvolume ls", Map.of("vol_name", "a")).fileSystem())
+        .hasValue("a");
+    assertThat(CephCommand.of("rbd task list", Map.of()).fileSystem()).isEmpty();
+  }
 }

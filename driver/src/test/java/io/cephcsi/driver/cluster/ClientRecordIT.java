@@ -57,7 +57,7 @@ class ClientRecordIT {
 
   private List<String> dead(Path path, RadosCluster user) {
     try (ClientRecord record = ClientRecord.at(path)) {
-      return record.dead(user).stream().map(client -> client.names().get(0)).toList();
+      return record.take(user).stream().map(client -> client.names().get(0)).toList();
     }
   }
 
@@ -66,13 +66,31 @@ class ClientRecordIT {
     leave(ADDRESS, "192.0.2.7:0/4712");
     try (ClientRecord record = ClientRecord.at(file)) {
       assertThat(record.hasDead()).isTrue();
-      record.ended(record.dead(CLUSTER).get(0));
+      record.ended(record.take(CLUSTER).get(0));
     }
     assertThat(dead(file, CLUSTER)).containsExactly("192.0.2.7:0/4712");
     try (ClientRecord record = ClientRecord.at(file)) {
-      record.ended(record.dead(CLUSTER).get(0));
+      record.ended(record.take(CLUSTER).get(0));
     }
     assertThat(file).doesNotExist();
+  }
+
+  @Test
+  void aClientIsTakenOnceUntilItIsGivenBack() throws IOException {
+    leave(ADDRESS);
+    try (ClientRecord record = ClientRecord.at(file)) {
+      RecordedClient client = record.take(CLUSTER).get(0);
+      assertThat(record.take(CLUSTER)).isEmpty();
+      assertThat(record.take(client)).isFalse();
+      record.giveBack(client);
+      assertThat(record.take(client)).isTrue();
+      assertThat(record.take(CLUSTER)).isEmpty();
+      record.giveBack(client);
+      assertThat(record.take(CLUSTER)).containsExactly(client);
+      assertThat(record.hasDead()).isTrue();
+      record.ended(client);
+      assertThat(record.take(client)).isFalse();
+    }
   }
 
   @Test
@@ -107,7 +125,7 @@ class ClientRecordIT {
               .toList());
     }
     try (ClientRecord record = ClientRecord.at(file)) {
-      assertThat(record.dead(CLUSTER))
+      assertThat(record.take(CLUSTER))
           .extracting(RecordedClient::names)
           .containsExactly(List.of(ADDRESS), List.of("fs", "/a b%", "id"));
     }
@@ -205,7 +223,7 @@ class ClientRecordIT {
     leave(ADDRESS);
     try (ClientRecord first = ClientRecord.at(file)) {
       assertThat(dead(file, CLUSTER)).isEmpty();
-      assertThat(first.dead(CLUSTER)).hasSize(1);
+      assertThat(first.take(CLUSTER)).hasSize(1);
     }
   }
 

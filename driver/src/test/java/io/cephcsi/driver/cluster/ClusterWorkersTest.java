@@ -8,6 +8,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -34,6 +35,15 @@ class ClusterWorkersTest {
       assertThat(List.of(first.isDone(), behind.isDone())).containsOnly(false);
       answer.countDown();
       assertThat(behind.get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isNull();
+    }
+  }
+
+  @Test
+  void aLongStepKeepsTheOrder() throws Exception {
+    try (ClusterWorkers workers = new ClusterWorkers("work", 1, 10)) {
+      ThreadPoolExecutor threads = (ThreadPoolExecutor) workers.of("a");
+      Future<Integer> most = threads.submit(() -> LongStep.call(threads::getMaximumPoolSize));
+      assertThat(most.get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.crash;
 
+import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static io.cephcsi.driver.testing.Statuses.untilNotAborted;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,8 +15,11 @@ import io.cephcsi.proto.csi.v1.Volume;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
+import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
@@ -248,5 +252,44 @@ class CephFsCrashIT extends CephFsCrashCase {
           driver.delete(scene.source().getVolumeId());
           assertThat(scene.isShown()).isTrue();
         });
+  }
+
+  /** It has no journal entry: nothing else leads to it. */
+  @Test
+  void theSubvolumeThatAPinWasTriedOnIsRemovedLater() throws InterruptedException {
+    String deleted = "csi.java.deleted.default";
+    String name = "pvc-" + UUID.randomUUID();
+    Volume source = driver.create(name + "-source", 16 * MIB);
+    CreateVolumeRequest request =
+        driver
+            .cloneRequest(name, 0, source.getVolumeId())
+            .putMutableParameters("mds-pin-export", "0")
+            .build();
+    List<String> probes = List.of();
+    for (int write = 1; probes.isEmpty(); write++) {
+      assertThat(write).as("the call tries no pin").isLessThan(8);
+      try (FaultyDriver dying =
+          FaultyDriver.start("cephfs", CLUSTER, "after," + write + ",calls")) {
+        assertStatus(Code.UNAVAILABLE, () -> dying.controller().createVolume(request));
+        assertThat(dying.halted(Duration.ofSeconds(30))).isTrue();
+      }
+      probes =
+          STATE.subvolumes().stream().filter(each -> each.startsWith("csi.java.pin-")).toList();
+    }
+    Set<String> recorded = STATE.omap(deleted).keySet();
+    assertThat(recorded).containsAll(probes);
+    Volume made =
+        untilNotAborted(
+            Duration.ofMinutes(2), () -> driver.controller().createVolume(request).getVolume());
+    assertThat(STATE.omap(deleted).keySet()).isEqualTo(recorded); // a pin that could be tried
+    assertThat(STATE.subvolumes()).containsAll(probes); // which may be used for some minutes
+    String probe = probes.get(0);
+    STATE.setOmap(deleted, probe, "VOLUME " + probe.substring("csi.java.pin-".length()) + " 1");
+    driver.delete(made.getVolumeId());
+    driver.delete(source.getVolumeId());
+    Awaitility.await()
+        .atMost(Duration.ofMinutes(3))
+        .untilAsserted(() -> assertThat(STATE.leftovers()).isEmpty());
+    assertThat(STATE.omap(deleted)).doesNotContainKey(probe);
   }
 }

@@ -1,5 +1,6 @@
 package io.cephcsi.driver.crash;
 
+import com.sun.jna.NativeLibrary;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -12,11 +13,14 @@ import net.bytebuddy.asm.Advice;
 /**
  * Counts the writes of a process, and at one of them halts it or stops it; or, if it is told a
  * folder, kills the processes that serve devices and mounts there and goes on, or lets the thread
- * wait there, while the process still answers other clients of the cluster.
+ * wait there, while the process still answers other clients of the cluster. Or stops it at that
+ * write and at each one after it.
  */
 public final class FaultPoint {
   /** The exit code of a process that was halted. */
   public static final int HALTED = 86;
+
+  private static final int SIGSTOP = 19;
 
   /** The property that says where; see {@link FaultyProgram#option}. Without it nothing ends. */
   static final String PROPERTY = "ceph-csi.fault";
@@ -24,6 +28,7 @@ public final class FaultPoint {
   private static final AtomicInteger COUNT = new AtomicInteger();
   private static volatile boolean before;
   private static volatile boolean stops;
+  private static volatile boolean steps;
   private static volatile int fatal = -1;
   private static volatile String thread = "";
   private static volatile String folder = "";
@@ -51,7 +56,8 @@ public final class FaultPoint {
 
   private static void arm(String... arguments) {
     before = arguments[0].startsWith("before");
-    stops = arguments[0].endsWith("-stop");
+    steps = arguments[0].endsWith("-step");
+    stops = steps || arguments[0].endsWith("-stop");
     fatal = Integer.parseInt(arguments[1]);
     thread = arguments[2];
     String place = arguments.length > 3 ? arguments[3] : "";
@@ -78,7 +84,7 @@ public final class FaultPoint {
       return 0;
     }
     int number = COUNT.incrementAndGet();
-    if (before && number == fatal) {
+    if (before && isAt(number)) {
       strike();
     }
     return number;
@@ -86,9 +92,13 @@ public final class FaultPoint {
 
   /** Ends a write. */
   public static void left(int number) {
-    if (!before && number == fatal) {
+    if (!before && isAt(number)) {
       strike();
     }
+  }
+
+  private static boolean isAt(int number) {
+    return number == fatal || (steps && number > fatal);
   }
 
   private static void strike() {
@@ -111,14 +121,14 @@ public final class FaultPoint {
     }
   }
 
-  /** Returns when somebody has the process go on. */
+  /**
+   * Returns when somebody has the process go on. The signal is of this thread, which takes it at
+   * once: of the process, another thread may take it later, and this one would go on meanwhile.
+   */
   private static void stop() {
-    try {
-      new ProcessBuilder("kill", "-STOP", Long.toString(ProcessHandle.current().pid()))
-          .start()
-          .waitFor();
-    } catch (IOException | InterruptedException e) {
-      throw new IllegalStateException(e);
+    int code = NativeLibrary.getProcess().getFunction("raise").invokeInt(new Object[] {SIGSTOP});
+    if (code != 0) {
+      throw new IllegalStateException("raise: " + code);
     }
   }
 

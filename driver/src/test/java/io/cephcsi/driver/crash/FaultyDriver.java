@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 
 /** A real driver process that dies at one of its writes. */
@@ -109,9 +110,38 @@ public final class FaultyDriver implements AutoCloseable {
     return isStopped();
   }
 
+  /**
+   * Has a process that stops at each write go on to one where a condition holds, or until something
+   * else has come about; whether it is stopped there.
+   */
+  boolean stepsTo(BooleanSupplier condition, BooleanSupplier other)
+      throws IOException, InterruptedException {
+    while (stoppedUnless(other)) {
+      if (condition.getAsBoolean()) {
+        return true;
+      }
+      resume();
+    }
+    return false;
+  }
+
+  /** Whether none of its threads runs; they are stopped one after the other. */
   private boolean isStopped() throws IOException {
-    String status = Files.readString(Path.of("/proc", Long.toString(process.pid()), "status"));
-    return status.lines().anyMatch(line -> line.startsWith("State:\tT"));
+    Path threads = Path.of("/proc", Long.toString(process.pid()), "task");
+    try (Stream<Path> found = Files.list(threads)) {
+      for (Path thread : found.toList()) {
+        String status = Files.readString(thread.resolve("status"));
+        if (status.lines().noneMatch(line -> line.startsWith("State:\tT"))) {
+          return false;
+        }
+      }
+      return true;
+    } catch (IOException e) {
+      if (!process.isAlive()) {
+        throw e;
+      }
+      return false; // a thread ended meanwhile
+    }
   }
 
   /** Has a process that is stopped go on. */

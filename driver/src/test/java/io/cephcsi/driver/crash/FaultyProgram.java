@@ -64,8 +64,8 @@ public final class FaultyProgram {
    *
    * @param fault {@code before|after,N,prefix of the thread's name}, and a folder whose servers are
    *     killed in place of the process; with {@code before-stop|after-stop} the process is stopped
-   *     (SIGSTOP) instead, and with {@code pause:folder} in the place of the folder the thread
-   *     waits there for a file
+   *     (SIGSTOP) instead, with {@code before-step|after-step} at the N-th and each one after it,
+   *     and with {@code pause:folder} in the place of the folder the thread waits there for a file
    */
   public static String option(String fault) {
     return "-D" + FaultPoint.PROPERTY + "=" + fault;

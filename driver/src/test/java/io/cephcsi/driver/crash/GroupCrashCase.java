@@ -10,6 +10,7 @@ import io.cephcsi.proto.addons.volumegroup.ControllerGrpc;
 import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
 import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotRequest;
 import io.cephcsi.proto.csi.v1.GroupControllerGrpc;
+import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.grpc.Channel;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
@@ -17,6 +18,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 
 /** What the tests share whose driver dies, or is stopped, over calls on volume groups. */
@@ -111,6 +113,33 @@ abstract class GroupCrashCase extends CrashCase {
               delete.run();
               return true;
             });
+  }
+
+  /**
+   * Has a driver die over a snapshot of two volumes, when one of two images is recorded.
+   *
+   * @param write after which it dies
+   * @param before what was there
+   */
+  static void dieOver(
+      int write, TestGroupSnapshots groups, Set<String> before, String name, String... volumes) {
+    try (FaultyDriver dying = FaultyDriver.start(CLUSTER, "after," + write + ",calls")) {
+      VolumeGroupSnapshot taken =
+          snapshots(dying.channel())
+              .createVolumeGroupSnapshot(groups.request(name, volumes).build())
+              .getGroupSnapshot();
+      throw new AssertionError("the call was answered: " + taken.getGroupSnapshotId());
+    } catch (StatusRuntimeException e) {
+      assertThat(e.getStatus().getCode()).isEqualTo(Code.UNAVAILABLE);
+    }
+    forgetLocks(before);
+    assertThat(parts(before).filter(part -> POOL.omap(part).containsKey("csi.imageid"))).hasSize(1);
+  }
+
+  /** The journal entries of snapshots that were not there before. */
+  static Stream<String> parts(Set<String> before) {
+    return POOL.objects().stream()
+        .filter(object -> object.startsWith("csi.snap.") && !before.contains(object));
   }
 
   static ControllerGrpc.ControllerBlockingStub stub(Channel channel) {

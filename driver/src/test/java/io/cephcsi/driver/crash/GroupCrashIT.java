@@ -3,6 +3,14 @@ package io.cephcsi.driver.crash;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.driver.fsck.CheckProgress;
+import io.cephcsi.driver.fsck.CheckSettings;
+import io.cephcsi.driver.fsck.Finding;
+import io.cephcsi.driver.fsck.FindingKind;
+import io.cephcsi.driver.fsck.Workers;
+import io.cephcsi.driver.fsck.check.RbdCheck;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroupSnapshots;
 import io.cephcsi.driver.testing.TestGroups;
@@ -12,6 +20,7 @@ import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
 import io.cephcsi.proto.csi.v1.DeleteVolumeGroupSnapshotRequest;
 import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
 import io.grpc.Status.Code;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -346,6 +355,54 @@ class GroupCrashIT extends GroupCrashCase {
       whenUnused(
           () -> snapshots.delete(snapshots.take(scene.name() + "-later", scene.a(), scene.c())));
       deleteSources("after,10", scene, driver, objects);
+    }
+  }
+
+  /** One by one: without these, those that are recorded would look like all there ever were. */
+  @Test
+  void fsckLeavesTheUnfinishedPartsOfAGroupSnapshotToTheRepeatedCall() {
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).withCredentials().start()) {
+      String name = "group-" + UUID.randomUUID();
+      String a = driver.create(name + "-a", 16 * MIB).getVolumeId();
+      String b = driver.create(name + "-b", 16 * MIB).getVolumeId();
+      Set<String> objects = POOL.everything();
+      TestGroupSnapshots groups = new TestGroupSnapshots(driver);
+      dieOver(19, groups, objects, name, a, b);
+      List<String> parts = parts(objects).toList();
+      List<Finding> unfinished = mendUnfinished(parts);
+      assertThat(parts(objects)).containsExactlyElementsOf(parts);
+      assertThat(unfinished)
+          .singleElement()
+          .satisfies(
+              finding -> {
+                assertThat(finding.repair()).isEmpty();
+                assertThat(finding.detail()).contains("part of group snapshot");
+              });
+      AtomicReference<VolumeGroupSnapshot> taken = new AtomicReference<>();
+      whenUnused(() -> taken.set(groups.take(name, a, b)));
+      assertThat(taken.get().getSnapshotsCount()).isEqualTo(2);
+      whenUnused(() -> groups.delete(taken.get()));
+      List.of(a, b).forEach(volume -> whenUnused(() -> driver.delete(volume)));
+    }
+  }
+
+  /** What fsck finds of some entries, and mends as far as it does. */
+  private static List<Finding> mendUnfinished(List<String> entries) {
+    CheckSettings settings =
+        new CheckSettings(16, 0, Duration.ZERO, Duration.ZERO, Duration.ZERO, true);
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool());
+        Workers workers = new Workers(settings)) {
+      List<Finding> unfinished =
+          new RbdCheck(settings, workers, new CheckProgress(), Set.of("default"))
+              .check(io).findings().stream()
+                  .filter(finding -> finding.kind() == FindingKind.CREATION_UNFINISHED)
+                  .filter(finding -> entries.contains(finding.object()))
+                  .toList();
+      for (Finding finding : unfinished) {
+        finding.repair().flatMap(Finding.Repair::mend).ifPresent(System.out::println);
+      }
+      return unfinished;
     }
   }
 }

@@ -2,10 +2,19 @@ package io.cephcsi.driver.crash;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.Reservations;
+import io.cephcsi.driver.journal.GroupJournal;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.testing.ImageContent;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroupSnapshots;
 import io.cephcsi.driver.testing.TestGroups;
+import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
@@ -13,11 +22,14 @@ import io.grpc.Channel;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -27,9 +39,12 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The driver's process is stopped at a write of a call, for longer than its lock holds, as it
@@ -226,7 +241,7 @@ class GroupStopIT extends GroupCrashCase {
         List.of(beforeWrite(16)),
         fault -> {
           String name = "given-up-" + count.incrementAndGet();
-          dieOver(name, a, b);
+          dieOver(24, groups, before, name, a, b);
           AtomicReference<VolumeGroupSnapshot> promised = new AtomicReference<>();
           boolean stopped =
               whileStopped(
@@ -247,23 +262,6 @@ class GroupStopIT extends GroupCrashCase {
           return stopped;
         });
     List.of(a, b, c).forEach(volume -> whenUnused(() -> other.delete(volume)));
-  }
-
-  /** Leaves one of two images recorded and the other one not. */
-  private void dieOver(String name, String... volumes) throws InterruptedException {
-    try (FaultyDriver dying = FaultyDriver.start(CLUSTER, "after,24,calls")) {
-      take(dying.channel(), name, volumes);
-      throw new AssertionError("the call was answered");
-    } catch (StatusRuntimeException e) {
-      assertThat(e.getStatus().getCode()).isEqualTo(Code.UNAVAILABLE);
-    }
-    forgetLocks(before);
-    List<String> recorded =
-        POOL.objects().stream()
-            .filter(object -> object.startsWith("csi.snap.") && !before.contains(object))
-            .filter(object -> POOL.omap(object).containsKey("csi.imageid"))
-            .toList();
-    assertThat(recorded).hasSize(1);
   }
 
   @Test
@@ -297,5 +295,194 @@ class GroupStopIT extends GroupCrashCase {
     volumeGroups.delete(scene.id());
     scene.volumes().forEach(volume -> whenUnused(() -> other.delete(volume)));
     awaitNothingBut("all", "", before);
+  }
+
+  @Test
+  void aChangeThatFailsLateTakesNoMemberOut() throws Exception {
+    Scene scene = Scene.set(other);
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    boolean stopped =
+        whileStopped(
+            "before-stop,2,calls", // which writes the members
+            channel ->
+                stub(channel)
+                    .modifyVolumeGroupMembership(
+                        volumeGroups
+                            .modifyRequest(scene.id(), scene.a(), scene.b(), scene.c())
+                            .build()),
+            () ->
+                assertThat(
+                        volumeGroups
+                            .modify(scene.id(), scene.a(), scene.b(), scene.c())
+                            .getVolumesCount())
+                    .isEqualTo(3),
+            late -> assertThat(late.getVolumeGroup().getVolumesCount()).isEqualTo(3));
+    assertThat(stopped).isTrue();
+    assertMembers(volumeGroups, scene.group(), scene.a(), scene.b(), scene.c());
+    volumeGroups.delete(scene.id());
+    awaitNothingBut("all", "", before);
+  }
+
+  @Test
+  void aCreationThatFailsLateTakesNoMemberOut() throws Exception {
+    String name = "late-" + UUID.randomUUID();
+    String a = other.create(name + "-a", 16 * MIB).getVolumeId();
+    String b = other.create(name + "-b", 16 * MIB).getVolumeId();
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    AtomicReference<VolumeGroup> made = new AtomicReference<>();
+    boolean stopped =
+        whileStopped(
+            "before-stop,5,calls", // which completes the entry
+            channel ->
+                stub(channel).createVolumeGroup(volumeGroups.createRequest(name, a, b).build()),
+            () -> {
+              made.set(volumeGroups.create(name, a, b));
+              assertThat(volumeGroups.modify(made.get().getVolumeGroupId(), a).getVolumesCount())
+                  .isEqualTo(1);
+            },
+            late -> assertThat(late.getVolumeGroup().getVolumesCount()).isZero());
+    assertThat(stopped).isTrue();
+    assertMembers(volumeGroups, made.get(), a);
+    volumeGroups.delete(made.get().getVolumeGroupId());
+    whenUnused(() -> other.delete(b));
+    awaitNothingBut(name, "", before);
+  }
+
+  /** The one that reserved the name is stopped before it reads the version of the entry. */
+  @Test
+  void aCreationThatFailsRemovesNoGroupThatAnotherDriverMadeFirst() throws Exception {
+    String name = "first-" + UUID.randomUUID();
+    String volume = other.create(name, 16 * MIB).getVolumeId();
+    String entry = "csi.volume." + TestGroups.uuid(volume);
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    AtomicReference<VolumeGroup> made = new AtomicReference<>();
+    boolean stopped =
+        whileStopped(
+            "after-stop,1,calls", // which makes the entry
+            channel ->
+                stub(channel).createVolumeGroup(volumeGroups.createRequest(name, volume).build()),
+            () -> {
+              made.set(volumeGroups.create(name, volume));
+              CLUSTER.rados("-p", "rbd", "setomapval", entry, "csi.java.deleting", "now");
+            },
+            late -> assertThat(late.getVolumeGroup().getVolumesCount()).isZero());
+    assertThat(stopped).isTrue();
+    CLUSTER.rados("-p", "rbd", "rmomapkey", entry, "csi.java.deleting");
+    assertMembers(volumeGroups, made.get(), volume);
+    volumeGroups.delete(made.get().getVolumeGroupId());
+    awaitNothingBut(name, "", before);
+  }
+
+  /** The journal and the RBD group have these. */
+  private static void assertMembers(TestGroups groups, VolumeGroup group, String... volumes) {
+    assertThat(groups.members(group.getVolumeGroupId())).containsExactlyInAnyOrder(volumes);
+    assertThat(groups.images(TestGroups.rbdGroup(group)))
+        .containsExactlyInAnyOrderElementsOf(
+            Stream.of(volumes).map(volume -> "csi-vol-" + TestGroups.uuid(volume)).toList());
+  }
+
+  /** A driver that reserves the name of a group, makes the RBD group, and then fails. */
+  private record Maker(GroupJournal journal, RbdPool pool, JournalEntry entry, long version) {
+    static Maker of(IoContext io, String name, String volume) {
+      GroupJournal journal = new GroupJournal("default", io, io, Reservations.FORGOTTEN);
+      VolumeId member = VolumeId.parse(volume).orElseThrow();
+      JournalEntry entry =
+          journal.reserve(name, uuid -> "csi-vol-group-" + uuid, Map.of(member, "")).entry();
+      long version = journal.version(entry.uuid());
+      new RbdPool(io).createGroup(entry.name());
+      return new Maker(journal, new RbdPool(io), entry, version);
+    }
+
+    OptionalLong mark() {
+      return journal.markUndone(entry, version);
+    }
+
+    void remove(long marked) {
+      try {
+        pool.removeGroup(entry.name());
+      } catch (CephException.NotFound e) {
+        System.out.println("another driver has removed " + entry.name());
+      }
+      journal.undo(entry, marked);
+    }
+  }
+
+  @Test
+  void aGroupThatItsMakerUndoesMeanwhileIsNotAnswered() throws Exception {
+    String name = "undone-" + UUID.randomUUID();
+    String volume = other.create(name, 16 * MIB).getVolumeId();
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    List<VolumeGroup> answered = new ArrayList<>();
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      Maker maker = Maker.of(io, name, volume);
+      AtomicReference<OptionalLong> marked = new AtomicReference<>(OptionalLong.empty());
+      boolean stopped =
+          whileStopped(
+              "before-stop,4,calls", // which completes the entry
+              channel ->
+                  stub(channel)
+                      .createVolumeGroup(volumeGroups.createRequest(name, volume).build())
+                      .getVolumeGroup(),
+              () -> marked.set(maker.mark()),
+              answered::add);
+      assertThat(stopped).isTrue();
+      maker.remove(marked.get().orElseThrow());
+    }
+    assertWhole(volumeGroups, name, volume, answered);
+  }
+
+  @Test
+  void aGroupWhoseMakerDiedUndoingItIsMadeAnew() {
+    String name = "undone-" + UUID.randomUUID();
+    String volume = other.create(name, 16 * MIB).getVolumeId();
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      Maker maker = Maker.of(io, name, volume);
+      long marked = maker.mark().orElseThrow();
+      AtomicReference<VolumeGroup> made = new AtomicReference<>();
+      whenUnused(() -> made.set(volumeGroups.create(name, volume)));
+      maker.remove(marked); // it was only slow
+      assertWhole(volumeGroups, name, volume, List.of(made.get()));
+    }
+  }
+
+  /** ceph-csi knows no marks: it goes on with the entry, and answers. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aGroupThatCephCsiCompletedAfterItsMakerDiedUndoingItStays(boolean removed) {
+    String name = "undone-" + UUID.randomUUID();
+    String volume = other.create(name, 16 * MIB).getVolumeId();
+    TestGroups volumeGroups = new TestGroups(CLUSTER, other);
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.pool())) {
+      Maker maker = Maker.of(io, name, volume);
+      assertThat(maker.mark()).isPresent();
+      String rbdGroup = "rbd/" + maker.entry().name();
+      if (removed) {
+        maker.pool().removeGroup(maker.entry().name());
+        CLUSTER.rbd("group", "create", rbdGroup);
+      }
+      CLUSTER.rbd("group", "image", "add", rbdGroup, image(volume));
+      String entry = "csi.volume.group." + maker.entry().uuid();
+      CLUSTER.rados("-p", "rbd", "setomapval", entry, volume, "");
+
+      VolumeGroup made = volumeGroups.create(name, volume);
+      assertThat(TestGroups.uuid(made.getVolumeGroupId())).isEqualTo(maker.entry().uuid());
+      assertWhole(volumeGroups, name, volume, List.of(made));
+    }
+  }
+
+  private void assertWhole(
+      TestGroups volumeGroups, String name, String volume, List<VolumeGroup> answered) {
+    AtomicReference<VolumeGroup> made = new AtomicReference<>();
+    whenUnused(() -> made.set(volumeGroups.create(name, volume)));
+    assertThat(answered).allSatisfy(group -> assertThat(group).isEqualTo(made.get()));
+    assertThat(volumeGroups.images(TestGroups.rbdGroup(made.get())))
+        .containsExactly("csi-vol-" + TestGroups.uuid(volume));
+    assertThat(volumeGroups.members(made.get().getVolumeGroupId())).containsExactly(volume);
+    whenUnused(() -> volumeGroups.delete(made.get().getVolumeGroupId()));
+    awaitNothingBut(name, "", before);
   }
 }

@@ -232,7 +232,7 @@ abstract class RbdCrashCase extends CrashCase {
   private static void awaitNothingBut(String when, Set<String> before) {
     Awaitility.await(when)
         .atMost(PoolState.MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
+        .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(() -> assertThat(left(before)).isEmpty());
   }
 

@@ -267,6 +267,34 @@ class ReplicationCrashIT extends CrashCase {
     driver.delete(id);
   }
 
+  /** It would make a volume the primary that another site was given meanwhile. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aPromotionThatWasStoppedIsNotCarriedOutAfterADemotion(boolean force) throws Exception {
+    Volume volume =
+        driver.create(
+            driver.createRequest("v-" + UUID.randomUUID(), SIZE).putParameters("pool", pool));
+    String id = volume.getVolumeId();
+    demoted(ours(), id);
+    ExecutorService client = Executors.newSingleThreadExecutor();
+    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, "before-stop,2,calls")) {
+      TestReplication theirs =
+          new TestReplication(ControllerGrpc.newBlockingStub(faulty.channel()), driver.secrets());
+      Future<Code> answer = client.submit(() -> codeOf(() -> theirs.promote(id, force)));
+      assertThat(faulty.stoppedUnless(answer::isDone)).isTrue();
+      assertThat(codeOf(() -> ours().demote(id, false))).isEqualTo(Code.ABORTED);
+      dropLock(volume);
+      ours().demote(id, false);
+      faulty.resume();
+      assertThat(answer.get(60, TimeUnit.SECONDS)).isIn(Code.ABORTED, Code.UNAVAILABLE);
+      assertMirrored(volume, true, false);
+      ours().disable(id, true);
+    } finally {
+      client.shutdownNow();
+    }
+    driver.delete(id);
+  }
+
   private static Code codeOf(Runnable call) {
     try {
       call.run();

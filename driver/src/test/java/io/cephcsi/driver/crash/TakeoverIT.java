@@ -155,7 +155,7 @@ class TakeoverIT {
   private static void nothingIsLeft(String when, Set<String> before) {
     Awaitility.await(when)
         .atMost(PoolState.MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
+        .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
   }
 

@@ -312,7 +312,7 @@ abstract class NodeRules extends ConformanceCase {
             .putAllSecrets(driver.secrets());
     more.getCapacityRangeBuilder().setRequiredBytes(1L << 40);
     assertStatus(
-        Code.OUT_OF_RANGE, "required_bytes", () -> node.stub().nodeExpandVolume(more.build()));
+        Code.UNAVAILABLE, "required_bytes", () -> node.stub().nodeExpandVolume(more.build()));
     end(volume);
   }
 

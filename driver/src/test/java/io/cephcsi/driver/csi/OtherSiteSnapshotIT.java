@@ -8,11 +8,14 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.testing.Omaps;
+import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroupSnapshots;
 import io.cephcsi.driver.testing.TestGroups;
 import io.cephcsi.driver.volume.VolumeId;
+import io.cephcsi.proto.addons.volumegroup.CreateVolumeGroupRequest;
 import io.cephcsi.proto.addons.volumegroup.VolumeGroup;
+import io.cephcsi.proto.csi.v1.CreateVolumeGroupSnapshotRequest;
 import io.cephcsi.proto.csi.v1.Snapshot;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeGroupSnapshot;
@@ -23,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -39,6 +43,8 @@ class OtherSiteSnapshotIT {
 
   @RegisterExtension
   static final TestDriver DRIVER = TestDriver.rbd(CLUSTER).withCredentials().start();
+
+  private static final PoolState IN_OTHER_POOL = new PoolState(CLUSTER, CLUSTER.otherPool());
 
   private final TestGroups groups = new TestGroups(CLUSTER, DRIVER);
   private final TestGroupSnapshots groupSnapshots = new TestGroupSnapshots(DRIVER);
@@ -67,16 +73,17 @@ class OtherSiteSnapshotIT {
   }
 
   private void map(String clusterId) throws IOException {
+    map(clusterId, POOL_THERE);
+  }
+
+  private void map(String clusterId, long pool) throws IOException {
     Files.writeString(
         mapping(),
         """
         [{"clusterIDMapping": {"%s": "%s"}, "RBDPoolIDMapping": [{"%d": "%d"}]}]
         """
             .formatted(
-                clusterId,
-                TestDriver.CLUSTER_ID,
-                POOL_THERE,
-                parse(volume.getVolumeId()).location()));
+                clusterId, TestDriver.CLUSTER_ID, pool, parse(volume.getVolumeId()).location()));
   }
 
   private static byte[] content(String image) {
@@ -213,5 +220,47 @@ class OtherSiteSnapshotIT {
     assertStatus(
         Code.NOT_FOUND,
         () -> groupSnapshots.get(taken.getGroupSnapshotId(), TestGroupSnapshots.ids(taken)));
+  }
+
+  /** As after a failover, when the number of their pool is that of another pool here. */
+  @Test
+  void volumesThatTheMappingLeadsToAreNotTakenTogetherWithThePoolOfTheirIds() throws IOException {
+    long other;
+    Set<String> before = IN_OTHER_POOL.everything();
+    try (RadosCluster cluster = CLUSTER.connect();
+        IoContext io = cluster.openPool(CLUSTER.otherPool())) {
+      other = io.poolId();
+    }
+    map(TestDriver.CLUSTER_ID, other);
+    String id = new VolumeId(TestDriver.CLUSTER_ID, other, parse(volume.getVolumeId()).uuid()) + "";
+    assertThat(DRIVER.expand(id, 32 * MIB)).isEqualTo(32 * MIB);
+    assertStatus(Code.INVALID_ARGUMENT, id, () -> groupSnapshots.take(name(), id));
+    CreateVolumeGroupRequest.Builder request =
+        groups.createRequest(name(), id).putParameters("pool", CLUSTER.otherPool());
+    assertStatus(
+        Code.INVALID_ARGUMENT, id, () -> DRIVER.groups().createVolumeGroup(request.build()));
+    assertThat(IN_OTHER_POOL.left(before)).isEmpty();
+    assertThat(IN_OTHER_POOL.keys("csi.groups.default")).isEmpty();
+    assertThat(IN_OTHER_POOL.keys("csi.snaps.default")).isEmpty();
+    VolumeGroup group =
+        DRIVER.groups().createVolumeGroup(request.clearVolumeIds().build()).getVolumeGroup();
+    assertStatus(Code.INVALID_ARGUMENT, id, () -> groups.modify(group.getVolumeGroupId(), id));
+    assertThat(groups.members(group.getVolumeGroupId())).isEmpty();
+    groups.delete(group.getVolumeGroupId());
+    assertThat(IN_OTHER_POOL.left(before)).isEmpty();
+  }
+
+  /** By a class that names no cluster, of a cluster or a pool that is not here. */
+  @ParameterizedTest
+  @ValueSource(strings = {"lost-site", TestDriver.CLUSTER_ID})
+  void volumesOfAPoolThatIsNotHereAreNotTakenTogether(String clusterId) throws IOException {
+    String id = there(clusterId, volume.getVolumeId());
+    CreateVolumeGroupSnapshotRequest request =
+        groupSnapshots.request(name(), id).removeParameters("clusterID").build();
+    assertStatus(
+        Code.NOT_FOUND, id, () -> groupSnapshots.stub().createVolumeGroupSnapshot(request));
+    map(clusterId);
+    assertStatus(
+        Code.INVALID_ARGUMENT, id, () -> groupSnapshots.stub().createVolumeGroupSnapshot(request));
   }
 }

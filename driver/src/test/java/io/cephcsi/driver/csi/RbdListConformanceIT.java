@@ -3,10 +3,16 @@ package io.cephcsi.driver.csi;
 import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.ImageLink;
+import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.Attempt;
 import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalKind;
+import io.cephcsi.driver.testing.ForgedHeaders;
 import io.cephcsi.driver.testing.PoolState;
+import io.cephcsi.driver.testing.RawObject;
+import io.cephcsi.driver.testing.RawObjects;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
@@ -19,6 +25,7 @@ import io.cephcsi.proto.csi.v1.Topology;
 import io.cephcsi.proto.csi.v1.TopologyRequirement;
 import io.cephcsi.proto.csi.v1.ValidateVolumeCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.Volume;
+import io.cephcsi.proto.csi.v1.VolumeCondition;
 import io.grpc.Status.Code;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -182,6 +189,38 @@ class RbdListConformanceIT extends ListRules {
       condition = get(volume.getVolumeId()).getStatus().getVolumeCondition();
       assertThat(condition.getAbnormal()).isTrue();
       assertThat(condition.getMessage()).contains("trash");
+    }
+  }
+
+  @Nested
+  class GetVolumeThatCannotBeOpened {
+    @Test
+    void itIsAbnormalAndTheMessageSaysWhy() {
+      Volume volume = make();
+      try (var cluster = CLUSTER.connect();
+          var io = cluster.openPool("rbd")) {
+        String id = ImageId.find(new RbdPool(io), TestDriver.image(volume)).orElseThrow();
+        String header = "rbd_header." + id;
+        RawObjects objects = new RawObjects(CLUSTER, io);
+        RawObject saved = objects.get(header).orElseThrow();
+        ForgedHeaders headers = new ForgedHeaders(CLUSTER, "rbd");
+        headers.parent(id, new ImageLink(99_999, "", "1234"), 4, MIB); // in no pool
+        assertAbnormal(volume, "a clone of is gone");
+        objects.put(header, saved);
+        headers.data(id, io.poolId(), "rbd_data.of-another");
+        assertAbnormal(volume, "EBADMSG");
+        objects.put(header, saved);
+      }
+      assertThat(condition(volume).getAbnormal()).isFalse();
+    }
+
+    private static VolumeCondition condition(Volume volume) {
+      return ControllerGetVolume.get(volume.getVolumeId()).getStatus().getVolumeCondition();
+    }
+
+    private static void assertAbnormal(Volume volume, String message) {
+      assertThat(condition(volume).getAbnormal()).isTrue();
+      assertThat(condition(volume).getMessage()).contains(message);
     }
   }
 

@@ -4,13 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.Json;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetCapabilitiesResponse;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerPublishVolumeResponse;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeRequest;
+import io.cephcsi.proto.csi.v1.ControllerUnpublishVolumeResponse;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeRequest;
 import io.cephcsi.proto.csi.v1.DeleteVolumeResponse;
@@ -85,6 +91,16 @@ class UnreachableClusterIT {
     }
   }
 
+  /** The id of a new volume; a test before may have had the manager stopped. */
+  private static String created(TestDriver files) {
+    String name = "pvc-" + UUID.randomUUID();
+    return Awaitility.await()
+        .atMost(Duration.ofSeconds(90))
+        .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+        .until(() -> files.create(name, MIB), volume -> volume != null)
+        .getVolumeId();
+  }
+
   private List<ThrowingCallable> callsOf(Volume volume) {
     List<ThrowingCallable> calls = new ArrayList<>();
     calls.add(() -> driver.create("pvc-" + UUID.randomUUID(), 64 * MIB));
@@ -153,13 +169,7 @@ class UnreachableClusterIT {
             .timeout(OPERATION_TIMEOUT)
             .withCredentials()
             .start()) {
-      String name = "pvc-" + UUID.randomUUID();
-      String id =
-          Awaitility.await() // a test before may have had the manager stopped
-              .atMost(Duration.ofSeconds(90))
-              .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
-              .until(() -> files.create(name, MIB), volume -> volume != null)
-              .getVolumeId();
+      String id = created(files);
       ControllerGetCapabilitiesResponse capabilities = capabilities(files);
       cluster.pause("mgr.x");
       try {
@@ -186,19 +196,65 @@ class UnreachableClusterIT {
     }
   }
 
+  /** Else calls that wait for the manager would take all threads, which detaching needs, too. */
+  @Test
+  void aVolumeIsPublishedAndUnpublishedWhileTheManagerHangs() {
+    try (TestDriver files =
+        TestDriver.cephFs(cluster)
+            .instance("published")
+            .timeout(OPERATION_TIMEOUT)
+            .withCredentials()
+            .start()) {
+      String id = created(files);
+      Awaitility.await("the node is registered")
+          .atMost(Duration.ofSeconds(90))
+          .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+          .until(() -> publish(files, id), answer -> answer != null);
+      assertThat(unpublish(files, id)).isNotNull();
+      cluster.freeze("mgr.x");
+      try {
+        assertThat(publish(files, id)).isNotNull();
+        assertThat(publish(files, id)).isNotNull();
+        assertThat(unpublish(files, id)).isNotNull();
+      } finally {
+        cluster.resume("mgr.x");
+      }
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(90))
+          .pollInterval(Duration.ofSeconds(1))
+          .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
+          .untilAsserted(() -> files.delete(id));
+    }
+  }
+
+  private static ControllerPublishVolumeResponse publish(TestDriver files, String id) {
+    return files
+        .controller()
+        .controllerPublishVolume(
+            ControllerPublishVolumeRequest.newBuilder()
+                .setVolumeId(id)
+                .setNodeId(TestDriver.NODE_ID)
+                .setVolumeCapability(TestDriver.singleWriter())
+                .build());
+  }
+
+  private static ControllerUnpublishVolumeResponse unpublish(TestDriver files, String id) {
+    return files
+        .controller()
+        .controllerUnpublishVolume(
+            ControllerUnpublishVolumeRequest.newBuilder()
+                .setVolumeId(id)
+                .setNodeId(TestDriver.NODE_ID)
+                .build());
+  }
+
   /** Else the call would keep its volume and its thread for as long as the driver runs. */
   @Test
   void aCommandThatTheManagerDoesNotAnswerIsGivenUpAndItsVolumeIsFree() {
     Duration timeout = Duration.ofSeconds(2); // so it is given up after a minute
     try (TestDriver files =
         TestDriver.cephFs(cluster).instance("given-up").timeout(timeout).start()) {
-      String name = "pvc-" + UUID.randomUUID();
-      String id =
-          Awaitility.await() // a test before may have had the manager stopped
-              .atMost(Duration.ofSeconds(90))
-              .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
-              .until(() -> files.create(name, MIB), volume -> volume != null)
-              .getVolumeId();
+      String id = created(files);
       cluster.pause("mgr.x");
       try {
         assertThat(inTime(() -> files.delete(id))).isEqualTo(Code.DEADLINE_EXCEEDED);
@@ -208,13 +264,44 @@ class UnreachableClusterIT {
             .pollInterval(Duration.ofSeconds(1))
             .until(() -> inTime(() -> files.delete(id)), code -> code != Code.ABORTED);
       } finally {
+        // As the monitors replace one that hung for so long: its client of CephFS may be evicted.
         cluster.resume("mgr.x");
+        cluster.stop("mgr.x");
+        cluster.restart("mgr.x");
       }
       Awaitility.await()
           .atMost(Duration.ofSeconds(120))
           .pollInterval(Duration.ofSeconds(1))
           .ignoreExceptionsMatching(StatusRuntimeException.class::isInstance)
           .untilAsserted(() -> files.delete(id));
+    }
+  }
+
+  /** The manager uses a client that was blocklisted until it had no command for a while. */
+  @Test
+  void aManagerWhoseClientIsBlocklistedIsLeftAloneUntilItConnectsAnew() throws IOException {
+    try (TestDriver files = TestDriver.cephFs(cluster).instance("evicted").start()) {
+      String id = created(files);
+      for (JsonNode session :
+          Json.mapper().readTree(cluster.ceph("tell", "mds.a", "session", "ls"))) {
+        cluster.ceph("tell", "mds.a", "client", "evict", "id=" + session.path("id").asLong());
+      }
+      List<String> answers = new ArrayList<>();
+      Awaitility.await()
+          .atMost(Duration.ofSeconds(180))
+          .pollInterval(Duration.ofSeconds(1))
+          .untilAsserted(
+              () -> {
+                StatusRuntimeException refused =
+                    catchThrowableOfType(
+                        StatusRuntimeException.class, () -> files.expand(id, 2 * MIB));
+                if (refused != null) {
+                  answers.add(refused.getStatus().toString());
+                }
+                assertThat(refused).isNull();
+              });
+      assertThat(answers).anyMatch(said -> said.contains("gets no command for file system"));
+      files.delete(id);
     }
   }
 

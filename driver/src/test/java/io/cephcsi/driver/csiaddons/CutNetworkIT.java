@@ -78,6 +78,11 @@ class CutNetworkIT {
     }
   }
 
+  private static boolean promoted(TestReplication replication, String id, boolean force) {
+    replication.promote(id, force);
+    return true;
+  }
+
   private static int read(TestCluster ceph, String image) {
     try (RadosCluster cluster = ceph.connect();
         IoContext io = cluster.openPool(ceph.pool());
@@ -134,6 +139,12 @@ class CutNetworkIT {
         takeMirrorSnapshot(first, image);
         repeat(() -> theirs.info(id).hasLastSyncTime());
 
+        Volume other = there.create("volume-" + UUID.randomUUID(), SIZE);
+        String lost = other.getVolumeId();
+        String lostImage = TestDriver.image(other);
+        theirs.enable(lost, Map.of());
+        soon(() -> replays(second, lostImage));
+
         network.cut();
         write(first, image, 2);
         takeMirrorSnapshot(first, image);
@@ -141,20 +152,28 @@ class CutNetworkIT {
         assertThat(theirs.info(id).getStatus()).isEqualTo(Status.DEGRADED);
         assertThat(status(first, image).local().filter(MirrorSite::up)).isPresent();
         assertThat(status(second, image).local().filter(MirrorSite::up)).isPresent();
-        assertStatus(Code.FAILED_PRECONDITION, () -> ours.promote(id, false));
+        soon(() -> isAlone(second, lostImage));
+        System.out.println("the daemon of a copy without a primary: " + status(second, lostImage));
+        assertStatus(Code.FAILED_PRECONDITION, "end its replication", () -> here.delete(lost));
+        repeat(
+            () -> {
+              ours.disable(lost, true);
+              return status(second, lostImage).info().isEmpty();
+            });
+        write(second, lostImage, 4);
+        theirs.disable(lost, true);
+        // The daemon here runs, and might be copying what was written before a demotion.
+        assertStatus(Code.ABORTED, "does not run", () -> ours.promote(id, false));
+        soon(() -> code(() -> promoted(ours, id, false)) == Code.FAILED_PRECONDITION);
         long begun = System.nanoTime();
-        Map<Code, Integer> codes =
-            repeat(
-                () -> {
-                  ours.promote(id, true);
-                  return true;
-                });
+        Map<Code, Integer> codes = repeat(() -> promoted(ours, id, true));
         System.out.printf(
             "forced promotion: %d s, %s%n", (System.nanoTime() - begun) / 1_000_000_000, codes);
         assertThat(codes.keySet()).isSubsetOf(Code.ABORTED, Code.DEADLINE_EXCEEDED);
         assertThat(read(second, image)).isEqualTo(1);
         write(second, image, 3);
-        theirs.demote(id, false);
+        assertStatus(Code.FAILED_PRECONDITION, "has followed", () -> theirs.demote(id, false));
+        theirs.demote(id, true);
         for (int call = 0; call < 10; call++) { // nothing is thrown away
           assertThat(code(() -> theirs.resync(id, true))).isIn(Code.UNAVAILABLE, Code.ABORTED);
         }

@@ -315,6 +315,35 @@ class HalfCopyIT {
     assertThat(states()).containsExactly(1, 2);
   }
 
+  /** A daemon that is started again does not copy the rest on Ceph 16, and says nothing of it. */
+  @Test
+  void bothSitesAreNotTakenForTheSameWhileADemotionIsCopiedInPart() {
+    copyFirstState();
+    theirs().demote(id, false);
+    freezeHalf(2);
+    lose(2);
+    clusters.first().resume();
+    clusters.join();
+    soon(
+        () ->
+            status().sites().size() > 1
+                && status().sites().stream().allMatch(site -> site.isUp(MirrorSite.State.UNKNOWN)));
+    for (int call = 0; call < 10; call++) {
+      if (isReady()) {
+        assertThat(states()).containsExactly(2);
+      }
+    }
+  }
+
+  private boolean isReady() {
+    try {
+      return ours().resync(id, true);
+    } catch (StatusRuntimeException e) {
+      assertThat(e.getStatus().getCode()).isIn(Code.ABORTED, Code.UNAVAILABLE);
+      return false;
+    }
+  }
+
   /** librbd would go back to before the first copy: to an image without data. */
   @Test
   void aSecondCopyInPartIsNotPromoted() {

@@ -125,7 +125,7 @@ class KeyRotationServiceTest {
     }
 
     @Override
-    public void publish(PublishRequest request) {
+    public void publish(PublishRequest request, Operation operation) {
       throw new UnsupportedOperationException();
     }
 
@@ -139,6 +139,7 @@ class KeyRotationServiceTest {
         String volumeId,
         Path volumePath,
         Optional<Path> stagingPath,
+        long required,
         ClusterUsers users,
         Operation operation) {
       throw new UnsupportedOperationException();

@@ -373,6 +373,25 @@ class ReplicationIT {
     end(volume);
   }
 
+  /** As of a site that another one was moved to while the daemon there did not run. */
+  @Test
+  void aPrimaryThatNoPeerHasFollowedIsDemotedByForceOnly() {
+    Volume volume = enabled();
+    String id = volume.getVolumeId();
+    String peer = ceph.rbd("mirror", "pool", "peer", "add", ceph.pool(), "client.x@other").strip();
+    try {
+      assertStatus(Code.FAILED_PRECONDITION, "has followed", () -> replication.demote(id, false));
+      assertThat(isPrimary(volume)).isTrue();
+      replication.demote(id, true);
+      assertThat(isPrimary(volume)).isFalse();
+    } finally {
+      ceph.rbd("mirror", "pool", "peer", "remove", ceph.pool(), peer);
+    }
+    replication.promote(id, false);
+    replication.demote(id, false); // there is nobody who could follow
+    end(volume);
+  }
+
   @Test
   void aCopyThatFollowsNobodyIsDisabledByForceAndKeepsItsData() {
     Volume volume = driver.create(name, SIZE);

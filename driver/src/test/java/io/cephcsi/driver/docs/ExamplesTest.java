@@ -123,7 +123,7 @@ class ExamplesTest {
         });
     assertThat(missing).isEmpty();
     assertThat(of("PersistentVolumeClaim")).hasSizeGreaterThan(5); // not vacuous
-    assertThat(references(OBJECTS.get("StorageClass/csi-rbd-sc"))).hasSize(3);
+    assertThat(references(OBJECTS.get("StorageClass/csi-rbd-sc"))).hasSize(4);
   }
 
   /** What an object refers to, as "Kind/name". */

@@ -35,6 +35,11 @@ class StatusTableTest {
               Errno.EBUSY, Code.FAILED_PRECONDITION,
               Errno.EBADMSG, Code.FAILED_PRECONDITION));
 
+  static {
+    CODES.put(Errno.EFBIG, Code.FAILED_PRECONDITION);
+    CODES.put(Errno.EUCLEAN, Code.FAILED_PRECONDITION);
+  }
+
   @ParameterizedTest
   @EnumSource(Reason.class)
   void eachReasonIsTheCodeOfItsName(Reason reason) {
@@ -60,6 +65,15 @@ class StatusTableTest {
           .contains("rbd_open", "rbd/csi-vol-1", "detail")
           .contains(errno == Errno.UNKNOWN ? "4711" : errno.name());
     }
+  }
+
+  @Test
+  void aClientThatKeepsALockIsNoClusterThatDoesNotAnswer() {
+    assertThat(
+            codeOf(
+                new CephException.OwnerSilent(
+                    "rbd_snap_create2", "rbd/csi-vol-1@s", -Errno.ETIMEDOUT.number(), "why")))
+        .isEqualTo(Code.ABORTED);
   }
 
   @Test

@@ -123,6 +123,29 @@ class StreamResponseTest {
   }
 
   @Test
+  void workWaitsForTheClientBeforeItMakesTheNextMessage() throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    StreamResponse.to(
+        client,
+        Family.CSI,
+        answer ->
+            CompletableFuture.runAsync(
+                () -> {
+                  for (int i = 0; i < 2; i++) {
+                    answer.awaitClient();
+                    answer.send(Integer.toString(made.getAndIncrement()));
+                  }
+                }));
+    assertThat(made).hasValue(0);
+    client.ask(1);
+    Awaitility.await().until(() -> client.taken.size() == 1);
+    assertThat(made).hasValue(1);
+    client.ask(1);
+    assertThat(client.ended.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(client.taken).containsExactly("0", "1");
+  }
+
+  @Test
   void theWorkEndsWhenTheClientGoesAway() {
     CompletableFuture<Void> work = stream(3);
     client.ask(1);

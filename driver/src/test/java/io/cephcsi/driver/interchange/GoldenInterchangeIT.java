@@ -230,7 +230,7 @@ class GoldenInterchangeIT extends GoldenCase {
   private static void assertNothingIsLeft(Set<String> before, String call) {
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
+        .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
     Picture left = Picture.taken(CLUSTER, "rbd", "rbd", "", uuids(call)).with(Map.of());
     assertThat(left).isEqualTo(new Picture(Map.of(), Map.of(), Set.of()));

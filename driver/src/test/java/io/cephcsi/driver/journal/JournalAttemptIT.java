@@ -62,11 +62,27 @@ class JournalAttemptIT extends JournalCase {
     assertThat(left.uuid()).isEqualTo(attempt.entry().uuid());
     VolumeId id = new VolumeId("cluster", pool.poolId(), left.uuid());
     AttachmentJournal attachments = new AttachmentJournal("default", pool);
-    String mark = attachments.beginDeletion(id, left);
-    attachments.endDeletion(id, mark);
+    AttachmentJournal.Mark mark = attachments.beginDeletion(id, left);
+    attachments.endDeletion(id, mark.value());
     assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
     volumes().remove(left);
     assertThat(begin().entry().uuid()).isNotEqualTo(left.uuid());
+  }
+
+  /** Who replaced one does not know whether another driver still works on it. */
+  @Test
+  void aMarkTellsWhetherItReplacedAnother() {
+    JournalEntry entry = begin().entry();
+    VolumeId id = new VolumeId("cluster", pool.poolId(), entry.uuid());
+    AttachmentJournal attachments = new AttachmentJournal("default", pool);
+    AttachmentJournal.Mark first = attachments.beginDeletion(id, entry);
+    AttachmentJournal.Mark second = attachments.beginDeletion(id, entry);
+    assertThat(first.replacedAnother()).isFalse();
+    assertThat(second.replacedAnother()).isTrue();
+    attachments.endDeletion(id, first.value());
+    assertThat(AttachmentJournal.isBeingDeleted(begin().entry())).isTrue();
+    attachments.endDeletion(id, second.value());
+    assertThat(attachments.beginDeletion(id, entry).replacedAnother()).isFalse();
   }
 
   @Test

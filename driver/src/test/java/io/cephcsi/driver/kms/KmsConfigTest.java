@@ -84,6 +84,26 @@ class KmsConfigTest {
   }
 
   @Test
+  void aKmsIsByTenantIfWhatItAnswersDependsOnTheTenant() throws IOException {
+    assertThat(config().require("default").isByTenant()).isFalse();
+    String vault = "\", \"vaultAddress\": \"https://vault:8200";
+    assertThat(isByTenant("vault" + vault)).isFalse();
+    assertThat(isByTenant("vaulttokens" + vault)).isTrue();
+    assertThat(isByTenant("vaulttenantsa" + vault)).isTrue();
+    assertThat(isByTenant("metadata")).isFalse();
+    assertThat(isByTenant("metadata\", \"secretName\": \"storage")).isTrue();
+    assertThat(isByTenant("metadata\", \"secretName\": \"storage\", \"secretNamespace\": \"ceph"))
+        .isFalse();
+    assertThat(isByTenant("aws-metadata\", \"AWS_REGION\": \"eu-west-1")).isFalse();
+    assertThat(isByTenant("aws-sts-metadata")).isTrue();
+  }
+
+  private boolean isByTenant(String type) throws IOException {
+    write("{\"a\": {\"encryptionKMSType\": \"" + type + "\"}}");
+    return config().require("a").isByTenant();
+  }
+
+  @Test
   void whatIsWrongIsNamedByFileIdAndField() throws IOException {
     assertWrong("[]", "must be one JSON object");
     assertWrong("{\"a\": {}, \"a\": {}}", "a field twice");

@@ -30,8 +30,8 @@ class MetadataKmsTest {
       new KeyOwner(VOLUME, Optional.of("shop"), Map.of(SecretPassphrase.KEY, "test_passphrase"));
 
   private static MetadataKms kms(Duration kept) {
-    return new MetadataKms(
-        "m", (owner, deadline) -> SecretPassphrase.of(owner.secrets()), new ScryptKeys(kept));
+    MetadataKms.Source source = (owner, deadline) -> SecretPassphrase.of(owner.secrets());
+    return new MetadataKms("m", false, source, new ScryptKeys(kept));
   }
 
   @Test

@@ -36,6 +36,9 @@ final class TestVault implements AutoCloseable {
   private volatile int failure = 503;
   private final AtomicReference<@Nullable String> stranger = new AtomicReference<>();
   private volatile Runnable beforeWrite = () -> {};
+  private volatile Runnable beforeLogin = () -> {};
+  private volatile Runnable beforeRead = () -> {};
+  private volatile boolean lagging;
 
   private record Version(String data, boolean deleted) {}
 
@@ -92,6 +95,21 @@ final class TestVault implements AutoCloseable {
     beforeWrite = action;
   }
 
+  /** Runs before each login is answered. */
+  void beforeLogin(Runnable action) {
+    beforeLogin = action;
+  }
+
+  /** Runs before each read of a secret is answered. */
+  void beforeRead(Runnable action) {
+    beforeRead = action;
+  }
+
+  /** Whether reads of version 2 are answered by the version before the newest, if there is one. */
+  void lagging(boolean on) {
+    lagging = on;
+  }
+
   int logins() {
     return logins.get();
   }
@@ -133,6 +151,9 @@ final class TestVault implements AutoCloseable {
     if (!MOUNTS.contains(mount)) {
       return errors(404, "no handler for route \"" + path + "\". route entry not found.");
     }
+    if (asked.method().equals("GET")) {
+      beforeRead.run();
+    }
     synchronized (this) {
       return mount.equals("old") ? old(space + path, asked) : versioned(space + mount, rest, asked);
     }
@@ -140,6 +161,7 @@ final class TestVault implements AutoCloseable {
 
   private Reply login(String path, Asked asked) throws IOException {
     logins.incrementAndGet();
+    beforeLogin.run();
     JsonNode body = Json.mapper().readTree(asked.body());
     String mount = path.substring("auth/".length(), path.length() - "/login".length());
     String account = roles.get(asked.space() + mount + "/" + body.path("role").asText());
@@ -194,7 +216,9 @@ final class TestVault implements AutoCloseable {
       return errors(405, "unsupported operation");
     }
     return switch (asked.method()) {
-      case "GET" -> read(versions);
+      case "GET" ->
+          read(
+              lagging && versions.size() > 1 ? versions.subList(0, versions.size() - 1) : versions);
       case "DELETE" -> {
         if (!versions.isEmpty()) {
           replaceNewest(path, versions);

@@ -3,8 +3,17 @@ package io.cephcsi.driver.kms;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.cluster.ClusterDirectory;
+import io.cephcsi.driver.cluster.ClusterExecutors;
+import io.cephcsi.driver.cluster.Storage;
 import io.cephcsi.driver.http.TestKeys;
 import io.cephcsi.driver.http.TestServer.Asked;
+import io.cephcsi.driver.rbd.encryption.EncryptionState;
+import io.cephcsi.driver.rbd.encryption.FileKey;
+import io.cephcsi.driver.rbd.encryption.ImageKey;
+import io.cephcsi.driver.rbd.encryption.KeyOrigin;
+import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.testing.Logged;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -16,11 +25,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
+import org.hamcrest.Matchers;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -185,6 +200,53 @@ class VaultKmsTest {
     assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo("newer");
   }
 
+  /** A standby that lags behind still answers what was there before a rotation. */
+  @Test
+  void aCopyIsComparedWithWhatTheActiveNodeHas() throws Exception {
+    KeyStore kms = own();
+    kms.storeIfAbsent(owner(), PASSPHRASE).close();
+    RbdPool noPool = new RbdPool(null);
+    List<VolumeKey> sources =
+        List.of(
+            new ImageKey(noPool, "an-image", kms, owner()),
+            new FileKey(noPool, "an-image", new FileSecret(kms, owner())));
+    for (VolumeKey source : sources) {
+      source.requireUnchanged(origin());
+      assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    }
+    vault.lagging(true);
+    vault.put("secret/" + VOLUME, "{\"data\":{\"passphrase\":\"rotated\"}}");
+    assertThat(kms.find(owner()).orElseThrow().text()).isEqualTo(DEK);
+    for (VolumeKey source : sources) {
+      assertAborted(() -> source.requireUnchanged(origin()));
+    }
+    assertThat(vault.newest("secret/" + VOLUME)).contains("rotated");
+  }
+
+  private static KeyOrigin origin() {
+    Passphrase passphrase = Checks.passphrase("test", DEK);
+    return new KeyOrigin(Optional.of(passphrase), EncryptionState.ENCRYPTED, "");
+  }
+
+  @Test
+  void whoeverConfirmsTheSameMeanwhileIsNoReasonToFail() throws Exception {
+    KeyStore kms = own();
+    kms.storeIfAbsent(owner(), PASSPHRASE).close();
+    vault.beforeWrite(() -> vault.put("secret/" + VOLUME, vault.newest("secret/" + VOLUME)));
+    kms.confirm(owner(), PASSPHRASE);
+    assertThat(vault.newest("secret/" + VOLUME)).contains(DEK);
+  }
+
+  /** A rotation would remove no passphrase from the volume otherwise. */
+  @Test
+  void whatWasReplacedByCheckAndSetIsNotReadBack() throws Exception {
+    KeyStore kms = own();
+    kms.storeIfAbsent(owner(), PASSPHRASE).close();
+    vault.lagging(true);
+    kms.replace(owner(), PASSPHRASE, Checks.passphrase("test", "next"));
+    assertThat(vault.newest("secret/" + VOLUME)).contains("next");
+  }
+
   /** 60,000 small lists of an answer of 200 KB would take 8 MB. */
   @Test
   void anAnswerOfManySmallPartsIsNotRead() throws Exception {
@@ -325,6 +387,124 @@ class VaultKmsTest {
     Thread.sleep(1000); // the lease
     assertThat(kms.find(owner())).isPresent();
     assertThat(vault.logins()).isEqualTo(4);
+  }
+
+  @Test
+  void callsThatWaitForASilentLoginHoldUpNoOthers() throws Exception {
+    silent(vault::beforeLogin, this::assertHoldingUpNoOthers);
+    assertThat(vault.logins()).isEqualTo(1);
+  }
+
+  /** A Vault that takes a login, and is silent then, keeps as many calls. */
+  @Test
+  void callsThatWaitForASilentAnswerHoldUpNoOthers() throws Exception {
+    silent(vault::beforeRead, this::assertHoldingUpNoOthers);
+  }
+
+  private static void silent(Consumer<Runnable> vault, SilentCase test) throws Exception {
+    CountDownLatch silence = new CountDownLatch(1);
+    vault.accept(() -> await(silence));
+    try {
+      test.run(silence);
+    } finally {
+      silence.countDown();
+    }
+  }
+
+  /** What is tested while Vault is silent, and then lets it answer. */
+  private interface SilentCase {
+    void run(CountDownLatch silence) throws Exception;
+  }
+
+  private void assertHoldingUpNoOthers(CountDownLatch silence) throws Exception {
+    KeyStore kms = own();
+    try (ClusterExecutors executors =
+        new ClusterExecutors(new ClusterDirectory(folder.resolve("clusters.json")), 2, 1)) {
+      Executor threads = executors.calls(Storage.RBD, "a");
+      try {
+        List<CompletableFuture<Boolean>> calls = finds(10, kms, owner(), threads);
+        CompletableFuture.runAsync(() -> {}, threads).join();
+        assertThat(calls).noneMatch(CompletableFuture::isDone);
+        silence.countDown();
+        assertThat(calls).allMatch(CompletableFuture::join);
+      } finally {
+        silence.countDown();
+      }
+    }
+  }
+
+  @Test
+  void onlySomeCallsWaitForASilentLogin() throws Exception {
+    silent(vault::beforeLogin, this::assertThatOnlySomeWait);
+    assertThat(vault.logins()).isEqualTo(1);
+  }
+
+  @Test
+  void onlySomeCallsWaitForASilentAnswer() throws Exception {
+    silent(vault::beforeRead, this::assertThatOnlySomeWait);
+  }
+
+  private void assertThatOnlySomeWait(CountDownLatch silence) throws Exception {
+    KeyStore kms = own();
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try {
+      List<CompletableFuture<Boolean>> calls = finds(18, kms, owner(), threads);
+      Awaitility.await()
+          .until(() -> calls.stream().filter(CompletableFuture::isDone).count(), Matchers.is(2L));
+      for (CompletableFuture<Boolean> one : calls) {
+        if (one.isDone()) {
+          assertThatThrownBy(one::join)
+              .hasCauseInstanceOf(VolumeException.class)
+              .hasMessageContaining("16 calls wait for it already");
+        }
+      }
+      silence.countDown();
+      Awaitility.await().until(() -> calls.stream().allMatch(CompletableFuture::isDone));
+      assertThat(calls.stream().filter(CompletableFuture::isCompletedExceptionally)).hasSize(2);
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  /** As when a node that was restarted stages its volumes. */
+  @Test
+  void aCallMoreIsServedAsSoonAsVaultAnswersAnother() throws Exception {
+    silent(
+        vault::beforeRead,
+        silence -> {
+          KeyStore kms = own();
+          ExecutorService threads = Executors.newCachedThreadPool();
+          try {
+            List<CompletableFuture<Boolean>> calls = finds(16, kms, owner(), threads);
+            Awaitility.await()
+                .until(
+                    () -> vault.server().count("GET", "/v1/secret/data/"),
+                    Matchers.greaterThanOrEqualTo(16L));
+            CompletableFuture<Boolean> more = finds(1, kms, owner(), threads).get(0);
+            Thread.sleep(100); // it waits
+            assertThat(more).isNotDone();
+            silence.countDown();
+            assertThat(more.join()).isTrue();
+            assertThat(calls).allMatch(CompletableFuture::join);
+          } finally {
+            threads.shutdownNow();
+          }
+        });
+  }
+
+  private static List<CompletableFuture<Boolean>> finds(
+      int count, KeyStore kms, KeyOwner owner, Executor threads) {
+    return IntStream.range(0, count)
+        .mapToObj(i -> CompletableFuture.supplyAsync(() -> kms.find(owner).isEmpty(), threads))
+        .toList();
+  }
+
+  private static void await(CountDownLatch end) {
+    try {
+      end.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Test

@@ -10,9 +10,17 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.awaitility.Awaitility;
+import org.hamcrest.Matchers;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -145,6 +153,56 @@ class VaultTenantsTest {
         .hasMessageContaining("no Secret vault-ca in the namespace bank,");
     kubernetes.configMap("bank", "ceph-csi-kms-config", Map.of("vaultAddress", "file:///etc"));
     assertThatThrownBy(() -> kms.find(BANK)).hasMessageContaining("ConfigMap bank/");
+  }
+
+  /** Each change of its ConfigMap makes another connection. */
+  @Test
+  void allCallsOfATenantWhoseVaultIsSilentAreBounded() throws Exception {
+    KeyStore kms = tokens();
+    CountDownLatch silence = new CountDownLatch(1);
+    ExecutorService threads = Executors.newCachedThreadPool();
+    try (TestVault theirs = TestVault.start(keys)) {
+      theirs.token("secret-of-bank");
+      theirs.beforeRead(() -> await(silence));
+      List<CompletableFuture<Boolean>> calls = new ArrayList<>();
+      for (String path : List.of("secret", "tenant")) {
+        kubernetes.configMap(
+            "bank",
+            "ceph-csi-kms-config",
+            Map.of("vaultAddress", theirs.address(), "vaultBackendPath", path));
+        for (int i = 0; i < 8; i++) {
+          calls.add(CompletableFuture.supplyAsync(() -> kms.find(BANK).isEmpty(), threads));
+        }
+        Awaitility.await()
+            .until(
+                () -> theirs.server().count("GET", "/v1/" + path),
+                Matchers.greaterThanOrEqualTo(8L));
+      }
+      kubernetes.configMap(
+          "bank",
+          "ceph-csi-kms-config",
+          Map.of("vaultAddress", theirs.address(), "vaultBackend", "kv-v2"));
+      assertThatThrownBy(() -> kms.find(BANK))
+          .isInstanceOfSatisfying(
+              VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE))
+          .hasMessageContaining("16 calls wait for it already");
+      assertThat(kms.find(SHOP)).isEmpty();
+      assertThat(calls).noneMatch(CompletableFuture::isDone);
+      silence.countDown();
+      assertThat(calls).allMatch(CompletableFuture::join);
+      assertThat(kms.find(BANK)).isEmpty();
+    } finally {
+      silence.countDown();
+      threads.shutdownNow();
+    }
+  }
+
+  private static void await(CountDownLatch end) {
+    try {
+      end.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   /** What is kept of it would be kept of 200 tenants. */

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.kms;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.driver.app.DriverConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;
@@ -23,6 +24,8 @@ import io.cephcsi.driver.rbd.volume.VolumeRequest;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.volume.CapacityRange;
 import io.cephcsi.driver.volume.ContentSource;
+import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.testing.TestCluster;
@@ -124,6 +127,19 @@ class VaultVolumesIT {
         ContentSource source = new ContentSource.OfSnapshot(snapshot);
         VolumeId restored = volumes.create(request(name + "-r", Optional.of(source)), user).id();
         assertThat(vault.newest("secret/" + restored)).isEqualTo(passphrase);
+
+        vault.put("secret/" + volume, "{\"data\":{\"passphrase\":\"of a rotation\"}}");
+        vault.lagging(true);
+        assertThatThrownBy(
+                () ->
+                    snapshots.create(name + "-l", volume, SnapshotParameters.parse(Map.of()), user))
+            .isInstanceOfSatisfying(
+                VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED));
+        vault.lagging(false);
+        VolumeId later =
+            snapshots.create(name + "-l", volume, SnapshotParameters.parse(Map.of()), user).id();
+        assertThat(vault.newest("secret/" + later)).contains("of a rotation");
+        snapshots.delete(later, user);
 
         volumes.delete(restored, user);
         snapshots.delete(snapshot, user);

@@ -14,6 +14,7 @@ import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.Commands;
 import io.cephcsi.testing.TestCluster;
+import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -80,7 +81,10 @@ class FencedNodeIT {
                 });
         System.out.println(node.stats(volume, "pod").getVolumeCondition().getMessage());
         node.unpublish(volume, "pod");
-        node.unstage(volume);
+        Awaitility.await("unstaged, as kubelet repeats the call while the dead device is in use")
+            .atMost(LONGEST)
+            .ignoreExceptionsMatching(FencedNodeIT::isAborted)
+            .untilAsserted(() -> node.unstage(volume));
         assertThat(node.leftovers()).isEmpty();
         assertThat(node.daemons()).isEmpty();
       } finally {
@@ -100,6 +104,11 @@ class FencedNodeIT {
           .ignoreExceptionsInstanceOf(StatusRuntimeException.class)
           .untilAsserted(() -> driver.delete(volume.getVolumeId()));
     }
+  }
+
+  private static boolean isAborted(Throwable failure) {
+    return failure instanceof StatusRuntimeException e
+        && e.getStatus().getCode() == Status.Code.ABORTED;
   }
 
   @ParameterizedTest

@@ -3,15 +3,22 @@ package io.cephcsi.driver.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.driver.node.machine.Mount;
+import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.volume.VolumeException;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.Commands;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,6 +34,20 @@ class GroupOwnershipIT {
   private static final int GROUP = 4711;
   private static final int FOLDERS = 20;
   private static final int FILES = 50;
+
+  /** Gives a volume to a group, and prints how that ended. */
+  static final class GivesToGroup {
+    private GivesToGroup() {}
+
+    public static void main(String[] args) {
+      try {
+        GroupOwnership.give(Path.of(args[0]), "", args[1], Optional.empty());
+        System.out.println("done");
+      } catch (VolumeException e) {
+        System.out.println(e.reason() + " " + e.getMessage());
+      }
+    }
+  }
 
   @TempDir Path folder;
   private Path volume;
@@ -49,7 +70,7 @@ class GroupOwnershipIT {
   }
 
   private void give() {
-    GroupOwnership.give(volume, String.valueOf(GROUP));
+    GroupOwnership.give(volume, "", String.valueOf(GROUP), Optional.empty());
   }
 
   /** Until the flag is set, the names of a folder and of a link to another change places. */
@@ -166,6 +187,10 @@ class GroupOwnershipIT {
       file(Files.createDirectory(deep.resolve("side")).resolve("file"));
     }
     give();
+    assertAllBelongToTheGroup();
+  }
+
+  private void assertAllBelongToTheGroup() {
     assertThat(
             Commands.run(
                 List.of(
@@ -182,6 +207,236 @@ class GroupOwnershipIT {
                     ")",
                     "-print")))
         .isEmpty();
+  }
+
+  /** Gives the volume to the group in a process of its own, which can be ended. */
+  private String giveElsewhere(String heap) {
+    List<String> command = new ArrayList<>(List.of("timeout", "--signal=KILL", "60"));
+    command.addAll(
+        ChildJvm.command(
+            List.of("-Xmx" + heap, "-XX:+ExitOnOutOfMemoryError"),
+            GivesToGroup.class,
+            volume.toString(),
+            String.valueOf(GROUP)));
+    return Commands.run(command);
+  }
+
+  /** What the names of the directories take that wait in all levels is more than the heap. */
+  @Test
+  void deepAndWideFoldersAreDoneWithLittleMemory() {
+    Commands.run(List.of("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", volume.toString()));
+    try {
+      Commands.run(
+          List.of(
+              "python3",
+              "-c",
+              """
+              import os, sys
+              os.chdir(sys.argv[1])
+              for level in range(900):
+                  for i in range(55): os.mkdir("a%0240d" % i)
+                  os.mkdir("f")
+                  for i in range(55): os.mkdir("z%0240d" % i)
+                  os.chdir("f")
+              """,
+              volume.toString()));
+      assertThat(giveElsewhere("16m")).isEqualTo("done\n");
+      assertAllBelongToTheGroup();
+    } finally {
+      Commands.run(List.of("umount", "-l", volume.toString()));
+    }
+  }
+
+  /** A path of 1 MiB is none that a message needs, or that is kept for each open directory. */
+  @Test
+  void namesOfDeepFoldersAreBounded() {
+    Commands.run(List.of("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", volume.toString()));
+    try {
+      Commands.run(
+          List.of(
+              "python3",
+              "-c",
+              """
+              import os, sys
+              os.chdir(sys.argv[1])
+              for level in range(1400):
+                  os.mkdir("f" * 250)
+                  os.chdir("f" * 250)
+              """,
+              volume.toString()));
+      assertThat(giveElsewhere("16m"))
+          .startsWith("FAILED_PRECONDITION")
+          .contains("within each other")
+          .hasSizeLessThan(300);
+    } finally {
+      Commands.run(List.of("umount", "-l", volume.toString()));
+    }
+  }
+
+  /** Makes an ext4, changes it as its tools let nobody else, mounts it as the volume. */
+  private String giveDamaged(String size, String commands) throws IOException {
+    Path image = folder.resolve("image");
+    Path script = Files.writeString(folder.resolve("commands"), commands);
+    Commands.run(List.of("mke2fs", "-q", "-t", "ext4", image.toString(), size));
+    Commands.run(List.of("debugfs", "-w", "-f", script.toString(), image.toString()));
+    Commands.run(List.of("mount", "-o", "loop", image.toString(), volume.toString()));
+    try {
+      return giveElsewhere("64m");
+    } finally {
+      Commands.run(List.of("umount", "-l", volume.toString()));
+    }
+  }
+
+  /** 40 levels, each with two names for the next: 2^40 paths. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void foldersThatAreInSeveralOthersAreNotWalkedForEver(boolean sameParent) throws Exception {
+    StringBuilder commands = new StringBuilder();
+    for (int i = 0; i <= 40; i++) {
+      commands.append("mkdir a%1$d\nmkdir b%1$d\n".formatted(i));
+    }
+    for (int i = 0; i < 40; i++) {
+      int next = i + 1;
+      commands.append("link a%d a%d/x\n".formatted(next, i));
+      commands.append("link %s a%d/y\n".formatted((sameParent ? "a" : "b") + next, i));
+      commands.append("link a%d b%d/x\n".formatted(next, i));
+      commands.append("link b%d b%d/y\n".formatted(next, i));
+    }
+    assertThat(giveDamaged("16M", commands.toString()))
+        .startsWith("FAILED_PRECONDITION")
+        .contains("room for", "e2fsck -f", "group 4711");
+  }
+
+  /** Few directories, with many files. */
+  @Test
+  void filesThatAreInSeveralFoldersAreNotWalkedForEver() throws Exception {
+    StringBuilder commands = new StringBuilder("mkdir full\nmkdir other\nwrite /dev/null file\n");
+    commands.append("expand_dir full\n".repeat(60)).append("expand_dir other\n".repeat(4));
+    for (int i = 0; i < 3000; i++) {
+      commands.append("link file full/%d\n".formatted(i));
+    }
+    for (int i = 0; i < 200; i++) {
+      commands.append("link full other/%d\n".formatted(i));
+    }
+    assertThat(giveDamaged("1M", commands.toString()))
+        .startsWith("FAILED_PRECONDITION")
+        .contains("room for");
+  }
+
+  @Test
+  void foldersThatAreInThemselvesAreRefused() throws Exception {
+    assertThat(giveDamaged("16M", "mkdir a\nmkdir a/b\nlink a a/b/x\n"))
+        .startsWith("FAILED_PRECONDITION")
+        .contains("group 4711");
+  }
+
+  @Test
+  void aWalkEndsForAnUnstaging() throws IOException {
+    Path first = Files.createDirectory(volume.resolve("first"));
+    Path second = Files.createDirectory(volume.resolve("second"));
+    OperationRegistry operations = new OperationRegistry(Duration.ofMinutes(1));
+    CompletableFuture<Boolean> staging =
+        operations.start(
+            "volume",
+            "NodeStageVolume",
+            Runnable::run,
+            operation -> {
+              GroupOwnership.give(first, "", String.valueOf(GROUP), Optional.of(operation));
+              assertThatThrownBy(
+                      () ->
+                          operations.start(
+                              "volume", "NodeUnstageVolume", Runnable::run, unstaging -> true))
+                  .isInstanceOfSatisfying(
+                      VolumeException.class,
+                      e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
+              GroupOwnership.give(second, "", String.valueOf(GROUP), Optional.of(operation));
+              return true;
+            });
+    assertThatThrownBy(staging::join)
+        .cause()
+        .hasMessage("not all files were given to the group: NodeUnstageVolume has precedence")
+        .isInstanceOfSatisfying(
+            VolumeException.class,
+            e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
+    assertThat(facts(first)).isEqualTo("2775 4711");
+    assertThat(facts(second)).isEqualTo("755 0");
+  }
+
+  /** Publishes at two targets, as one call, during which the target is to be unpublished. */
+  @Test
+  void aWalkEndsForAnUnpublishing() throws IOException {
+    Commands.run(List.of("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", volume.toString()));
+    Path first = Files.createDirectory(volume.resolve("first"));
+    Path second = Files.createDirectory(volume.resolve("second"));
+    Path target = folder.resolve("target");
+    Publications publications = new Publications(folder.resolve("mounts"));
+    OperationRegistry operations = new OperationRegistry(Duration.ofMinutes(1));
+    try {
+      CompletableFuture<Boolean> publishing =
+          operations.startInTurn(
+              "volume",
+              "target",
+              "NodePublishVolume",
+              Runnable::run,
+              operation -> {
+                PublishRequest request = publishing(target);
+                publications.publish(volume, "first", request, new Tmpfs(), operation);
+                publications.unpublish("volume", target, new Tmpfs());
+                assertThatThrownBy(
+                        () ->
+                            operations.startInTurn(
+                                "volume",
+                                "target",
+                                "NodeUnpublishVolume",
+                                Runnable::run,
+                                unpublishing -> true))
+                    .isInstanceOfSatisfying(
+                        VolumeException.class,
+                        e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
+                publications.publish(volume, "second", request, new Tmpfs(), operation);
+                return true;
+              });
+      assertThatThrownBy(publishing::join)
+          .cause()
+          .hasMessage("not all files were given to the group: NodeUnpublishVolume has precedence")
+          .isInstanceOfSatisfying(
+              VolumeException.class,
+              e -> assertThat(e.reason()).isEqualTo(VolumeException.Reason.ABORTED));
+      assertThat(facts(first)).isEqualTo("2775 4711");
+      assertThat(facts(second)).isEqualTo("755 0");
+      assertThat(target).doesNotExist();
+    } finally {
+      publications.unpublish("volume", target, new Tmpfs());
+      Commands.run(List.of("umount", "-l", volume.toString()));
+    }
+  }
+
+  private PublishRequest publishing(Path target) {
+    VolumeUse use = new VolumeUse(false, "", List.of(), String.valueOf(GROUP), false, false, false);
+    return new PublishRequest("volume", volume, target, use, false, Map.of());
+  }
+
+  /** Takes each tmpfs of the test for the volume. */
+  private final class Tmpfs implements MountOwner {
+    @Override
+    public boolean isOfKind(Mount mount) {
+      return mount.fsType().equals("tmpfs");
+    }
+
+    @Override
+    public Optional<Boolean> isStagedAs(String volumeId, Mount mount) {
+      return Optional.of(volumeId.equals("volume")).filter(is -> mount.target().startsWith(folder));
+    }
+
+    @Override
+    public boolean isDead(Mount mount) {
+      return false;
+    }
+
+    @Override
+    public boolean isStaging(Path path) {
+      return false;
+    }
   }
 
   @Test

@@ -83,7 +83,7 @@ class NodePathCheckTest {
     }
 
     @Override
-    public void publish(PublishRequest request) {
+    public void publish(PublishRequest request, Operation operation) {
       throw new UnsupportedOperationException();
     }
 
@@ -92,6 +92,7 @@ class NodePathCheckTest {
         String volumeId,
         Path volumePath,
         Optional<Path> stagingPath,
+        long required,
         ClusterUsers users,
         Operation operation) {
       throw new UnsupportedOperationException();

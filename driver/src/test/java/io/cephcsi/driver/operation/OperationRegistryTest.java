@@ -219,6 +219,24 @@ class OperationRegistryTest {
   }
 
   @Test
+  void whatRunsEndsForTheKindThatItNames() {
+    CompletableFuture<String> stage =
+        registry.start(
+            "a",
+            "Stage",
+            DIRECT,
+            operation -> {
+              operation.endsFor("Unstage");
+              assertAborted(() -> registry.start("a", "Expand", DIRECT, other -> 1), "Stage of a");
+              assertThat(operation.isCancelled()).as("by any other").isFalse();
+              assertAborted(() -> registry.start("a", "Unstage", DIRECT, other -> 1), "Stage of a");
+              return operation.whyCancelled();
+            });
+    assertThat(stage).isCompletedWithValue("Unstage has precedence");
+    assertThat(registry.running()).isEmpty();
+  }
+
+  @Test
   void anExecutorThatIsFullFreesThePlace() {
     Executor full =
         task -> {

@@ -88,6 +88,46 @@ class OperationTurnsTest {
   }
 
   @Test
+  void oneThatRunsEndsForTheKindsThatItNamesOfItsPartOrKey() {
+    for (String other : List.of("Unpublish", "Unstage")) {
+      CompletableFuture<String> publish =
+          registry.startInTurn(
+              "volume",
+              "a",
+              "Publish",
+              DIRECT,
+              operation -> {
+                operation.endsFor("Unpublish");
+                operation.endsFor("Unstage");
+                assertThatThrownBy(() -> publish("a")).hasMessageContaining("Publish of a");
+                unpublish("b"); // waits
+                assertThat(operation.isCancelled()).as("by any other").isFalse();
+                assertThatThrownBy(
+                        () -> {
+                          if (other.equals("Unpublish")) {
+                            unpublish("a");
+                          } else {
+                            registry.start("volume", other, DIRECT, unstage -> 1);
+                          }
+                        })
+                    .hasMessageContaining("already pending: Publish of");
+                return operation.whyCancelled();
+              });
+      assertThat(publish).isCompletedWithValue(other + " has precedence");
+      queue.remove().run(); // that of b
+      unpublish("a");
+      queue.remove().run();
+      assertThat(done).containsExactly("b", "a");
+      assertThat(registry.running()).isEmpty();
+      done.clear();
+    }
+  }
+
+  private void unpublish(String path) {
+    registry.startInTurn("volume", path, "Unpublish", queue::add, operation -> done.add(path));
+  }
+
+  @Test
   void whatWaitsWhenTheDriverStopsIsRefused() {
     CompletableFuture<String> first = publish("a");
     CompletableFuture<String> second = publish("b");

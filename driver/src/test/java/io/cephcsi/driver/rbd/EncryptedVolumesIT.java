@@ -51,6 +51,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -134,6 +136,7 @@ class EncryptedVolumesIT {
     assertThat(volume.getVolumeContextMap())
         .containsEntry("encrypted", "true")
         .containsEntry("encryptionKMSID", "meta")
+        .containsEntry("encryptionTenant", "shop")
         .doesNotContainKey("encryptionPassphrase");
     CLUSTER.rbd("image-meta", "set", "rbd/" + image, STATE, "encrypted");
     assertThat(driver.create(request)).isEqualTo(volume);
@@ -514,9 +517,56 @@ class EncryptedVolumesIT {
     }
   }
 
-  private static VolumeRequest request(String name, Optional<ContentSource> source) {
+  private static VolumeRequest request(
+      String name, Optional<ContentSource> source, String... more) {
+    Map<String, String> parameters = new HashMap<>(driver.parameters());
+    for (int i = 0; i < more.length; i += 2) {
+      parameters.put(more[i], more[i + 1]);
+    }
     return new VolumeRequest(
-        name, RbdParameters.parse(driver.parameters()), new CapacityRange(64 * MIB, 0), source);
+        name, RbdParameters.parse(parameters), new CapacityRange(64 * MIB, 0), source);
+  }
+
+  /** Who writes to the pool names his own tenant in the journal, whose passphrases he knows. */
+  @Test
+  void aCopyTakesNoPassphraseOfAnotherTenant() throws IOException {
+    try (Parts parts = Parts.start()) {
+      parts.store().byTenant(true);
+      RbdVolumes volumes = parts.volumes();
+      RbdSnapshots snapshots = new RbdSnapshots(parts.sessions());
+      Credentials user = Storage.RBD.credentials(driver.secrets());
+      String[] shop = {"csi.storage.k8s.io/pvc/namespace", "shop"};
+      VolumeId volume = volumes.create(request(name, Optional.empty(), shop), user).id();
+      VolumeId snapshot =
+          snapshots.create(name, volume, SnapshotParameters.parse(Map.of()), user).id();
+      for (ContentSource source :
+          List.of(new ContentSource.OfSnapshot(snapshot), new ContentSource.OfVolume(volume))) {
+        boolean ofSnapshot = source instanceof ContentSource.OfSnapshot;
+        String entry = (ofSnapshot ? "csi.snap." : "csi.volume.") + source.id().uuid();
+        Optional<ContentSource> from = Optional.of(source);
+        VolumeId own = volumes.create(request(name + "-o", from, shop), user).id();
+        volumes.delete(own, user);
+        CLUSTER.rados("-p", "rbd", "setomapval", entry, "csi.volume.owner", "evil");
+        assertThatThrownBy(() -> volumes.create(request(name + "-r", from, shop), user))
+            .isInstanceOfSatisfying(
+                VolumeException.class,
+                e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+            .hasMessageContaining("tenant \"evil\"")
+            .hasMessageContaining("of \"shop\"");
+        assertThat(POOL.keys("csi.volumes.default")).noneMatch(key -> key.contains(name + "-r"));
+        VolumeId meant =
+            volumes
+                .create(
+                    request(name + "-r", from, shop[0], shop[1], "encryptionSourceTenants", "evil"),
+                    user)
+                .id();
+        volumes.delete(meant, user);
+        CLUSTER.rados("-p", "rbd", "setomapval", entry, "csi.volume.owner", "shop");
+      }
+      snapshots.delete(snapshot, user);
+      volumes.delete(volume, user);
+      assertThat(parts.store().kept()).isEmpty();
+    }
   }
 
   @Test

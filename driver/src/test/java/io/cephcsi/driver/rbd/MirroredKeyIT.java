@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cephcsi.bindings.cls.HeaderAttribute;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
@@ -20,9 +21,11 @@ import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.encryption.ImageKey;
 import io.cephcsi.driver.rbd.group.StaleGroupMembers;
 import io.cephcsi.driver.rbd.image.ImageLabels;
+import io.cephcsi.driver.rbd.mirror.RbdReplication;
 import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.parameters.RbdSettings;
+import io.cephcsi.driver.rbd.parameters.ReplicationParameters;
 import io.cephcsi.driver.rbd.session.RbdSessions;
 import io.cephcsi.driver.rbd.volume.RbdVolumes;
 import io.cephcsi.driver.rbd.volume.VolumeRequest;
@@ -52,6 +55,7 @@ class MirroredKeyIT {
 
   private static final StoringKms STORE = new StoringKms();
   private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final ReplicationParameters PARAMETERS = ReplicationParameters.parse(Map.of());
 
   private static RadosCluster connection;
   private static IoContext pool;
@@ -59,6 +63,7 @@ class MirroredKeyIT {
   private static ClusterExecutors executors;
   private static RbdSessions sessions;
   private static RbdVolumes volumes;
+  private static RbdReplication replication;
   private static Credentials user;
 
   @BeforeAll
@@ -79,6 +84,7 @@ class MirroredKeyIT {
             new OperationRegistry(PATIENCE),
             new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> STORE));
     volumes = new RbdVolumes(sessions, new StaleGroupMembers());
+    replication = new RbdReplication(sessions, PATIENCE, PATIENCE);
     user = Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
   }
 
@@ -143,6 +149,28 @@ class MirroredKeyIT {
     assertThat(STORE.kept()).containsKey(id.toString());
   }
 
+  /** The second image cannot be moved, so that the first call ends when the volume's own is. */
+  @Test
+  void itStaysWhenTheDeletionThatKeptItWasCutOffBehindTheTrash() {
+    VolumeId id = create();
+    String image = image(id);
+    RbdPool images = new RbdPool(pool);
+    CLUSTER.rbd("mirror", "image", "enable", POOL + "/" + image, "snapshot");
+    String between = POOL + "/" + image + "-temp";
+    CLUSTER.rbd("create", between, "--size", "8M");
+    new HeaderAttribute("csi.java.between", image)
+        .write(pool, ImageId.find(images, image + "-temp").orElseThrow());
+    CLUSTER.rbd("mirror", "image", "enable", between, "snapshot");
+    CLUSTER.rbd("mirror", "image", "demote", between);
+    assertThatThrownBy(() -> volumes.delete(id, user)).hasMessageContaining("does not delete");
+    assertThat(ImageId.find(images, image)).as("the image's name").isEmpty();
+    CLUSTER.rbd("mirror", "image", "disable", "--force", between);
+    volumes.delete(id, user);
+    assertThat(ImageId.find(images, image + "-temp")).isEmpty();
+    assertThat(CLUSTER.rados("-p", POOL, "ls")).doesNotContain("csi.volume." + id.uuid());
+    assertThat(STORE.kept()).containsKey(id.toString());
+  }
+
   @Test
   void aDeletionThatWasCutOffBehindTheTrashRemovesItLater() {
     VolumeId id = create();
@@ -172,7 +200,28 @@ class MirroredKeyIT {
     assertThatThrownBy(() -> rotate(rotation, id)).hasMessageContaining("is mirrored");
     assertThat(STORE.kept()).containsEntry(id.toString(), before);
     CLUSTER.rbd("mirror", "image", "disable", POOL + "/" + image);
+    assertThatThrownBy(() -> rotate(rotation, id))
+        .hasMessageContaining("is not staged on this node");
+    replication.enable(id, PARAMETERS, user);
+    replication.disable(id, PARAMETERS, user);
+    assertThatThrownBy(() -> rotate(rotation, id)).hasMessageContaining("was mirrored until");
+    assertThat(STORE.kept()).containsEntry(id.toString(), before);
     volumes.delete(id, user);
+  }
+
+  /** No image tells then that it was mirrored. */
+  @Test
+  void itStaysWhenTheMirroringEndedBeforeAnotherSiteWasKnownToFollow() {
+    VolumeId id = create();
+    replication.enable(id, PARAMETERS, user);
+    replication.disable(id, PARAMETERS, user);
+    CLUSTER.rbd("mirror", "pool", "disable", POOL);
+    try {
+      volumes.delete(id, user);
+    } finally {
+      CLUSTER.rbd("mirror", "pool", "enable", POOL, "image");
+    }
+    assertThat(STORE.kept()).containsKey(id.toString());
   }
 
   private static void rotate(KeyRotation rotation, VolumeId id) {

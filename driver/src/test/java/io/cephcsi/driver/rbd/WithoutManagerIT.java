@@ -93,7 +93,7 @@ class WithoutManagerIT {
   private static void assertOnlyLeft(Set<String> before) {
     Awaitility.await()
         .atMost(PoolState.MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
+        .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(() -> assertThat(POOL.left(before)).isEmpty());
   }
 

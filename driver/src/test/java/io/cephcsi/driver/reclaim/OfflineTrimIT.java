@@ -38,6 +38,10 @@ class OfflineTrimIT extends ReclaimCase {
   private static final Map<String, String> TRIM = Map.of("reclaim.method", "trim");
   private static final long SIZE = 384L * MIB;
 
+  /** How many times the disks of machines are larger: 17 makes one of 20 GiB. */
+  private static final long SCALE =
+      Long.parseLong(System.getenv().getOrDefault("CEPH_CSI_TEST_DISK_SCALE", "1"));
+
   @TempDir Path folder;
 
   private FileSystemImage used(String type) {
@@ -395,26 +399,39 @@ class OfflineTrimIT extends ReclaimCase {
 
   @Test
   void theFreeSpaceOfPartitionsAndLogicalVolumesIsDiscarded() {
-    long size = 1200L * MIB;
-    DosImage efi = DosImage.fat(folder, 64L * MIB);
-    FileSystemImage boot = filled("ext4", 128);
-    FileSystemImage root = filled("xfs", 320);
-    FileSystemImage home = filled("ext4", 256);
+    long m = MIB * SCALE;
+    long size = 1200 * m;
+    DosImage efi = DosImage.fat(folder, 64 * m);
+    FileSystemImage boot = filled("ext4", 128 * SCALE);
+    FileSystemImage root = filled("xfs", 320 * SCALE);
+    FileSystemImage home = filled("ext4", 256 * SCALE);
     DiskImage disk =
         DiskImage.make(
             folder,
             size,
-            "sgdisk -n 1:1M:+64M -n 2:65M:+64M -n 3:130M:+128M -n 4:260M:+900M $DISK >/dev/null;"
-                + " f=$(mktemp); truncate -s 64M $f; mkswap $f >/dev/null;"
-                + " head -c 32M /dev/urandom | dd of=$f bs=1M seek=8 conv=notrunc 2>/dev/null;"
-                + " dd if=$f of=$DISK bs=1M seek=65 conv=notrunc 2>/dev/null; rm $f");
+            """
+            sgdisk -n 1:1M:+%1$dM -n 2:%2$dM:+%1$dM -n 3:%3$dM:+%4$dM -n 4:%5$dM:+%6$dM $DISK >/dev/null
+            f=$(mktemp -p %7$s)
+            truncate -s %1$dM $f; mkswap $f >/dev/null
+            head -c %8$dM /dev/urandom | dd of=$f bs=1M seek=8 conv=notrunc 2>/dev/null
+            dd if=$f of=$DISK bs=1M seek=%2$d conv=notrunc 2>/dev/null; rm $f
+            """
+                .formatted(
+                    64 * SCALE,
+                    65 * SCALE,
+                    130 * SCALE,
+                    128 * SCALE,
+                    260 * SCALE,
+                    900 * SCALE,
+                    folder,
+                    32 * SCALE));
     disk.add(MIB, efi.file());
-    disk.add(130L * MIB, boot.file());
+    disk.add(130 * m, boot.file());
     disk.addVolumes(
-        260L * MIB,
-        900L * MIB,
-        "pvcreate -q $PV; vgcreate -q vg $PV; lvcreate -n root -L 320M vg;"
-            + " lvcreate -n home -L 256M vg",
+        260 * m,
+        900 * m,
+        "pvcreate -q $PV; vgcreate -q vg $PV; lvcreate -n root -L %dM vg; lvcreate -n home -L %dM vg"
+            .formatted(320 * SCALE, 256 * SCALE),
         Map.of("root", root.file(), "home", home.file()));
     List<String> before =
         List.of(efi.checksums(), boot.checksums(), root.checksums(), home.checksums());
@@ -422,7 +439,7 @@ class OfflineTrimIT extends ReclaimCase {
     ReclaimResult result = reclaimedDisk(disk, size);
 
     assertThat(result.trim().fileSystem()).isEqualTo("FAT, swap space, ext4, XFS");
-    assertThat(result.freed()).isGreaterThan(200L * MIB);
+    assertThat(result.freed()).isGreaterThan(200 * m);
     efi.check();
     List.of(boot, root, home).forEach(FileSystemImage::check);
     assertThat(List.of(efi.checksums(), boot.checksums(), root.checksums(), home.checksums()))
@@ -431,40 +448,60 @@ class OfflineTrimIT extends ReclaimCase {
     assertThat(content.leaves())
         .extracting(ContentNode::freeBytes)
         .containsExactly(
-            efi.freeBytes(),
-            64L * MIB - 4096,
-            boot.freeBytes(),
-            root.freeBytes(),
-            home.freeBytes());
+            efi.freeBytes(), 64 * m - 4096, boot.freeBytes(), root.freeBytes(), home.freeBytes());
     assertThat(reclaimed(reclaim(TRIM)).freed()).isZero();
+    long left = used();
+    List.of(boot, root, home).forEach(FileSystemImage::onlineTrim);
+    assertNoMoreIsLeft(left, disk, size);
+  }
+
+  /**
+   * Requires that no more is left of a disk than when its parts, as they are by now, are put in.
+   */
+  private void assertNoMoreIsLeft(long left, DiskImage disk, long size) {
+    disk.putIn();
+    name = name + "-expected";
+    pool.create(name, size, options().objectSizeBytes(MIB).build());
+    try (RbdImage image = open()) {
+      FileCopy.toImage(disk.file(), image);
+    }
+    long expected = used();
+    System.out.printf(
+        "a disk of %d MiB: %d MiB are left, %d expected%n", size / MIB, left / MIB, expected / MIB);
+    assertThat(left).isLessThanOrEqualTo(expected * 102 / 100 + 4 * MIB);
   }
 
   @Test
   void theFreeSpaceOfADiskOfWindowsIsDiscarded() {
-    long size = 500L * MIB;
-    DosImage efi = DosImage.fat(folder, 64L * MIB);
-    DosImage system = DosImage.ntfs(folder, 300L * MIB);
+    long m = MIB * SCALE;
+    long size = 500 * m;
+    DosImage efi = DosImage.fat(folder, 64 * m);
+    DosImage system = DosImage.ntfs(folder, 300 * m);
     DiskImage disk =
         DiskImage.make(
             folder,
             size,
-            "sgdisk -n 1:1M:+64M -t 1:ef00 -n 2:65M:+16M -t 2:0c01 -n 3:81M:+300M -t 3:0700"
-                + " $DISK >/dev/null");
+            "sgdisk -n 1:1M:+%1$dM -t 1:ef00 -n 2:%2$dM:+16M -t 2:0c01 -n 3:%3$dM:+%4$dM"
+                .concat(" -t 3:0700 $DISK >/dev/null")
+                .formatted(64 * SCALE, 65 * SCALE, 81 * SCALE, 300 * SCALE));
     disk.add(MIB, efi.file());
-    disk.add(81L * MIB, system.file());
+    disk.add(81 * m, system.file());
     List<String> before = List.of(efi.checksums(), system.checksums());
 
     ReclaimResult result = reclaimedDisk(disk, size);
 
     assertThat(result.trim().fileSystem()).isEqualTo("FAT, NTFS");
     assertThat(result.trim().toString()).contains("but not partition 2");
-    assertThat(result.freed()).isGreaterThan(60L * MIB);
+    assertThat(result.freed()).isGreaterThan(60 * m);
     efi.check();
     system.check();
     assertThat(List.of(efi.checksums(), system.checksums())).isEqualTo(before);
     assertThat(result.trim().content().orElseThrow().leaves())
         .extracting(ContentNode::freeBytes)
         .containsExactly(efi.freeBytes(), 0L, system.freeBytes());
+    long left = used();
+    system.punchFree();
+    assertNoMoreIsLeft(left, disk, size);
   }
 
   private FileSystemImage filled(String type, long megabytes) {

@@ -31,4 +31,46 @@ public final class CephUsers {
       throw new UncheckedIOException(e);
     }
   }
+
+  /**
+   * Makes a user of the file system, who may ask the monitors and use the manager. Its keyring is
+   * beside ceph.conf, where {@link TestCluster#key} reads it.
+   *
+   * @param osd its capability for objects
+   * @param mds its capability for directories
+   */
+  public static void makeCephFs(TestCluster cluster, String user, String osd, String mds) {
+    String keyring =
+        cluster.ceph(
+            "auth",
+            "get-or-create",
+            "client." + user,
+            "mon",
+            "allow r",
+            "mgr",
+            "allow rw",
+            "osd",
+            osd,
+            "mds",
+            mds);
+    try {
+      Files.writeString(keyring(cluster, user), keyring);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Removes such a user, if it is there. */
+  public static void removeCephFs(TestCluster cluster, String user) {
+    cluster.ceph("auth", "rm", "client." + user);
+    try {
+      Files.deleteIfExists(keyring(cluster, user));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Path keyring(TestCluster cluster, String user) {
+    return cluster.conf().resolveSibling("client." + user + ".keyring");
+  }
 }

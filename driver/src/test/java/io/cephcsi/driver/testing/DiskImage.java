@@ -144,6 +144,11 @@ public final class DiskImage {
     parts.forEach(part -> copy(part, false));
   }
 
+  /** Copies the files of its parts in again. */
+  public void putIn() {
+    parts.forEach(part -> copy(part, true));
+  }
+
   private void copy(Part part, boolean in) {
     try (FileChannel disk =
             FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);

@@ -124,11 +124,11 @@ public final class FileSystemImage {
             ? """
               p() { xfs_db -r -c "$1" -c "p $2" '%1$s' | awk '{print $3}'; }
               for ((i = $(p 'sb 0' agcount) - 1; i >= 0; i--)); do p "agf $i" freeblks; done |
-                awk -v size=$(p 'sb 0' blocksize) '{s += $1} END {printf "%%d", s * size}'
+                awk -v size=$(p 'sb 0' blocksize) '{s += $1} END {printf "%%.0f", s * size}'
               """
             : """
               dumpe2fs -h '%1$s' 2>/dev/null |
-                awk '/^Free blocks:/ {f = $3} /^Block size:/ {s = $3} END {printf "%%d", f * s}'
+                awk '/^Free blocks:/ {f = $3} /^Block size:/ {s = $3} END {printf "%%.0f", f * s}'
               """;
     return Long.parseLong(shell(script.formatted(file)).strip());
   }

@@ -2,8 +2,10 @@ package io.cephcsi.driver.testing;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.read.ListAppender;
 import java.util.List;
+import java.util.Objects;
 import org.slf4j.LoggerFactory;
 
 /** What a class logs until this is closed. */
@@ -27,6 +29,15 @@ public final class Logged implements AutoCloseable {
   public List<String> lines() {
     return List.copyOf(log.list).stream()
         .map(event -> event.getLevel() + " " + event.getFormattedMessage())
+        .toList();
+  }
+
+  /** The messages of what was logged with its stack trace. */
+  public List<String> thrown() {
+    return List.copyOf(log.list).stream()
+        .map(ILoggingEvent::getThrowableProxy)
+        .filter(Objects::nonNull)
+        .map(IThrowableProxy::getMessage)
         .toList();
   }
 

@@ -2,6 +2,7 @@ package io.cephcsi.driver.testing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.LocalCluster;
 import io.cephcsi.testing.TestCluster;
 import java.io.File;
@@ -86,7 +87,7 @@ public final class Machine implements AutoCloseable {
 
   private List<String> java(String option, List<String> tests) {
     List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add(ChildJvm.java());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", option));
     command.addAll(List.of("-cp", classPath, InMachine.class.getName()));
     command.addAll(tests);

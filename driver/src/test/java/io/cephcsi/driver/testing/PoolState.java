@@ -113,7 +113,7 @@ public final class PoolState {
   public void awaitNothingBut(Set<String> before) {
     Awaitility.await()
         .atMost(MANAGER_TIME)
-        .pollInterval(Duration.ofMillis(300))
+        .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(() -> assertThat(left(before)).isEmpty());
   }
 

@@ -17,6 +17,8 @@ public final class StoringKms implements KeyStore {
   private final Map<String, String> kept = new ConcurrentHashMap<>();
   private volatile boolean down;
   private volatile boolean dying;
+  private volatile boolean byTenant;
+  private volatile boolean lagging;
   private final AtomicReference<String> stale = new AtomicReference<>("");
 
   /** What it has, by the id of the volume. */
@@ -34,14 +36,29 @@ public final class StoringKms implements KeyStore {
     dying = on;
   }
 
+  /** Lets it count as one that keeps the passphrases of each tenant apart. */
+  public void byTenant(boolean on) {
+    byTenant = on;
+  }
+
   /** Lets it answer the next question by what it had before, as a standby that lags behind. */
   public void stale(String passphrase) {
     stale.set(passphrase);
   }
 
+  /** Lets it answer the question after each replacement by what it had before. */
+  public void lagging(boolean on) {
+    lagging = on;
+  }
+
   @Override
   public String id() {
     return "store";
+  }
+
+  @Override
+  public boolean isByTenant() {
+    return byTenant;
   }
 
   private void require() {
@@ -78,6 +95,7 @@ public final class StoringKms implements KeyStore {
         && !next.text().equals(kept.get(owner.volumeId()))) {
       throw new VolumeException(Reason.ABORTED, "KMS store has another passphrase");
     }
+    stale.set(lagging ? expected.text() : "");
   }
 
   @Override

@@ -86,7 +86,7 @@ public final class SubvolumeState {
   public List<String> subvolumes() {
     List<String> names = new ArrayList<>();
     manager("fs subvolume ls").forEach(node -> names.add(node.path("name").asText()));
-    names.removeIf(name -> !name.startsWith("csi-") || before.contains(name));
+    names.removeIf(name -> !name.matches("csi[-.].*") || before.contains(name));
     return names;
   }
 

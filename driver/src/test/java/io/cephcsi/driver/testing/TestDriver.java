@@ -118,8 +118,14 @@ public final class TestDriver implements AutoCloseable, AfterAllCallback {
   /** Writes credentials of a user for two of the clusters of {@link #clustersFile}. */
   public static Path credentialsFolder(TestCluster cluster, Path folder, String user)
       throws IOException {
+    return credentialsFolder(cluster, folder, user, List.of(CLUSTER_ID, IN_NAMESPACE));
+  }
+
+  /** The same for some clusterIDs. */
+  public static Path credentialsFolder(
+      TestCluster cluster, Path folder, String user, List<String> clusterIds) throws IOException {
     Path credentials = folder.resolve("credentials");
-    for (String id : List.of(CLUSTER_ID, IN_NAMESPACE)) {
+    for (String id : clusterIds) {
       Path place = Files.createDirectories(credentials.resolve(id));
       Files.writeString(place.resolve("userID"), user);
       Files.writeString(place.resolve("userKey"), cluster.key(user) + "\n");

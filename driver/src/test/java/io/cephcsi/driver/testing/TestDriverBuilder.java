@@ -12,6 +12,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -39,7 +40,10 @@ public final class TestDriverBuilder {
   private String kmsId = "";
   private String encryptionType = "";
   private Optional<String> user = Optional.empty();
+  private final Map<String, String> userOf = new LinkedHashMap<>();
   private boolean groupsKeepVolumes;
+  private String clusters = "";
+  private List<String> clusterIds = List.of(TestDriver.CLUSTER_ID, TestDriver.IN_NAMESPACE);
 
   TestDriverBuilder(DriverConfig.Type type, TestCluster cluster) {
     this.type = type;
@@ -73,6 +77,12 @@ public final class TestDriverBuilder {
   public TestDriverBuilder credentialsOf(String name) {
     user = Optional.of(name);
     return withCredentials();
+  }
+
+  /** Gives the driver those of another user for one of the clusterIDs. */
+  public TestDriverBuilder credentialsOf(String name, String clusterId) {
+    userOf.put(clusterId, name);
+    return this;
   }
 
   /**
@@ -123,6 +133,13 @@ public final class TestDriverBuilder {
     return encrypted(kmsFile, id);
   }
 
+  /** Replaces the clusters. */
+  public TestDriverBuilder clusters(String json, List<String> ids) {
+    clusters = json;
+    clusterIds = List.copyOf(ids);
+    return this;
+  }
+
   /** Does not delete volumes with their group. */
   public TestDriverBuilder keepingVolumes() {
     groupsKeepVolumes = true;
@@ -143,7 +160,9 @@ public final class TestDriverBuilder {
 
   private DriverConfig config(Path folder, Path socket) throws IOException {
     return new DriverConfig(
-        TestDriver.clustersFile(cluster, folder),
+        clusters.isEmpty()
+            ? TestDriver.clustersFile(cluster, folder)
+            : Files.writeString(folder.resolve("config.json"), clusters),
         defaults,
         MetricsEndpoint.NONE,
         timeout.compareTo(LONGEST_CONNECT) < 0 ? timeout : LONGEST_CONNECT,
@@ -170,13 +189,19 @@ public final class TestDriverBuilder {
         instanceId,
         true,
         node,
-        credentials
-            ? Optional.of(
-                TestDriver.credentialsFolder(
-                    cluster, folder, user.orElse(TestDriver.user(cluster, type))))
-            : Optional.empty(),
+        credentials ? Optional.of(credentialsFolder(folder)) : Optional.empty(),
         attach,
         node ? nodeSettings(folder) : NodeSettings.DEFAULT);
+  }
+
+  private Path credentialsFolder(Path folder) throws IOException {
+    Path credentials =
+        TestDriver.credentialsFolder(
+            cluster, folder, user.orElse(TestDriver.user(cluster, type)), clusterIds);
+    for (Map.Entry<String, String> other : userOf.entrySet()) {
+      TestDriver.credentialsFolder(cluster, folder, other.getValue(), List.of(other.getKey()));
+    }
+    return credentials;
   }
 
   private static NodeSettings nodeSettings(Path folder) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.TestCluster;
 import io.cephcsi.testing.Tries;
 import java.io.IOException;
@@ -105,19 +106,17 @@ class TrackerProcessesIT {
       throws IOException, InterruptedException {
     Process process =
         new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                System.getProperty("java.class.path"),
-                TrackerClients.class.getName(),
-                CLUSTER.conf().toString(),
-                CLUSTER.pool(),
-                namespace,
-                snapshot,
-                keys,
-                "4",
-                Integer.toString(toTheEnd ? CALLS : Integer.MAX_VALUE),
-                Long.toString(random.nextLong()))
+                ChildJvm.command(
+                    List.of(),
+                    TrackerClients.class,
+                    CLUSTER.conf().toString(),
+                    CLUSTER.pool(),
+                    namespace,
+                    snapshot,
+                    keys,
+                    "4",
+                    Integer.toString(toTheEnd ? CALLS : Integer.MAX_VALUE),
+                    Long.toString(random.nextLong())))
             .redirectErrorStream(true)
             .redirectOutput(log.toFile())
             .start();

@@ -372,7 +372,18 @@ class ReplicationYearIT {
     write(volume, 1);
     disturbances.mayCut(false);
     disturbances.rest();
-    run("Demote", () -> replication(from).demote(volume.id(), false));
+    // Daemons that were just started: without them the promotion would be FAILED_PRECONDITION.
+    soon("the daemons", () -> to.replays(volume.image()) && from.isFollowed(volume.image()));
+    boolean demoted =
+        repeat(
+            "Demote",
+            new Call<>(
+                () -> {
+                  replication(from).demote(volume.id(), false);
+                  return true;
+                },
+                Set.of(Code.FAILED_PRECONDITION))); // until the other site's daemon follows
+    assertThat(demoted).isTrue();
     assertThatThrownBy(() -> from.write(volume.image(), volume.writers().size()))
         .isInstanceOf(CephException.class);
     run("Promote", () -> replication(to).promote(volume.id(), false));
@@ -410,6 +421,7 @@ class ReplicationYearIT {
     assertThat(there).isTrue();
     disturbances.mayCut(false);
     disturbances.rest();
+    soon("the other site's word", () -> from.isFollowed(volume.image()));
     clusters.cut();
     write(volume, 2);
     List<Integer> lost = List.copyOf(volume.writers());
@@ -422,7 +434,7 @@ class ReplicationYearIT {
     volume.writers().addAll(found);
     write(volume, 3);
     assertThat(from.writers(volume.image(), volume.size())).as("the old side").isEqualTo(lost);
-    run("Demote of the old side", () -> replication(from).demote(volume.id(), false));
+    run("Demote of the old side", () -> replication(from).demote(volume.id(), true));
     clusters.join();
     disturbances.mayCut(true);
     follow(volume, from, true);

@@ -116,6 +116,14 @@ final class Site implements AutoCloseable {
     }
   }
 
+  /** Whether the daemon of another site says here that it follows an image. */
+  boolean isFollowed(String image) {
+    try (RbdImage open = new RbdPool(context).openReadOnly(image)) {
+      return open.mirror().status().remote().stream()
+          .anyMatch(site -> site.isUp(MirrorSite.State.REPLAYING));
+    }
+  }
+
   boolean has(String image) {
     return ImageId.find(new RbdPool(context), image).isPresent();
   }

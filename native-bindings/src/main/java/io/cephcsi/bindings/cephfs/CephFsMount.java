@@ -274,8 +274,7 @@ public final class CephFsMount extends NativeHandle {
   private byte[] attribute(long mount, NativeArena arena, String path, String name) {
     long file = arena.cString(path);
     long key = arena.cString(name);
-    return GrowingBuffer.read(
-        1,
+    return GrowingBuffer.readValue(
         VALUE_BYTES,
         "ceph_getxattr",
         describe(path) + " " + name,

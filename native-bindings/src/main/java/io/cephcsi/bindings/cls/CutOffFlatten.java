@@ -20,7 +20,8 @@ import java.util.Optional;
  * is not removed, but a migration has the clone name its new parent first, and the new parent list
  * the clone after that. Whoever dies between the two leaves a clone that lacks the data of its
  * parent, for "rbd migration abort" to mend. So the clone of a parent that is being migrated stays
- * as it is. For another one the last step is made up for:
+ * as it is, and so does that of a parent whose header was lost. For another one the last step is
+ * made up for:
  *
  * <pre>
  *   rbd_header.CLONE   op_features_get  -  →  u64 (2: a clone of format 2)
@@ -35,8 +36,8 @@ public final class CutOffFlatten {
   private CutOffFlatten() {}
 
   /**
-   * Ends the first one among an image and its ancestors; three round trips for each of them, and
-   * another for the parent of the one that is found.
+   * Ends the first one among an image and its ancestors; three round trips for each of them, and at
+   * most three more for the parent of the one that is found.
    *
    * @param imageId an image that was completed; its ancestors were, as they have clones
    * @return whether there was one
@@ -56,7 +57,7 @@ public final class CutOffFlatten {
       if (ImageHeader.children(pool, parent.imageId(), found.get().snapshot()).contains(here)) {
         return end(pool, parent.imageId(), generation + 1);
       }
-      if (isMigrated(pool, parent.imageId())) {
+      if (isMigratedOrLost(pool, parent.imageId())) {
         return false;
       }
     } catch (CephException.NotFound | CephException.Denied e) {
@@ -65,9 +66,16 @@ public final class CutOffFlatten {
     return detach(io, imageId, found.get().version());
   }
 
-  /** Both images of a migration say so from before it changes a clone until it has ended. */
-  private static boolean isMigrated(IoContext pool, String imageId) {
-    return ImageHeader.read(pool, imageId).flatMap(ImageHeader::migration).isPresent();
+  /**
+   * Both images of a migration say so from before it changes a clone until it has ended. And an
+   * image that was removed is in no directory any more: when only its header is gone, that was
+   * lost, and may come back. A round trip, two more without a header.
+   */
+  private static boolean isMigratedOrLost(IoContext pool, String imageId) {
+    Optional<ImageHeader> header = ImageHeader.read(pool, imageId);
+    return header.isPresent()
+        ? header.get().migration().isPresent()
+        : ImageHeader.name(pool, imageId).isPresent() || TrashMark.isInTrash(pool, imageId);
   }
 
   /** A clone of format 2, at a version of its header. */

@@ -2,6 +2,7 @@ package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ClassOutput;
 import io.cephcsi.bindings.rados.IoContext;
@@ -36,6 +37,7 @@ public final class GroupHeader {
   private static final String BY_NAME = "name_";
   private static final String BY_ID = "id_";
   private static final int PAGE = 1000;
+  private static final int MOST_BYTES = 4 << 20; // some 90,000 members
   private static final int ATTACHED = 0;
   private static final int INCOMPLETE = 0;
 
@@ -54,7 +56,7 @@ public final class GroupHeader {
   /** Whether a group has snapshots, or part of one; one round trip. */
   public static boolean hasSnapshots(IoContext io, String groupId) {
     try (ReadOperation read = new ReadOperation()) {
-      var first = read.omapGetVals("", "snap", 1); // snapshot_ID, snap_order_ID
+      var first = read.omapGetValsBehind("", "snap", 1); // snapshot_ID, snap_order_ID
       io.operate("rbd_group_header." + groupId, read);
       return !first.get().values().isEmpty();
     } catch (CephException.NotFound e) {
@@ -86,7 +88,7 @@ public final class GroupHeader {
 
   private static boolean hasKey(IoContext io, String groupId, String key) {
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(List.of(key));
+      var values = read.omapGetSmallByKeys(List.of(key));
       io.operate("rbd_group_header." + groupId, read);
       return values.get().containsKey(key);
     } catch (CephException.NotFound e) {
@@ -190,21 +192,37 @@ public final class GroupHeader {
    * The images of a group, those that are gone or in the trash too; one round trip for every 1,000.
    *
    * @return empty if there is no group of this id
+   * @throws CephException TooLarge if they have more than 4 MiB; EBADMSG if ids are damaged
    */
   public static List<GroupMember> images(IoContext io, String groupId) {
     List<GroupMember> images = new ArrayList<>();
     GroupMember last = new GroupMember(0, "", false);
-    int read;
-    do {
-      read = page(io, groupId, last, images);
-      last = images.isEmpty() ? last : images.get(images.size() - 1);
-    } while (read == PAGE);
-    return images;
+    long bytes = 0;
+    while (true) {
+      byte[] encoded = page(io, groupId, last);
+      List<GroupMember> page = members(encoded);
+      images.addAll(page);
+      if (page.size() < PAGE) {
+        return images;
+      }
+      bytes += encoded.length;
+      if (bytes > MOST_BYTES) {
+        throw damaged(groupId, Errno.EFBIG, "its list has more than " + MOST_BYTES + " bytes");
+      }
+      GroupMember next = page.get(page.size() - 1);
+      if (next.equals(last)) { // an id that is no text is not found again
+        throw damaged(groupId, Errno.EBADMSG, "ids of images are damaged");
+      }
+      last = next;
+    }
   }
 
-  private static int page(
-      IoContext io, String groupId, GroupMember after, List<GroupMember> images) {
-    byte[] encoded;
+  private static CephException damaged(String groupId, Errno errno, String detail) {
+    return ReturnCode.exception(-errno.number(), "group_image_list", "group " + groupId, detail);
+  }
+
+  /** A page as the class encodes it; without members if there is no such group. */
+  private static byte[] page(IoContext io, String groupId, GroupMember after) {
     try (ReadOperation read = new ReadOperation()) {
       var result =
           RbdClass.call("group_image_list")
@@ -212,13 +230,10 @@ public final class GroupHeader {
               .u64(PAGE)
               .addTo(read);
       io.operate("rbd_group_header." + groupId, read);
-      encoded = result.get();
+      return result.get();
     } catch (CephException.NotFound e) {
-      return 0;
+      return new byte[Integer.BYTES];
     }
-    List<GroupMember> page = members(encoded);
-    images.addAll(page);
-    return page.size();
   }
 
   static List<GroupMember> members(byte[] encoded) {

@@ -1,5 +1,7 @@
 package io.cephcsi.bindings.cls;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ClassCall;
 import io.cephcsi.bindings.rados.ClassOutput;
@@ -8,10 +10,13 @@ import io.cephcsi.bindings.rados.ReadOperation;
 import io.cephcsi.bindings.rbd.DataObjects;
 import io.cephcsi.bindings.rbd.ImageFeature;
 import io.cephcsi.bindings.rbd.ImageFlag;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * What a check of an image needs of its header, read in one round trip without opening the image;
@@ -26,7 +31,7 @@ import java.util.Set;
  * @param parent the image that it was cloned from
  * @param parentSnapshot the id of the snapshot that it was cloned from; only with a parent
  * @param data where it says that its data are
- * @param metadata those of the asked keys that it has
+ * @param metadata those of the asked keys that it has, with their values
  * @param attributes the names of the header object's extended attributes, such as {@code
  *     lock.rbd_lock}
  */
@@ -40,7 +45,7 @@ public record ImageCondition(
     Optional<ImageLink> parent,
     long parentSnapshot,
     DataObjects data,
-    Set<String> metadata,
+    Map<String, String> metadata,
     Set<String> attributes) {
   private static final String PREFIX = "object_prefix";
   private static final String DATA_POOL = "data_pool_id";
@@ -51,18 +56,22 @@ public record ImageCondition(
     features = Set.copyOf(features);
     flags = Set.copyOf(flags);
     snapshotIds = List.copyOf(snapshotIds);
-    metadata = Set.copyOf(metadata);
+    metadata = Map.copyOf(metadata);
     attributes = Set.copyOf(attributes);
   }
 
   /**
    * Reads it; one round trip.
    *
-   * @param key a key of the image's metadata to ask for
+   * @param keys of the image's metadata to ask for
    * @return empty if there is no image of this id
    * @throws CephException EBADMSG and others when the header is damaged
    */
-  public static Optional<ImageCondition> read(IoContext io, String imageId, String key) {
+  public static Optional<ImageCondition> read(
+      IoContext io, String imageId, Collection<String> keys) {
+    List<String> asked =
+        Stream.concat(Stream.of(PREFIX, DATA_POOL), keys.stream().map(key -> METADATA + key))
+            .toList();
     try (ReadOperation read = new ReadOperation()) {
       var size = RbdClass.ofHead("get_size").addTo(read);
       var features = RbdClass.features().addTo(read);
@@ -70,7 +79,7 @@ public record ImageCondition(
       var snapshots = RbdClass.call("get_snapcontext").addTo(read);
       var group = RbdClass.call("image_group_get").addTo(read);
       var parent = RbdClass.call("parent_get").addTo(read);
-      var values = read.omapGetByKeys(List.of(PREFIX, DATA_POOL, METADATA + key));
+      var values = read.omapGetByKeys(asked);
       var attributes = read.getXattrs();
       io.operate(ImageHeader.object(imageId), read);
       Map<String, byte[]> omap = values.get();
@@ -86,11 +95,22 @@ public record ImageCondition(
               link.image(),
               link.snapshotId(),
               ImageHeader.data(omap, io.poolId()),
-              omap.containsKey(METADATA + key) ? Set.of(key) : Set.of(),
+              metadata(omap),
               attributes.get().keySet()));
     } catch (CephException.NotFound e) {
       return Optional.empty();
     }
+  }
+
+  private static Map<String, String> metadata(Map<String, byte[]> omap) {
+    Map<String, String> metadata = new HashMap<>();
+    omap.forEach(
+        (key, value) -> {
+          if (key.startsWith(METADATA)) {
+            metadata.put(key.substring(METADATA.length()), new String(value, UTF_8));
+          }
+        });
+    return metadata;
   }
 
   /** How many objects its head has room for. */

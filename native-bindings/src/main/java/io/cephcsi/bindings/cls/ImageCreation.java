@@ -149,7 +149,7 @@ final class ImageCreation {
       ReadOperation read = new ReadOperation();
       try {
         state = read.read(0, VALIDATED.length + 1);
-        overrides = read.omapGetVals("", OVERRIDE, 1);
+        overrides = read.omapGetValsBehind("", OVERRIDE, 1);
         pending = io.operateAsync(INFO, read);
       } catch (RuntimeException e) {
         read.close();

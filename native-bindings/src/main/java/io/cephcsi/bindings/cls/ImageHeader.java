@@ -53,6 +53,9 @@ public record ImageHeader(
     Optional<GroupLink> group,
     DataObjects data,
     Optional<MigrationHeader> migration) {
+  /** The most bytes that the list of a snapshot's clones may have: some 110,000 clones. */
+  static final int CLONES_BYTES = 4 << 20;
+
   private static final int STEPS = 64;
   private static final String PREFIX = "object_prefix";
   private static final String DATA_POOL = "data_pool_id";
@@ -237,7 +240,7 @@ public record ImageHeader(
   /** The clones of a snapshot, those in the trash too; one round trip. */
   public static List<ImageLink> children(IoContext io, String imageId, long snapshotId) {
     byte[] encoded;
-    try (ReadOperation read = new ReadOperation()) {
+    try (ReadOperation read = new ReadOperation().allow(CLONES_BYTES)) {
       var result = RbdClass.call("children_list").u64(snapshotId).addTo(read);
       io.operate(object(imageId), read);
       encoded = result.get();

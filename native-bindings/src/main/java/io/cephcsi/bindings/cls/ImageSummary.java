@@ -61,7 +61,7 @@ public record ImageSummary(long size, Set<ImageFeature> features, Set<ImageFlag>
       return found;
     }
     try (ReadOperation read = new ReadOperation()) {
-      var entries = read.omapGetByKeys(ids.keySet());
+      var entries = read.omapGetSmallByKeys(ids.keySet());
       io.operate(TrashDirectory.OBJECT, read);
       ids.forEach(
           (key, id) -> {

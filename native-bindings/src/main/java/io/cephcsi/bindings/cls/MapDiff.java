@@ -2,6 +2,7 @@ package io.cephcsi.bindings.cls;
 
 import io.cephcsi.bindings.rbd.ImageLayout;
 import java.util.Arrays;
+import java.util.BitSet;
 
 /**
  * What changed over the object maps of successive snapshots, 32 objects at a time: the rules of
@@ -60,11 +61,15 @@ final class MapDiff {
     }
   }
 
-  /** Whether an object was written or removed since the start. */
-  boolean isUpdated(long object) {
-    int word = (int) (object / 32);
-    return word < updated.length
-        && (updated[word] & 1L << (Long.SIZE - 2 - 2 * (int) (object % 32))) != 0;
+  /** The objects that were written or removed since the start, in a quarter of the memory. */
+  BitSet updated() {
+    BitSet objects = new BitSet(updated.length * 32);
+    for (int word = 0; word < updated.length; word++) {
+      for (long left = updated[word]; left != 0; left &= left - 1) {
+        objects.set(word * 32 + (Long.SIZE - 2 - Long.numberOfTrailingZeros(left)) / 2);
+      }
+    }
+    return objects;
   }
 
   /** The bytes of the objects that were written since the start and still exist. */

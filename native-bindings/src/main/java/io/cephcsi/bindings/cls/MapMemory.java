@@ -1,5 +1,6 @@
 package io.cephcsi.bindings.cls;
 
+import java.util.Optional;
 import java.util.concurrent.Semaphore;
 
 /**
@@ -47,6 +48,19 @@ final class MapMemory {
     int wanted = (int) Math.min(units, (bytes + UNIT - 1) / UNIT);
     free.acquireUninterruptibly(wanted);
     return new Held(wanted);
+  }
+
+  /**
+   * As {@link #take(long)} without waiting; empty when there is not as much, also for all of it.
+   */
+  Optional<Held> tryTake(long bytes) {
+    if (bytes <= SMALL) {
+      return Optional.of(new Held(0));
+    }
+    long wanted = (bytes + UNIT - 1) / UNIT;
+    return wanted <= units && free.tryAcquire((int) wanted)
+        ? Optional.of(new Held((int) wanted))
+        : Optional.empty();
   }
 
   /** Memory that was taken. */

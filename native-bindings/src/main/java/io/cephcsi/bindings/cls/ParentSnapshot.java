@@ -21,6 +21,7 @@ import java.util.Optional;
  * @param clones the clones of format 2 that the header knows
  */
 public record ParentSnapshot(boolean exists, List<ImageLink> clones) {
+
   /** Copies the list. */
   public ParentSnapshot {
     clones = List.copyOf(clones);
@@ -34,7 +35,7 @@ public record ParentSnapshot(boolean exists, List<ImageLink> clones) {
   public static Optional<ParentSnapshot> read(IoContext io, String imageId, long snapshotId) {
     String snapshot = String.format("snapshot_%016x", snapshotId);
     String children = String.format("snap_children_%016x", snapshotId);
-    try (ReadOperation read = new ReadOperation()) {
+    try (ReadOperation read = new ReadOperation().allow(ImageHeader.CLONES_BYTES)) {
       read.assertExists();
       var values = read.omapGetByKeys(List.of(snapshot, children));
       io.operate(ImageHeader.object(imageId), read);

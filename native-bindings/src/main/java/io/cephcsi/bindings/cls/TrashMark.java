@@ -91,9 +91,23 @@ public final class TrashMark {
     }
   }
 
-  /** Narrows the mark of an image that was announced to the time of its entry; two round trips. */
+  /**
+   * Marks an image that was announced, and that librbd has moved, by the time of its entry; two
+   * round trips. That may be later than announced: librbd takes the time when it has the lock.
+   */
   static void confirm(IoContext io, String id) {
-    find(io, id).ifPresent(entry -> write(io, id, entry.deletedAt(), entry.deletedAt()));
+    entry(io, id).ifPresent(entry -> write(io, id, entry.deletedAt(), entry.deletedAt()));
+  }
+
+  /**
+   * Whether an image was announced, and not confirmed: librbd may be moving it to the trash for a
+   * driver, or a driver died over that.
+   */
+  public static boolean isAnnounced(IoContext io, String id) {
+    return Optional.ofNullable(read(io, List.of(MARK + id)).get(MARK + id))
+        .flatMap(Times::decode)
+        .filter(times -> times.from.isBefore(times.until))
+        .isPresent();
   }
 
   /**
@@ -108,7 +122,8 @@ public final class TrashMark {
     byte[] mark = found.get(MARK + id);
     return entry == null || mark == null
         ? Optional.empty()
-        : TrashDirectory.decode(id, entry).filter(e -> matches(mark, e));
+        : TrashDirectory.decode(id, entry)
+            .filter(e -> Times.decode(mark).filter(times -> times.match(e)).isPresent());
   }
 
   /** Whether there is a mark of an image, be it of an entry that is no more. */
@@ -159,7 +174,7 @@ public final class TrashMark {
 
   private static Map<String, byte[]> read(IoContext io, List<String> keys) {
     try (ReadOperation read = new ReadOperation()) {
-      var values = read.omapGetByKeys(keys);
+      var values = read.omapGetSmallByKeys(keys); // as damage: an empty one is no entry
       io.operate(TRASH, read);
       return values.get();
     } catch (CephException.NotFound e) {
@@ -167,15 +182,21 @@ public final class TrashMark {
     }
   }
 
-  private static boolean matches(byte[] mark, TrashEntry entry) {
-    if (mark.length != BYTES || mark[0] != VERSION) {
-      return false;
+  /** The times of a mark. */
+  private record Times(Instant from, Instant until) {
+    /** Empty if it is not a mark. */
+    static Optional<Times> decode(byte[] mark) {
+      if (mark.length != BYTES || mark[0] != VERSION) {
+        return Optional.empty();
+      }
+      ByteBuffer in = ClassCall.output(mark).position(1);
+      return Optional.of(new Times(ClassCall.time(in), ClassCall.time(in)));
     }
-    ByteBuffer in = ClassCall.output(mark).position(1);
-    Instant from = ClassCall.time(in);
-    Instant until = ClassCall.time(in);
-    return entry.source() == TrashSource.USER
-        && !entry.deletedAt().isBefore(from)
-        && !entry.deletedAt().isAfter(until);
+
+    boolean match(TrashEntry entry) {
+      return entry.source() == TrashSource.USER
+          && !entry.deletedAt().isBefore(from)
+          && !entry.deletedAt().isAfter(until);
+    }
   }
 }

@@ -64,6 +64,7 @@ public final class TrashMove {
    * @param id the image's id
    * @param deferment how long it is removed by force only
    * @throws CephException.NotFound if the image has no header
+   * @throws CephException.OwnerSilent as of {@link RbdPool#moveToTrash(String, String, Duration)}
    * @throws CephException.Busy as of {@link RbdPool#moveToTrash}, and if librbd is needed and the
    *     name does not lead to the image any more
    */
@@ -73,16 +74,16 @@ public final class TrashMove {
       return;
     }
     if (ImageId.find(pool, name).equals(Optional.of(id))) {
+      pool.requireAnswers(id); // the mark of a move that is under way stays
       Instant announced = TrashMark.announce(io, id);
       try {
-        pool.moveToTrash(name, deferment);
-      } catch (CephException.OutcomeUnknown e) {
-        throw e; // it may have been moved all the same
-      } catch (CephException e) {
-        TrashMark.withdraw(io, id, announced);
+        pool.moveToTrash(name, id, () -> moveAnnounced(pool, name, id, deferment, announced));
+      } catch (CephException.OwnerSilent e) {
+        if (!e.isUnderWay()) { // nor was it begun
+          TrashMark.withdraw(io, id, announced);
+        }
         throw e;
       }
-      TrashMark.confirm(io, id);
     } else if (pool.trashEntry(id).isEmpty()) {
       throw ReturnCode.exception(
           -Errno.EBUSY.number(),
@@ -90,6 +91,20 @@ public final class TrashMove {
           pool.describe(name),
           "the name does not lead to image " + id + " any more");
     }
+  }
+
+  /** Also when nobody waits for it any more: the mark is of the time at which it is moved. */
+  private static void moveAnnounced(
+      RbdPool pool, String name, String id, Duration deferment, Instant announced) {
+    try {
+      pool.moveToTrash(name, deferment);
+    } catch (CephException.OutcomeUnknown e) {
+      throw e; // it may have been moved all the same
+    } catch (CephException e) {
+      TrashMark.withdraw(pool.io(), id, announced);
+      throw e;
+    }
+    TrashMark.confirm(pool.io(), id);
   }
 
   /**

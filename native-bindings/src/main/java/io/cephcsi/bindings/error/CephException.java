@@ -54,6 +54,11 @@ public class CephException extends RuntimeException {
     return code;
   }
 
+  /** Whether what is stored can't be read: it is not what belongs there, or too large. */
+  public boolean isOfDamage() {
+    return errno() == Errno.EBADMSG || errno() == Errno.EFBIG;
+  }
+
   /** The error number; {@link Errno#UNKNOWN} when it is not in the list. */
   public Errno errno() {
     return Errno.of(code);
@@ -88,7 +93,7 @@ public class CephException extends RuntimeException {
 
   /** Nobody knows whether the operation was carried out: the answer to it never came. */
   public abstract static sealed class OutcomeUnknown extends CephException
-      permits TimedOut, Blocklisted {
+      permits TimedOut, Blocklisted, OwnerSilent {
     private static final long serialVersionUID = 1L;
 
     private OutcomeUnknown(String operation, String object, int code, String detail) {
@@ -114,6 +119,40 @@ public class CephException extends RuntimeException {
     }
   }
 
+  /**
+   * The client that has the exclusive lock of an image does not answer, or takes too long
+   * (ETIMEDOUT): the call was given up and may be carried out later, or was not begun as another
+   * one is not carried out yet, or as too many calls wait. The connection is none the worse for it.
+   */
+  public static final class OwnerSilent extends OutcomeUnknown {
+    private static final long serialVersionUID = 1L;
+
+    private final boolean isUnderWay;
+
+    /**
+     * Of a call that may be carried out later, or as the one before it may be. The arguments of
+     * {@link CephException#CephException(String, String, int, String)}.
+     */
+    public OwnerSilent(String operation, String object, int code, String detail) {
+      this(operation, object, code, detail, true);
+    }
+
+    /** As the other one; see {@link #isUnderWay()}. */
+    public OwnerSilent(
+        String operation, String object, int code, String detail, boolean isUnderWay) {
+      super(operation, object, code, detail);
+      this.isUnderWay = isUnderWay;
+    }
+
+    /**
+     * Whether the call, or another one on the same image or group that was given up, may still be
+     * carried out; false if this one was not begun, for want of room, and there is no other.
+     */
+    public boolean isUnderWay() {
+      return isUnderWay;
+    }
+  }
+
   /** In use by somebody else, or with dependants that forbid the operation (EBUSY). */
   public static final class Busy extends CephException {
     private static final long serialVersionUID = 1L;
@@ -129,6 +168,23 @@ public class CephException extends RuntimeException {
 
     Canceled(String operation, String object, int code, String detail) {
       super(operation, object, code, detail);
+    }
+  }
+
+  /** What is stored, or was to be stored, is larger than may be (EFBIG). */
+  public static final class TooLarge extends CephException {
+    private static final long serialVersionUID = 1L;
+
+    private final String detail;
+
+    TooLarge(String operation, String object, int code, String detail) {
+      super(operation, object, code, detail);
+      this.detail = detail;
+    }
+
+    /** What is too large, on one line of ASCII; empty when the cluster did not say. */
+    public String detail() {
+      return detail;
     }
   }
 }

@@ -55,6 +55,8 @@ public enum Errno {
   EALREADY(114),
   EINPROGRESS(115),
   ESTALE(116),
+  /** The file system is damaged. */
+  EUCLEAN(117),
   EDQUOT(122),
   ECANCELED(125),
   /** The key that files are encrypted with is not there. */

@@ -43,6 +43,7 @@ public final class ReturnCode {
       case ETIMEDOUT -> new CephException.TimedOut(operation, object, code, detail);
       case ESHUTDOWN -> new CephException.Blocklisted(operation, object, code, detail);
       case EBUSY -> new CephException.Busy(operation, object, code, detail);
+      case EFBIG -> new CephException.TooLarge(operation, object, code, detail);
       case ECANCELED -> new CephException.Canceled(operation, object, code, detail);
       default -> new CephException(operation, object, code, detail);
     };

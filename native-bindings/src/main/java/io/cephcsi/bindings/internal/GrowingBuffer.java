@@ -8,7 +8,10 @@ import io.cephcsi.bindings.error.ReturnCode;
  * it asked for, or doubles when it did not say.
  */
 public final class GrowingBuffer {
-  private static final long MAX_BYTES = 256L << 20;
+  /** The most bytes that a single value may have: an attribute, or metadata. */
+  public static final int VALUE_BYTES = 64 << 10;
+
+  private static final int LIST_BYTES = 16 << 20;
   // librbd 16 ends the list of group names with a zero byte behind the space that it asked for.
   private static final int SLACK_BYTES = 8;
 
@@ -23,8 +26,8 @@ public final class GrowingBuffer {
    * @param object what it is about, for errors
    * @param call the native call
    * @param decoder reads the result while the buffer is valid, and frees what the library put in it
-   * @throws io.cephcsi.bindings.error.CephException if the call fails otherwise, or the result is
-   *     larger than 256 MiB
+   * @throws io.cephcsi.bindings.error.CephException if the call fails otherwise; TooLarge if the
+   *     result has more than 16 MiB
    */
   public static <T> T read(
       int elementBytes,
@@ -33,6 +36,30 @@ public final class GrowingBuffer {
       String object,
       Call call,
       Decoder<T> decoder) {
+    return read(elementBytes, elements, LIST_BYTES, operation, object, call, decoder);
+  }
+
+  /**
+   * As {@link #read}, of a single value.
+   *
+   * @param bytes how many to offer first
+   * @throws io.cephcsi.bindings.error.CephException if the call fails otherwise; TooLarge if the
+   *     value has more than 64 KiB
+   */
+  public static <T> T readValue(
+      long bytes, String operation, String object, Call call, Decoder<T> decoder) {
+    return read(1, bytes, VALUE_BYTES, operation, object, call, decoder);
+  }
+
+  private static <T> T read(
+      int elementBytes,
+      long elements,
+      int mostBytes,
+      String operation,
+      String object,
+      Call call,
+      Decoder<T> decoder) {
+    long most = mostBytes / elementBytes;
     long capacity = elements;
     while (true) {
       try (NativeArena arena = NativeArena.open()) {
@@ -43,10 +70,11 @@ public final class GrowingBuffer {
         if (code != -Errno.ERANGE.number()) {
           return decoder.decode(buffer, ReturnCode.check(code, operation, object), needed);
         }
-        capacity = needed > capacity ? needed : capacity * 2;
-        if (capacity > MAX_BYTES / elementBytes) {
-          throw ReturnCode.exception(code, operation, object, capacity + " elements");
+        if (capacity >= most || needed > most) {
+          String detail = "more than " + mostBytes + " bytes";
+          throw ReturnCode.exception(-Errno.EFBIG.number(), operation, object, detail);
         }
+        capacity = needed > capacity ? needed : Math.min(capacity * 2, most);
       }
     }
   }

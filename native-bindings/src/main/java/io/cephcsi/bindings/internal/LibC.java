@@ -2,6 +2,7 @@ package io.cephcsi.bindings.internal;
 
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
+import com.sun.jna.Pointer;
 
 /**
  * The C library by JNA direct mapping, for what Java has no call for. A call that fails returns -1;
@@ -31,8 +32,10 @@ public final class LibC {
   public static final long FS_IOC_ADD_ENCRYPTION_KEY = 0xC0506617L;
   public static final long FS_IOC_GET_ENCRYPTION_KEY_STATUS = 0xC080661AL;
 
+  private static final NativeLibrary LIBRARY = NativeLibrary.getInstance("libc.so.6");
+
   static {
-    Native.register(LibC.class, NativeLibrary.getInstance("libc.so.6"));
+    Native.register(LibC.class, LIBRARY);
   }
 
   private LibC() {}
@@ -41,6 +44,13 @@ public final class LibC {
   public static int errno() {
     return Native.getLastError();
   }
+
+  /** The address of a function. */
+  static long address(String function) {
+    return Pointer.nativeValue(LIBRARY.getFunction(function));
+  }
+
+  static native int on_exit(long function, long argument);
 
   public static native int open(long path, int flags);
 

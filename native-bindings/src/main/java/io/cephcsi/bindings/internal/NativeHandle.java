@@ -106,6 +106,15 @@ public abstract class NativeHandle implements AutoCloseable {
   }
 
   /**
+   * What runs the wait for the running calls, and {@link #destroy}, when they may take without end;
+   * null where they do not. It may return before they have ended on another thread; the close of
+   * the parent, which the handle needs, waits for that. Called once, by {@link #close()}.
+   */
+  protected @Nullable Executor closer() {
+    return null;
+  }
+
+  /**
    * Begins a call.
    *
    * @return the native pointer, valid until {@link #exit()}
@@ -231,6 +240,33 @@ public abstract class NativeHandle implements AutoCloseable {
             name + " cannot be closed: " + (now >> 32) + " objects made from it are open");
       }
     } while (!STATE.compareAndSet(this, now, now | CLOSED));
+    Executor closer = closer();
+    if (closer == null || parent == null) {
+      drainAndDestroy();
+    } else {
+      parent.lingering.incrementAndGet();
+      closer.execute(() -> asLingering(parent, this::drainAndDestroy));
+    }
+  }
+
+  /**
+   * As {@link #close()}, on a thread of its own, which waits for running calls, and for objects
+   * made from this one that are closed and not destroyed yet. Does not block; a failure is logged.
+   * The close of the parent waits for it.
+   *
+   * @throws IllegalStateException if this handle has no parent
+   */
+  public final void closeAside() {
+    if (parent == null) {
+      throw new IllegalStateException(name + " was not made from another handle");
+    }
+    parent.lingering.incrementAndGet();
+    Thread thread = new Thread(() -> logged(() -> asLingering(parent, this::close)), "close-aside");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void drainAndDestroy() {
     await(() -> ((long) STATE.getVolatile(this) & CALLS) == 0);
     if (leakWarning != null) {
       leakWarning.closed = true;
@@ -239,7 +275,7 @@ public abstract class NativeHandle implements AutoCloseable {
     if (nanos > 0 && parent != null) {
       parent.lingering.incrementAndGet();
       CompletableFuture.delayedExecutor(nanos, TimeUnit.NANOSECONDS, Lingering.THREAD)
-          .execute(() -> destroyLate(parent));
+          .execute(() -> logged(() -> asLingering(parent, this::destroyNow)));
     } else {
       destroyNow();
     }
@@ -255,11 +291,18 @@ public abstract class NativeHandle implements AutoCloseable {
     }
   }
 
-  private void destroyLate(NativeHandle parent) {
+  private void logged(Runnable closing) {
     try {
-      destroyNow();
+      closing.run();
     } catch (RuntimeException e) {
       LOG.warn("closing {} failed: {}", name, e.toString());
+    }
+  }
+
+  /** Does what the parent's close waits for, which is told of the end. */
+  private static void asLingering(NativeHandle parent, Runnable closing) {
+    try {
+      closing.run();
     } finally {
       parent.lingering.decrementAndGet();
       synchronized (parent.drained) {

@@ -2,6 +2,8 @@ package io.cephcsi.bindings.internal;
 
 import com.sun.jna.Native;
 import com.sun.jna.Pointer;
+import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.bindings.error.ReturnCode;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,9 +48,22 @@ public final class NativeMemory {
     return new String(bytes(address, length), StandardCharsets.UTF_8);
   }
 
-  /** A string ended by a zero byte; empty when the address is 0. */
+  /**
+   * A string ended by a zero byte; empty when the address is 0.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.TooLarge if it has more than 64 KiB: names that
+   *     others stored may have any length
+   */
   public static String cString(long address) {
-    return address == 0 ? "" : new Pointer(address).getString(0, "UTF-8");
+    if (address == 0) {
+      return "";
+    }
+    long length = new Pointer(address).indexOf(0, (byte) 0);
+    if (length > GrowingBuffer.VALUE_BYTES) {
+      throw ReturnCode.exception(
+          -Errno.EFBIG.number(), "a text", "", "it has " + length + " bytes");
+    }
+    return string(address, length);
   }
 
   /** Strings that follow one another, each ended by a zero byte, in {@code length} bytes. */

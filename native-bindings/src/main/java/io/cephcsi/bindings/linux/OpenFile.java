@@ -37,10 +37,11 @@ import java.util.List;
 public final class OpenFile implements AutoCloseable {
   private static final int KEEP = -1; // (uid_t) -1
   private static final int ENTRIES_BYTES = 32 << 10;
+  private static final int LONGEST_NAME = 1000; // of a file far below the first one, in messages
   private static final int NAME_OFFSET = 19; // of struct dirent64
   private static final int TYPE_FOLDER = 4; // DT_DIR
 
-  private final int fd;
+  private int fd; // -1 once it is closed: the number may be that of another file then
   private final String name;
 
   private OpenFile(int fd, String name) {
@@ -100,7 +101,10 @@ public final class OpenFile implements AutoCloseable {
   }
 
   private String pathOf(String entry) {
-    return name + "/" + new String(entry.getBytes(ISO_8859_1), UTF_8);
+    String path = name + "/" + new String(entry.getBytes(ISO_8859_1), UTF_8);
+    return path.length() <= LONGEST_NAME
+        ? path
+        : "..." + path.substring(path.length() - LONGEST_NAME);
   }
 
   private static long bytesOf(String entry, NativeArena arena) {
@@ -192,7 +196,7 @@ public final class OpenFile implements AutoCloseable {
     return fd;
   }
 
-  /** Its path when it was opened, for messages. */
+  /** Its path when it was opened, or the end of a long one; for messages. */
   String name() {
     return name;
   }
@@ -311,9 +315,14 @@ public final class OpenFile implements AutoCloseable {
     return result;
   }
 
+  /** Closes it; does nothing if it is closed. */
   @Override
   public void close() {
-    LibC.close(fd);
+    int open = fd;
+    fd = -1;
+    if (open >= 0) {
+      LibC.close(open);
+    }
   }
 
   /**

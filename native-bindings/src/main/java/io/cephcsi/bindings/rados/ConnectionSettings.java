@@ -5,13 +5,15 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 
 /**
  * How to reach a cluster and as whom. Immutable; {@link #toString()} does not show the key.
  *
  * <p>Waits for the cluster are bounded: an operation by {@code operationTimeout}, connecting by
- * {@code connectTimeout}. librados offers no bound for commands to the manager, for the newest OSD
- * map and for the answers to a notification; the methods that may wait for these say so.
+ * {@code connectTimeout}, the newest OSD map by twice {@code operationTimeout}. librados offers no
+ * bound for commands to the manager and for the answers to a notification; the methods that may
+ * wait for these say so.
  */
 public final class ConnectionSettings {
   private final String userId;
@@ -19,6 +21,7 @@ public final class ConnectionSettings {
   private final Optional<Path> configFile;
   private final Duration connectTimeout;
   private final Duration operationTimeout;
+  private final Executor longWaits;
 
   private ConnectionSettings(Builder builder) {
     this.userId = builder.userId;
@@ -26,6 +29,7 @@ public final class ConnectionSettings {
     this.configFile = builder.configFile;
     this.connectTimeout = builder.connectTimeout;
     this.operationTimeout = builder.operationTimeout;
+    this.longWaits = builder.longWaits;
   }
 
   /**
@@ -62,6 +66,11 @@ public final class ConnectionSettings {
     return operationTimeout;
   }
 
+  /** Runs, on the calling thread, what waits for a client that perhaps does not answer. */
+  public Executor longWaits() {
+    return longWaits;
+  }
+
   @Override
   public String toString() {
     return "client."
@@ -77,6 +86,7 @@ public final class ConnectionSettings {
     private Optional<Path> configFile = Optional.empty();
     private Duration connectTimeout = Duration.ofSeconds(15);
     private Duration operationTimeout = Duration.ofSeconds(30);
+    private Executor longWaits = Runnable::run;
 
     private Builder(String userId) {
       this.userId = userId;
@@ -113,6 +123,15 @@ public final class ConnectionSettings {
     /** How long one operation may take, more than 0, rounded up to seconds; default 30 s. */
     public Builder operationTimeout(Duration timeout) {
       operationTimeout = positive(timeout);
+      return this;
+    }
+
+    /**
+     * Sets what runs the part of a call that waits for another client for longer than usual: it
+     * runs on the calling thread, which may let another thread do its other work meanwhile.
+     */
+    public Builder longWaits(Executor waits) {
+      longWaits = waits;
       return this;
     }
 

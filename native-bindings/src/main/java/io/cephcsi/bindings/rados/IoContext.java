@@ -276,15 +276,15 @@ public final class IoContext extends NativeHandle {
   /**
    * Reads an extended attribute ({@code rados_getxattr}).
    *
-   * @throws CephException with ENODATA if the object has no such attribute
+   * @throws CephException with ENODATA if the object has no such attribute; {@link
+   *     CephException.TooLarge} if it has more than 64 KiB
    */
   public byte[] getXattr(String object, String name) {
     return use(
         (io, arena) -> {
           long oid = arena.cString(object);
           long key = arena.cString(name);
-          return GrowingBuffer.read(
-              1,
+          return GrowingBuffer.readValue(
               4096,
               "rados_getxattr",
               describe(object) + " " + name,
@@ -425,7 +425,15 @@ public final class IoContext extends NativeHandle {
         int code =
             recorded(
                 RadosOperation.begun(),
-                LibRados.rados_write_op_operate(op, io, arena.cString(object), 0, 0),
+                LibRados.rados_write_op_operate(
+                    op,
+                    io,
+                    arena.cString(object),
+                    operation
+                        .modifiedAt()
+                        .map(time -> arena.cell(time.getEpochSecond()))
+                        .orElse(0L),
+                    0),
                 "rados_write_op_operate",
                 object,
                 0);
@@ -444,8 +452,14 @@ public final class IoContext extends NativeHandle {
   /**
    * Starts a compound write and returns at once ({@code rados_aio_write_op_operate}). The operation
    * may be closed as soon as this returns.
+   *
+   * @throws IllegalArgumentException if it says when the object was changed, which librados would
+   *     ignore
    */
   public Completion operateAsync(String object, WriteOperation operation) {
+    if (operation.modifiedAt().isPresent()) {
+      throw new IllegalArgumentException("the " + operation + " sets the time of the change");
+    }
     long io = enter();
     try (NativeArena arena = NativeArena.open()) {
       long op = operation.enterOnce();
@@ -599,7 +613,8 @@ public final class IoContext extends NativeHandle {
           long buffer = arena.getLong(reply);
           try {
             checked(code, "rados_notify2", object);
-            return NotifyReply.clients(NativeMemory.bytes(buffer, arena.getLong(replyLength)));
+            return NotifyReply.clients(
+                new ReadLimit().output(buffer, arena.getLong(replyLength), object));
           } finally {
             RadosBuffer.free(buffer);
           }

@@ -13,7 +13,8 @@ public final class OmapWalk {
   /**
    * Visits the keys with a prefix, in the order of their bytes; one round trip for every 1,000.
    * Keys that come or go meanwhile may be visited or not. An object that does not exist, or is in a
-   * pool without omaps, has none. Bytes that are no UTF-8 come as U+FFFD.
+   * pool without omaps, has none. Bytes that are no UTF-8 come as U+FFFD, and instead of a value of
+   * more than 64 KiB, or of a longer key, which is cut, comes an empty one.
    *
    * @param visitor gets each key, with its prefix, and its value
    * @return false if the walk could not go on behind a key with a zero byte, which others wrote

@@ -22,11 +22,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RadosCluster extends NativeHandle {
   private static final String MGR_COMMAND = "rados_mgr_command";
+  private static final String AWAIT_MAP = "rados_wait_for_latest_osdmap";
 
   private final RadosHandle handle;
   private final ConnectionSettings settings;
   private final Object managerLock = new Object();
-  private final ManagerThreads managerThreads = new ManagerThreads();
+  private final WaitingThreads managerThreads = new WaitingThreads("mgr-command");
+  private final WaitingThreads mapThreads = new WaitingThreads("latest-osdmap");
   private @Nullable RadosHandle manager;
 
   private RadosCluster(RadosHandle handle, ConnectionSettings settings) {
@@ -55,6 +57,11 @@ public final class RadosCluster extends NativeHandle {
       }
     }
     handle.disconnect();
+  }
+
+  /** How it was connected; has no secret in its text. */
+  public ConnectionSettings settings() {
+    return settings;
   }
 
   /** The cluster's id ({@code rados_cluster_fsid}). */
@@ -158,11 +165,23 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public long poolId(String pool) {
+    requirePool(pool);
     return use(
         (cluster, arena) -> {
           long id = LibRados.rados_pool_lookup(cluster, arena.cString(pool));
           return check(id, "rados_pool_lookup", pool);
         });
+  }
+
+  /** Librados would wait for the newest map without end to look up what its own has not. */
+  private void requirePool(String pool) {
+    boolean noName = pool.indexOf('\0') >= 0; // refused by who encodes it
+    if (!noName && !pools().contains(pool)) {
+      awaitLatestOsdMap();
+      if (!pools().contains(pool)) {
+        throw ReturnCode.exception(-Errno.ENOENT.number(), "rados_pool_lookup", pool, "");
+      }
+    }
   }
 
   /**
@@ -185,14 +204,24 @@ public final class RadosCluster extends NativeHandle {
 
   /**
    * Waits until this client has the newest OSD map: new pools are seen after it ({@code
-   * rados_wait_for_latest_osdmap}). No timeout applies: with no monitor answering, it waits until
-   * one does.
+   * rados_wait_for_latest_osdmap}). Librados has no timeout for that, so another thread is in the
+   * call. It keeps the connection open until a monitor answers.
+   *
+   * @throws io.cephcsi.bindings.error.CephException.TimedOut after twice the operation timeout; at
+   *     once when too many threads of this connection wait already
    */
   public void awaitLatestOsdMap() {
-    call(
-        "rados_wait_for_latest_osdmap",
-        "",
-        (cluster, arena) -> LibRados.rados_wait_for_latest_osdmap(cluster));
+    boolean there =
+        mapThreads.call(this::awaitMap, settings.operationTimeout().multipliedBy(2)).orElse(false);
+    if (!there) {
+      throw ReturnCode.exception(
+          -Errno.ETIMEDOUT.number(), AWAIT_MAP, "", "no monitor has answered");
+    }
+  }
+
+  private boolean awaitMap() {
+    call(AWAIT_MAP, "", (cluster, arena) -> LibRados.rados_wait_for_latest_osdmap(cluster));
+    return true;
   }
 
   /** Opens a pool, in the default namespace. */
@@ -207,6 +236,7 @@ public final class RadosCluster extends NativeHandle {
    * @throws io.cephcsi.bindings.error.CephException.NotFound if there is no such pool
    */
   public IoContext openPool(String pool, String namespace) {
+    requirePool(pool);
     return use((cluster, arena) -> IoContext.open(this, cluster, pool, namespace));
   }
 

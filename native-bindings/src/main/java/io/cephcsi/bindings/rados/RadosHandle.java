@@ -5,6 +5,7 @@ import com.ceph.rados.exceptions.RadosException;
 import com.sun.jna.Pointer;
 import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.error.ReturnCode;
+import io.cephcsi.bindings.internal.TaskWait;
 import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,23 +1,23 @@
 package io.cephcsi.bindings.rados;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
-import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.ReturnCode;
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
 import io.cephcsi.bindings.internal.NativeMemory;
 import io.cephcsi.bindings.internal.OwnedMemory;
+import io.cephcsi.bindings.rados.OmapReader.Large;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.LongConsumer;
-import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -26,11 +26,16 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Each step gives a {@link Result}, filled by {@link IoContext#operate(String, ReadOperation)}
  * and valid after the operation is closed. Built and carried out by one thread, once.
+ *
+ * <p>A key or value has at most 64 KiB, and all results together 1 MiB, of which {@link #read} does
+ * not count: a step that found more fails with {@link CephException.TooLarge}, before anything of
+ * that is copied to the heap.
  */
 public final class ReadOperation extends CompoundOperation {
   private final OwnedMemory memory;
   private final List<Result<?>> results;
   private final List<Runnable> iterators;
+  private final ReadLimit limit = new ReadLimit();
 
   /** An empty operation. */
   public ReadOperation() {
@@ -45,6 +50,16 @@ public final class ReadOperation extends CompoundOperation {
     LibRados.rados_release_read_op(pointer);
     iterators.forEach(Runnable::run);
     memory.close();
+  }
+
+  /**
+   * Allows one value, and all results together, more bytes than usual.
+   *
+   * @param bytes how many
+   */
+  public ReadOperation allow(int bytes) {
+    limit.raise(bytes);
+    return this;
   }
 
   /**
@@ -99,7 +114,7 @@ public final class ReadOperation extends CompoundOperation {
     int wanted = Math.max(length, 1); // to the cluster, 0 means the whole object
     LibRados.rados_read_op_read(op, offset, wanted, buffer, got, code);
     return result(
-        code, () -> NativeMemory.bytes(buffer, Math.min(NativeMemory.getLong(got), length)));
+        code, object -> NativeMemory.bytes(buffer, Math.min(NativeMemory.getLong(got), length)));
   }
 
   /** Size and age of the object ({@code rados_read_op_stat}). */
@@ -111,7 +126,7 @@ public final class ReadOperation extends CompoundOperation {
     LibRados.rados_read_op_stat(op, size, seconds, code);
     return result(
         code,
-        () ->
+        object ->
             new ObjectStat(
                 NativeMemory.getLong(size), Instant.ofEpochSecond(NativeMemory.getLong(seconds))));
   }
@@ -122,7 +137,7 @@ public final class ReadOperation extends CompoundOperation {
     long iterator = iterator(LibRados::rados_getxattrs_end);
     long code = memory.allocate(Integer.BYTES);
     LibRados.rados_read_op_getxattrs(op, iterator, code);
-    return result(code, () -> xattrs(NativeMemory.getLong(iterator)));
+    return result(code, object -> xattrs(NativeMemory.getLong(iterator), object));
   }
 
   /**
@@ -130,25 +145,27 @@ public final class ReadOperation extends CompoundOperation {
    *
    * @param startAfter begin behind this key; empty to begin at the first
    * @param prefix only keys that begin so; empty for all
-   * @param max how many at most; the cluster may give fewer
+   * @param max how many at most; there may be fewer, also when the next one had no room
    */
   public Result<OmapPage> omapGetVals(String startAfter, String prefix, long max) {
-    return omapGetVals(arena -> arena.cString(startAfter), prefix, max);
+    return omapGetVals(arena -> arena.cString(startAfter), prefix, max, Large.FAILS);
   }
 
   /**
-   * As {@link #omapGetVals}, behind a key that may be no text.
+   * As {@link #omapGetVals}, behind a key that may be no text, and with keys and values of any
+   * size: instead of a value of more than 64 KiB, or of a longer key, comes an empty one, and such
+   * a key is cut.
    *
    * @param last {@link OmapPage#last()} of the page before; empty to begin at the first
    */
   public Result<OmapPage> omapGetValsBehind(String last, String prefix, long max) {
     byte[] key = last.getBytes(ISO_8859_1);
     byte[] ended = Arrays.copyOf(key, key.length + 1); // by a zero
-    return omapGetVals(arena -> arena.bytes(ended), prefix, max);
+    return omapGetVals(arena -> arena.bytes(ended), prefix, max, Large.COMES_EMPTY);
   }
 
   private Result<OmapPage> omapGetVals(
-      ToLongFunction<NativeArena> startAfter, String prefix, long max) {
+      ToLongFunction<NativeArena> startAfter, String prefix, long max, Large large) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long iterator = iterator(LibRados::rados_omap_get_end);
@@ -158,12 +175,9 @@ public final class ReadOperation extends CompoundOperation {
           op, startAfter.applyAsLong(arena), arena.cString(prefix), max, iterator, more, code);
       return result(
           code,
-          () -> {
-            Map<String, byte[]> values = new LinkedHashMap<>();
-            byte[] last = readOmap(NativeMemory.getLong(iterator), values);
-            return new OmapPage(
-                values, NativeMemory.getByte(more) != 0, new String(last, ISO_8859_1));
-          });
+          object ->
+              new OmapReader(limit, object, large)
+                  .page(NativeMemory.getLong(iterator), NativeMemory.getByte(more) != 0));
     }
   }
 
@@ -172,6 +186,15 @@ public final class ReadOperation extends CompoundOperation {
    * absent are left out.
    */
   public Result<Map<String, byte[]>> omapGetByKeys(Collection<String> keys) {
+    return omapGetByKeys(keys, Large.FAILS);
+  }
+
+  /** As {@link #omapGetByKeys}; instead of a value that is too large comes an empty one. */
+  public Result<Map<String, byte[]>> omapGetSmallByKeys(Collection<String> keys) {
+    return omapGetByKeys(keys, Large.COMES_EMPTY);
+  }
+
+  private Result<Map<String, byte[]>> omapGetByKeys(Collection<String> keys, Large large) {
     long op = ownPointer();
     try (NativeArena arena = NativeArena.open()) {
       long iterator = iterator(LibRados::rados_omap_get_end);
@@ -179,7 +202,9 @@ public final class ReadOperation extends CompoundOperation {
       OmapKeys names = OmapKeys.of(arena, keys);
       LibRados.rados_read_op_omap_get_vals_by_keys2(
           op, names.pointers(), keys.size(), names.lengths(), iterator, code);
-      return result(code, () -> omap(NativeMemory.getLong(iterator)));
+      return result(
+          code,
+          object -> new OmapReader(limit, object, large).values(NativeMemory.getLong(iterator)));
     }
   }
 
@@ -202,7 +227,8 @@ public final class ReadOperation extends CompoundOperation {
       iterators.add(() -> RadosBuffer.free(NativeMemory.getLong(output)));
       return result(
           code,
-          () -> NativeMemory.bytes(NativeMemory.getLong(output), NativeMemory.getLong(length)));
+          object ->
+              limit.output(NativeMemory.getLong(output), NativeMemory.getLong(length), object));
     }
   }
 
@@ -219,7 +245,7 @@ public final class ReadOperation extends CompoundOperation {
     return cell;
   }
 
-  private <T> Result<T> result(long code, Supplier<T> decoder) {
+  private <T> Result<T> result(long code, Function<String, T> decoder) {
     Result<T> result = new Result<>(code, decoder);
     results.add(result);
     return result;
@@ -233,7 +259,7 @@ public final class ReadOperation extends CompoundOperation {
     results.forEach(result -> result.decode(object));
   }
 
-  private static Map<String, byte[]> xattrs(long iterator) {
+  private Map<String, byte[]> xattrs(long iterator, String object) {
     Map<String, byte[]> values = new TreeMap<>();
     try (NativeArena arena = NativeArena.open()) {
       long name = arena.cell(0);
@@ -243,44 +269,17 @@ public final class ReadOperation extends CompoundOperation {
         ReturnCode.check(
             LibRados.rados_getxattrs_next(iterator, name, value, length),
             "rados_getxattrs_next",
-            "");
+            object);
         if (arena.getLong(name) == 0) {
           return values;
         }
-        values.put(
-            NativeMemory.cString(arena.getLong(name)),
-            NativeMemory.bytes(arena.getLong(value), arena.getLong(length)));
-      }
-    }
-  }
-
-  /** In the cluster's order, that of the keys' bytes: Java's strings compare otherwise. */
-  private static Map<String, byte[]> omap(long iterator) {
-    Map<String, byte[]> values = new LinkedHashMap<>();
-    readOmap(iterator, values);
-    return values;
-  }
-
-  /** Returns the last key. */
-  private static byte[] readOmap(long iterator, Map<String, byte[]> values) {
-    byte[] last = {};
-    try (NativeArena arena = NativeArena.open()) {
-      long key = arena.cell(0);
-      long value = arena.cell(0);
-      long keyLength = arena.cell(0);
-      long valueLength = arena.cell(0);
-      while (true) {
-        ReturnCode.check(
-            LibRados.rados_omap_get_next2(iterator, key, value, keyLength, valueLength),
-            "rados_omap_get_next2",
-            "");
-        if (arena.getLong(key) == 0) {
-          return last;
+        String text = NativeMemory.cString(arena.getLong(name));
+        long bytes = arena.getLong(length);
+        if (limit.isLarge(bytes) || !limit.fits(bytes + text.length())) {
+          throw limit.tooLarge(object, arena.getLong(name), text.length(), bytes);
         }
-        last = NativeMemory.bytes(arena.getLong(key), arena.getLong(keyLength));
-        values.put(
-            new String(last, UTF_8),
-            NativeMemory.bytes(arena.getLong(value), arena.getLong(valueLength)));
+        limit.take(bytes + text.length());
+        values.put(text, NativeMemory.bytes(arena.getLong(value), bytes));
       }
     }
   }
@@ -292,11 +291,11 @@ public final class ReadOperation extends CompoundOperation {
    */
   public static final class Result<T> {
     private final long codeCell;
-    private final Supplier<T> decoder;
+    private final Function<String, T> decoder;
     private @Nullable T value;
     private @Nullable RuntimeException failure;
 
-    private Result(long codeCell, Supplier<T> decoder) {
+    private Result(long codeCell, Function<String, T> decoder) {
       this.codeCell = codeCell;
       this.decoder = decoder;
     }
@@ -306,7 +305,11 @@ public final class ReadOperation extends CompoundOperation {
       if (code < 0) {
         failure = ReturnCode.exception(code, "rados_read_op_operate", object, "");
       } else {
-        value = decoder.get();
+        try {
+          value = decoder.apply(object);
+        } catch (CephException.TooLarge e) {
+          failure = e;
+        }
       }
     }
 

@@ -2,8 +2,10 @@ package io.cephcsi.bindings.rados;
 
 import io.cephcsi.bindings.internal.LibRados;
 import io.cephcsi.bindings.internal.NativeArena;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A compound write on one object ({@code rados_write_op_t}): its steps happen in order and all
@@ -14,9 +16,32 @@ import java.util.Map;
  * steps away.
  */
 public final class WriteOperation extends CompoundOperation {
+  private Optional<Instant> modifiedAt = Optional.empty();
+
   /** An empty operation. */
   public WriteOperation() {
     super("write operation", LibRados.rados_create_write_op());
+  }
+
+  /**
+   * Has the object tell this as the time of its last change, in place of the time now, until it is
+   * written again. Only {@link IoContext#operate(String, WriteOperation)} carries such an operation
+   * out: librados ignores the time in {@code rados_aio_write_op_operate}.
+   *
+   * @param time after 1970-01-01T00:00:00Z; a part of a second is cut off
+   */
+  public WriteOperation modifiedAt(Instant time) {
+    if (time.getEpochSecond() <= 0) {
+      throw new IllegalArgumentException(
+          "the cluster takes " + time + " for no time: it must be after 1970-01-01T00:00:00Z");
+    }
+    modifiedAt = Optional.of(time);
+    return this;
+  }
+
+  /** What {@link #modifiedAt(Instant)} was given. */
+  Optional<Instant> modifiedAt() {
+    return modifiedAt;
   }
 
   @Override

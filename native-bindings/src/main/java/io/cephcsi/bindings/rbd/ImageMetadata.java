@@ -4,6 +4,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
 import io.cephcsi.bindings.internal.NativeArena;
+import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -29,7 +30,11 @@ public final class ImageMetadata {
     return image.path() + " " + key;
   }
 
-  /** The value of a key ({@code rbd_metadata_get}). */
+  /**
+   * The value of a key ({@code rbd_metadata_get}).
+   *
+   * @throws CephException.TooLarge if it has more than 64 KiB
+   */
   public Optional<String> get(String key) {
     try {
       return Optional.of(image.use((pointer, arena) -> get(pointer, key, arena.cString(key))));
@@ -39,8 +44,7 @@ public final class ImageMetadata {
   }
 
   private String get(long pointer, String key, long name) {
-    return GrowingBuffer.read(
-        1,
+    return GrowingBuffer.readValue(
         1024,
         "rbd_metadata_get",
         describe(key),
@@ -50,9 +54,9 @@ public final class ImageMetadata {
 
   /** Sets the value of a key ({@code rbd_metadata_set}). */
   public void set(String key, String value) {
-    image.call(
+    change(
         "rbd_metadata_set",
-        describe(key),
+        key,
         (p, arena) -> LibRbd.rbd_metadata_set(p, arena.cString(key), arena.cString(value)));
   }
 
@@ -62,10 +66,14 @@ public final class ImageMetadata {
    * @throws CephException.NotFound if there is no such key
    */
   public void remove(String key) {
-    image.call(
+    change(
         "rbd_metadata_remove",
-        describe(key),
+        key,
         (p, arena) -> LibRbd.rbd_metadata_remove(p, arena.cString(key)));
+  }
+
+  private void change(String operation, String key, NativeHandle.Call call) {
+    image.change(operation, describe(key), () -> image.call(operation, describe(key), call));
   }
 
   /** All keys and values, in the order of the keys. */

@@ -4,7 +4,9 @@ import static io.cephcsi.bindings.error.ReturnCode.check;
 
 import io.cephcsi.bindings.internal.GrowingBuffer;
 import io.cephcsi.bindings.internal.LibRbd;
+import io.cephcsi.bindings.internal.NativeHandle;
 import io.cephcsi.bindings.internal.NativeMemory;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The mirroring of an open image to other sites. A view: usable until the image is closed. Safe for
@@ -23,6 +25,11 @@ public final class ImageMirror {
     this.image = image;
   }
 
+  /** A call for which the owner of the image's lock may have to give it away. */
+  private void change(String operation, NativeHandle.Call call) {
+    image.change(operation, image.path(), () -> image.call(operation, call));
+  }
+
   /**
    * Begins to mirror the image, as the primary ({@code rbd_mirror_image_enable2}). Done already, if
    * it is mirrored in this mode.
@@ -32,7 +39,7 @@ public final class ImageMirror {
    *     mirroring is being ended
    */
   public void enable(MirrorMode mode) {
-    image.call(
+    change(
         "rbd_mirror_image_enable2",
         (pointer, arena) -> LibRbd.rbd_mirror_image_enable2(pointer, mode.number()));
   }
@@ -48,7 +55,7 @@ public final class ImageMirror {
    * @throws io.cephcsi.bindings.error.CephException.Busy if clones of the image are mirrored
    */
   public void disable(boolean force) {
-    image.call(
+    change(
         "rbd_mirror_image_disable",
         (pointer, arena) -> LibRbd.rbd_mirror_image_disable(pointer, bool(force)));
   }
@@ -57,32 +64,36 @@ public final class ImageMirror {
    * Makes the image the primary ({@code rbd_mirror_image_promote}), by the exclusive lock. What a
    * site began to copy and did not end is undone, which takes as long as there is to copy.
    *
-   * @param force also while another site has the primary
+   * @param force also while another site has the primary; then it waits without end for a client
+   *     that has the lock and does not answer
    * @throws io.cephcsi.bindings.error.CephException.Busy if another site has the primary, or what
    *     it wrote before it was demoted is not here yet; without force
    * @throws io.cephcsi.bindings.error.CephException with EINVAL if it is the primary already
    */
   public void promote(boolean force) {
-    image.call(
-        "rbd_mirror_image_promote",
-        (pointer, arena) -> LibRbd.rbd_mirror_image_promote(pointer, bool(force)));
+    NativeHandle.Call call =
+        (pointer, arena) -> LibRbd.rbd_mirror_image_promote(pointer, bool(force));
+    if (force) {
+      image.call("rbd_mirror_image_promote", call); // what it undoes takes time, without progress
+    } else {
+      change("rbd_mirror_image_promote", call);
+    }
   }
 
   /**
    * Makes the primary a copy that another site may be promoted for ({@code
-   * rbd_mirror_image_demote}). librbd does so while clients have the image open, who cannot write
-   * any more.
+   * rbd_mirror_image_demote}). librbd does so while clients have the image open: those by librbd
+   * cannot write any more, a device of the kernel can.
    *
    * @throws io.cephcsi.bindings.error.CephException with EINVAL if it is no primary
    */
   public void demote() {
-    image.call(
-        "rbd_mirror_image_demote", (pointer, arena) -> LibRbd.rbd_mirror_image_demote(pointer));
+    change("rbd_mirror_image_demote", (pointer, arena) -> LibRbd.rbd_mirror_image_demote(pointer));
   }
 
   /**
    * Has the daemon of this site delete the image and copy it anew ({@code
-   * rbd_mirror_image_resync}); it does so when it runs.
+   * rbd_mirror_image_resync}); it does so when it runs. Needs no lock: it waits for no client.
    *
    * @throws io.cephcsi.bindings.error.CephException with EINVAL if the image is the primary
    */
@@ -98,15 +109,17 @@ public final class ImageMirror {
    * @return its id
    */
   public long createSnapshot(SnapshotCreation... flags) {
-    return image.use(
+    AtomicLong taken = new AtomicLong();
+    change(
+        "rbd_mirror_image_create_snapshot2",
         (pointer, arena) -> {
           long id = arena.cell(0);
-          check(
-              LibRbd.rbd_mirror_image_create_snapshot2(pointer, SnapshotCreation.mask(flags), id),
-              "rbd_mirror_image_create_snapshot2",
-              image.path());
-          return arena.getLong(id);
+          int code =
+              LibRbd.rbd_mirror_image_create_snapshot2(pointer, SnapshotCreation.mask(flags), id);
+          taken.set(arena.getLong(id));
+          return code;
         });
+    return taken.get();
   }
 
   /**

@@ -132,6 +132,8 @@ public final class ImageSnapshots {
    */
   public void create(String name, SnapshotCreation... flags) {
     image.whileOwned(
+        "rbd_snap_create2",
+        describe(name),
         () ->
             callTracked(
                 "rbd_snap_create2",
@@ -154,17 +156,21 @@ public final class ImageSnapshots {
    * @throws CephException.Busy if it is protected
    */
   public void remove(String name, SnapshotRemoval... flags) {
-    callTracked(
+    image.change(
         "rbd_snap_remove2",
-        name,
-        Progress.NONE,
-        (p, arena, id) ->
-            LibRbd.rbd_snap_remove2(
-                p,
-                arena.cString(name),
-                SnapshotRemoval.mask(flags),
-                ProgressCallback.INSTANCE,
-                id));
+        describe(name),
+        () ->
+            callTracked(
+                "rbd_snap_remove2",
+                name,
+                Progress.NONE,
+                (p, arena, id) ->
+                    LibRbd.rbd_snap_remove2(
+                        p,
+                        arena.cString(name),
+                        SnapshotRemoval.mask(flags),
+                        ProgressCallback.INSTANCE,
+                        id)));
   }
 
   /**
@@ -175,7 +181,11 @@ public final class ImageSnapshots {
    * @throws CephException.Busy if it is protected, or in the trash namespace and clones need it
    */
   public void removeById(long id) {
-    call("rbd_snap_remove_by_id", id, (p, arena) -> LibRbd.rbd_snap_remove_by_id(p, id));
+    String operation = "rbd_snap_remove_by_id";
+    image.change(
+        operation,
+        describe(id),
+        () -> call(operation, id, (p, arena) -> LibRbd.rbd_snap_remove_by_id(p, id)));
   }
 
   /** Renames a snapshot ({@code rbd_snap_rename}). */

@@ -44,6 +44,12 @@ public final class RbdGroup {
             (p, arena) -> pool.recorded(LibrbdCall.begun(), call.on(p, arena), operation, name));
   }
 
+  /** As {@link #call}, of what the owners of the images' locks may have to give them away for. */
+  private void change(String operation, String snapshot, NativeHandle.Call call) {
+    OwnerCalls.ofGroup(pool, name)
+        .run(operation, describe(snapshot), () -> call(operation, snapshot, call));
+  }
+
   /**
    * Adds an image ({@code rbd_group_image_add}).
    *
@@ -99,7 +105,7 @@ public final class RbdGroup {
    * @throws CephException.AlreadyExists if the name is taken
    */
   public void createSnapshot(String snapshot, SnapshotCreation... flags) {
-    call(
+    change(
         "rbd_group_snap_create2",
         snapshot,
         (p, arena) ->
@@ -109,7 +115,7 @@ public final class RbdGroup {
 
   /** Removes a snapshot of the group ({@code rbd_group_snap_remove}). */
   public void removeSnapshot(String snapshot) {
-    call(
+    change(
         "rbd_group_snap_remove",
         snapshot,
         (p, arena) ->

@@ -11,6 +11,7 @@ import io.cephcsi.bindings.internal.ProgressCallback;
 import io.cephcsi.bindings.profile.LibrbdCall;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,10 @@ import org.jspecify.annotations.Nullable;
  * An open image ({@code rbd_image_t}); child of the {@link io.cephcsi.bindings.rados.IoContext}.
  *
  * <p>Safe for several threads, but {@link ImageSnapshots#setActive} changes what all of them see.
+ *
+ * <p>What the client that has the exclusive lock may have to do, is given up if it does not answer:
+ * {@link CephException.OwnerSilent}. It is done later, or not; this image can be closed, which does
+ * not wait for it.
  */
 public final class RbdImage extends ImageProperties {
   private static final String OF_FORMAT_1 = "rb.";
@@ -30,6 +35,7 @@ public final class RbdImage extends ImageProperties {
   private final boolean writable;
   private final long openedNanos = System.nanoTime();
   private @Nullable ReleaseGuard guard;
+  private @Nullable OwnerCalls owner; // set with the guard
 
   private RbdImage(String path, RbdPool pool, boolean writable, long pointer) {
     super(path, pool.io(), pointer);
@@ -98,7 +104,11 @@ public final class RbdImage extends ImageProperties {
   private static RbdImage ready(RbdImage image, boolean locks) {
     try {
       if (locks) {
-        image.guard = ReleaseGuard.of(image.pool.io().poolId(), image.id());
+        String id = image.id();
+        OwnerCalls calls = OwnerCalls.ofImage(image.pool, id);
+        calls.requireAnswers("rbd_open", image.path());
+        image.guard = ReleaseGuard.of(calls.place());
+        image.owner = calls;
       }
       DataObjects data = new DataObjects(image.blockNamePrefix(), image.dataPoolId());
       boolean here = data.poolId() == image.pool.io().poolId();
@@ -121,6 +131,12 @@ public final class RbdImage extends ImageProperties {
   @Override
   protected long nanosToLinger() {
     return writable ? 0 : openedNanos + SETTLING_NANOS - System.nanoTime();
+  }
+
+  /** The lock is given back when it is closed, which may wait for a snapshot without end. */
+  @Override
+  protected @Nullable Executor closer() {
+    return owner == null ? null : owner::close;
   }
 
   /**
@@ -160,12 +176,31 @@ public final class RbdImage extends ImageProperties {
     LibRbd.rbd_lock_release(pointer); // EINVAL if it is not held
   }
 
-  /** Runs what takes a snapshot of this image. */
-  void whileOwned(Runnable snapshot) {
-    if (guard == null) {
+  /** Takes a snapshot of this image, which the owner of its lock may have to do. */
+  void whileOwned(String operation, String object, Runnable snapshot) {
+    ReleaseGuard held = guard;
+    if (held == null) {
       snapshot.run();
     } else {
-      guard.whileOwned(snapshot);
+      change(operation, object, () -> held.whileOwned(snapshot));
+    }
+  }
+
+  /** Changes this image, which the owner of its lock may have to do; see {@link OwnerCalls}. */
+  void change(String operation, String object, Runnable call) {
+    if (owner == null) {
+      call.run();
+    } else {
+      owner.run(operation, object, call);
+    }
+  }
+
+  /** As {@link #change}, of a call that takes its time and tells its progress. */
+  private void changeTracked(String operation, Progress progress, ProgressCall.Tracked call) {
+    if (owner == null) {
+      callTracked(operation, progress, call);
+    } else {
+      owner.run(operation, path(), progress, heard -> callTracked(operation, heard, call));
     }
   }
 
@@ -177,7 +212,7 @@ public final class RbdImage extends ImageProperties {
    * @param progress cancelling a shrink leaves the old size with some of the objects gone
    */
   public void resize(long size, boolean allowShrink, Progress progress) {
-    callTracked(
+    changeTracked(
         "rbd_resize2",
         progress,
         (image, arena, id) ->
@@ -193,7 +228,7 @@ public final class RbdImage extends ImageProperties {
    * @throws CephException with EINVAL if the image has no parent
    */
   public void flatten(Progress progress) {
-    callTracked(
+    changeTracked(
         "rbd_flatten_with_progress",
         progress,
         (image, arena, id) ->

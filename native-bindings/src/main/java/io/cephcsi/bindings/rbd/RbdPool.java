@@ -211,7 +211,8 @@ public final class RbdPool {
   }
 
   /**
-   * Moves an image to the trash ({@code rbd_trash_move}).
+   * Moves an image to the trash ({@code rbd_trash_move}). Waits without end for a client that has
+   * the lock and does not answer; {@link #moveToTrash(String, String, Duration)} does not.
    *
    * <p>librbd 16 also moves an image that others have open, who can go on using it; who does not
    * want that asks for {@link RbdImage#watchers()} first.
@@ -224,6 +225,39 @@ public final class RbdPool {
         "rbd_trash_move",
         name,
         (p, arena) -> LibRbd.rbd_trash_move(p, arena.cString(name), delay.toSeconds()));
+  }
+
+  /**
+   * As {@link #moveToTrash(String, Duration)}, but given up when the client that has the lock does
+   * not answer.
+   *
+   * @param id the id of the image that has the name
+   * @throws CephException.OwnerSilent when it is given up: it may be moved later
+   */
+  public void moveToTrash(String name, String id, Duration delay) {
+    moveToTrash(name, id, () -> moveToTrash(name, delay));
+  }
+
+  /**
+   * As {@link #moveToTrash(String, String, Duration)}, with what belongs to the move.
+   *
+   * @param move calls {@link #moveToTrash(String, Duration)}; it runs on another thread, and to its
+   *     end when it is given up
+   */
+  public void moveToTrash(String name, String id, Runnable move) {
+    OwnerCalls.ofImage(this, id).run("rbd_trash_move", describe(name), move);
+  }
+
+  /**
+   * Requires that this process gave up no call on an image that may still be carried out, such as
+   * its move to the trash. One that has told its progress lately does not count. No round trip if
+   * there is none.
+   *
+   * @param id the image's id
+   * @throws CephException.OwnerSilent if there is one
+   */
+  public void requireAnswers(String id) {
+    OwnerCalls.ofImage(this, id).requireAnswers("rbd_trash_move", describe(id));
   }
 
   /**
@@ -266,13 +300,24 @@ public final class RbdPool {
    * @throws CephException with ENOTEMPTY if clones still need its snapshots
    */
   public void removeFromTrash(String id, boolean force, Progress progress) {
-    callTracked(
-        "rbd_trash_remove_with_progress",
-        id,
-        progress,
-        (p, arena, listener) ->
-            LibRbd.rbd_trash_remove_with_progress(
-                p, arena.cString(id), (byte) (force ? 1 : 0), ProgressCallback.INSTANCE, listener));
+    String operation = "rbd_trash_remove_with_progress";
+    OwnerCalls.ofImage(this, id)
+        .run(
+            operation,
+            describe(id),
+            progress,
+            heard ->
+                callTracked(
+                    operation,
+                    id,
+                    heard,
+                    (p, arena, listener) ->
+                        LibRbd.rbd_trash_remove_with_progress(
+                            p,
+                            arena.cString(id),
+                            (byte) (force ? 1 : 0),
+                            ProgressCallback.INSTANCE,
+                            listener)));
   }
 
   /**

@@ -18,24 +18,24 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
  * <p>Safe for several threads.
  */
 final class ReleaseGuard {
-  private static final Map<Image, ReleaseGuard> GUARDS = new ConcurrentHashMap<>();
+  private static final Map<OwnerCalls.Place, ReleaseGuard> GUARDS = new ConcurrentHashMap<>();
 
   /** Fair: a release waits only for snapshots that were begun before it. */
   private final ReentrantReadWriteLock turns = new ReentrantReadWriteLock(true);
 
-  private final Image image;
+  private final OwnerCalls.Place image;
   private int users;
 
-  private ReleaseGuard(Image image) {
+  private ReleaseGuard(OwnerCalls.Place image) {
     this.image = image;
   }
 
   /** The guard of an image, to be left once by {@link #leave()}. */
-  static ReleaseGuard of(long poolId, String imageId) {
+  static ReleaseGuard of(OwnerCalls.Place image) {
     return GUARDS.compute(
-        new Image(poolId, imageId),
-        (image, known) -> {
-          ReleaseGuard guard = known == null ? new ReleaseGuard(image) : known;
+        image,
+        (key, known) -> {
+          ReleaseGuard guard = known == null ? new ReleaseGuard(key) : known;
           guard.users++;
           return guard;
         });
@@ -67,10 +67,7 @@ final class ReleaseGuard {
   }
 
   /** Whether an open image of this process has the guard of this image. */
-  static boolean isKnown(long poolId, String imageId) {
-    return GUARDS.containsKey(new Image(poolId, imageId));
+  static boolean isKnown(OwnerCalls.Place image) {
+    return GUARDS.containsKey(image);
   }
-
-  /** Ids of two clusters may be equal: then their images share a guard, which does no harm. */
-  private record Image(long poolId, String imageId) {}
 }

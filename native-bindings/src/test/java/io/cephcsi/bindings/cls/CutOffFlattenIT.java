@@ -13,6 +13,7 @@ import io.cephcsi.testing.CutOffHeader;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class CutOffFlattenIT extends RbdCase {
@@ -86,6 +87,28 @@ class CutOffFlattenIT extends RbdCase {
   }
 
   /** The snapshot itself says that it shows a part of the parent. */
+  /** A header that is restored has the parent's data back, for a clone that still names it. */
+  @Test
+  void aCloneOfAParentWhoseHeaderWasLostStaysOne() {
+    String id = make();
+    flattenButForTheEnd(id);
+    ceph.rbd("snap", "rm", "--no-progress", spec() + "@s");
+    io.remove("rbd_header." + parentId);
+    assertThat(CutOffFlatten.end(io, id)).isFalse();
+    rados("setomapval", "rbd_trash", "id_" + parentId, "damaged");
+    rados("rmomapkey", "rbd_directory", "id_" + parentId);
+    rados("rmomapkey", "rbd_directory", "name_" + name);
+    assertThat(CutOffFlatten.end(io, id)).as("in the trash").isFalse();
+    rados("rmomapkey", "rbd_trash", "id_" + parentId);
+    assertThat(CutOffFlatten.end(io, id)).as("removed").isTrue();
+    rados("rm", "rbd_id." + name);
+    removeClone();
+  }
+
+  private void rados(String... args) {
+    ceph.rados(Stream.concat(Stream.of("-p", ceph.pool()), Stream.of(args)).toArray(String[]::new));
+  }
+
   @Test
   void aSnapshotOfSuchACloneIsClonedOnlyWhenItIsEnded() {
     String id = make();

@@ -46,4 +46,15 @@ class MapMemoryTest {
     }
     next.get(10, TimeUnit.SECONDS);
   }
+
+  @Test
+  void whoDoesNotWaitGetsNothingOrAllOfIt() {
+    MapMemory.Held most = memory.tryTake(31 * MIB).orElseThrow();
+    assertThat(memory.tryTake(2 * MIB)).isEmpty();
+    assertThat(memory.tryTake(MapMemory.SMALL)).isPresent();
+    most.close();
+    assertThat(memory.tryTake(33 * MIB)).isEmpty();
+    memory.tryTake(32 * MIB).orElseThrow().close();
+    assertThat(memory.tryTake(32 * MIB)).isPresent();
+  }
 }

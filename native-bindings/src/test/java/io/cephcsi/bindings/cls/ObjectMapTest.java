@@ -6,6 +6,7 @@ import io.cephcsi.bindings.rbd.ImageLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
@@ -131,8 +132,14 @@ class ObjectMapTest {
     }
   }
 
+  private record Fate(boolean data, boolean updated) {
+    boolean written() {
+      return data && updated;
+    }
+  }
+
   /** The rules for one object, said plainly. */
-  private static boolean written(int[] states, boolean hasStart) {
+  private static Fate fate(int[] states, boolean hasStart) {
     boolean data = hasStart && states[0] != 0;
     boolean updated = false;
     for (int i = hasStart ? 1 : 0; i < states.length; i++) {
@@ -144,7 +151,7 @@ class ObjectMapTest {
         updated = true;
       }
     }
-    return data && updated;
+    return new Fate(data, updated);
   }
 
   @Test
@@ -163,13 +170,16 @@ class ObjectMapTest {
       }
       long allBytes = 0;
       long sinceBytes = 0;
+      BitSet updated = new BitSet();
       for (int o = 0; o < 1000; o++) {
         int[] history = {states[0][o], states[1][o], states[2][o]};
-        allBytes += written(history, false) ? layout.bytesOf(o) : 0;
-        sinceBytes += written(history, true) ? layout.bytesOf(o) : 0;
+        allBytes += fate(history, false).written() ? layout.bytesOf(o) : 0;
+        updated.set(o, fate(history, true).updated());
+        sinceBytes += fate(history, true).written() ? layout.bytesOf(o) : 0;
       }
       assertThat(all.writtenBytes(layout)).isEqualTo(allBytes);
       assertThat(since.writtenBytes(layout)).isEqualTo(sinceBytes);
+      assertThat(since.updated()).isEqualTo(updated);
     }
   }
 

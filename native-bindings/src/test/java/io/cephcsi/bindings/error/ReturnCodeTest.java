@@ -25,6 +25,7 @@ class ReturnCodeTest {
               Errno.ETIMEDOUT, CephException.TimedOut.class,
               Errno.ESHUTDOWN, CephException.Blocklisted.class,
               Errno.EBUSY, CephException.Busy.class,
+              Errno.EFBIG, CephException.TooLarge.class,
               Errno.ECANCELED, CephException.Canceled.class));
 
   @ParameterizedTest

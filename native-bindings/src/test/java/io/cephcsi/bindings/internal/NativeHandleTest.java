@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -38,7 +39,7 @@ class NativeHandleTest {
 
   private final ExecutorService threads = Executors.newCachedThreadPool();
 
-  private static final class Handle extends NativeHandle {
+  private static class Handle extends NativeHandle {
     Handle(String name, NativeHandle parent, boolean longLived) {
       super(name, parent, POINTER, longLived);
     }
@@ -94,6 +95,49 @@ class NativeHandleTest {
     handle.exit();
     closer.join();
     assertThat(DESTROYED).containsExactly("shared");
+  }
+
+  @Test
+  void aCloserMayDestroyTheHandleLaterAndTheParentWaitsForIt() throws InterruptedException {
+    List<Runnable> left = new CopyOnWriteArrayList<>();
+    Handle parent = Handle.root("parent");
+    Handle child =
+        new Handle("child", parent, false) {
+          @Override
+          protected Executor closer() {
+            return left::add;
+          }
+        };
+    child.enter(); // a call that does not return
+    child.close();
+    assertThat(child.isClosed()).isTrue();
+    assertThat(left).hasSize(1);
+
+    Thread closer = new Thread(parent::close, "closer");
+    closer.start();
+    awaitBlocked(closer);
+    assertThat(DESTROYED).isEmpty();
+    child.exit();
+    left.get(0).run();
+    closer.join();
+    assertThat(DESTROYED).containsExactly("child", "parent");
+  }
+
+  @Test
+  void whatIsClosedAsideWaitsForItsCallsAndTheParentForIt() throws InterruptedException {
+    Handle parent = Handle.root("parent");
+    Handle child = new Handle("child", parent, false);
+    child.enter(); // a call that does not return
+    child.closeAside();
+
+    Thread closer = new Thread(parent::close, "closer");
+    closer.start();
+    awaitBlocked(closer);
+    assertThat(DESTROYED).isEmpty();
+    child.exit();
+    closer.join();
+    assertThat(DESTROYED).containsExactly("child", "parent");
+    assertThatThrownBy(Handle.root("root")::closeAside).isInstanceOf(IllegalStateException.class);
   }
 
   @Test

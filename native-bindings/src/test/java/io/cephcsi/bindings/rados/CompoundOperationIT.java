@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.testing.TestCluster;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,6 +46,23 @@ class CompoundOperationIT {
   private void write(WriteOperation steps) {
     try (WriteOperation op = steps) {
       io.operate(object, op);
+    }
+  }
+
+  @Test
+  void aWriteSetsTheTimeOfTheChangeUntilTheNextWrite() {
+    Instant time = Instant.ofEpochSecond(4_000_000_000L);
+    write(new WriteOperation().create().modifiedAt(time));
+    assertThat(io.stat(object).modified()).isEqualTo(time);
+    write(new WriteOperation().setXattr("name", bytes("value")));
+    assertThat(io.stat(object).modified()).isBefore(time);
+    try (WriteOperation wrong = new WriteOperation().create().modifiedAt(time)) {
+      assertThatThrownBy(() -> io.operateVersioned(object, wrong))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("time of the change");
+      assertThatThrownBy(() -> wrong.modifiedAt(Instant.EPOCH))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("1970");
     }
   }
 
@@ -313,7 +331,7 @@ class CompoundOperationIT {
     large[0] = 1;
     large[large.length - 1] = 2;
     write(new WriteOperation().create().writeFull(large).omapSet("k", large));
-    try (ReadOperation read = new ReadOperation()) {
+    try (ReadOperation read = new ReadOperation().allow(large.length)) {
       var data = read.read(0, large.length + 10);
       var values = read.omapGetByKeys(List.of("k"));
       io.operate(object, read);

@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.ProcessState;
 import io.cephcsi.testing.TestCluster;
 import java.io.IOException;
@@ -97,14 +98,7 @@ class ConnectionIT {
   void aFailedConnectionWritesNothingToStderr() throws Exception {
     String key = "c2hvcnQ=";
     Process process =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-cp",
-                System.getProperty(
-                    "surefire.test.class.path", System.getProperty("java.class.path")),
-                ConnectOnce.class.getName(),
-                ceph.monitors(),
-                key)
+        new ProcessBuilder(ChildJvm.command(List.of(), ConnectOnce.class, ceph.monitors(), key))
             .redirectErrorStream(true)
             .start();
     process.getOutputStream().close();

@@ -87,6 +87,15 @@ class ImageMirrorIT {
         });
   }
 
+  private static void awaitData(RbdPool pool, String name, long offset, byte[] data) {
+    soon(
+        () -> {
+          try (RbdImage copy = pool.openReadOnly(name)) {
+            return Arrays.equals(copy.read(offset, data.length), data);
+          }
+        });
+  }
+
   private static void awaitPromotion(RbdPool pool, String name) {
     soon(
         () -> {
@@ -136,8 +145,14 @@ class ImageMirrorIT {
       assertThat(image.mirroring().orElseThrow().primary()).isTrue();
       assertThat(image.read(0, data.length)).isEqualTo(data);
       image.write(4096, data);
+      image.flush();
+      if (mode == MirrorMode.SNAPSHOT) {
+        image.mirror().createSnapshot();
+      }
     }
-    awaitCopy(here.pool(), name); // a copy of no known primary would stay
+    awaitCopy(here.pool(), name);
+    // The daemon removes a copy only if it knows its primary: once it copied what that wrote.
+    awaitData(here.pool(), name, 4096, data);
     try (RbdImage image = there.pool().open(name)) {
       image.mirror().disable(false);
       assertThat(image.mirroring()).isEmpty();

@@ -2,6 +2,7 @@ package io.cephcsi.bindings.rbd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -12,11 +13,17 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class ReleaseGuardTest {
+  private static final OwnerCalls.Place SHARED = place("ceph", 1, "", "shared");
+
   private final ExecutorService threads = Executors.newCachedThreadPool();
 
   @AfterEach
   void stop() {
     threads.shutdownNow();
+  }
+
+  private static OwnerCalls.Place place(String fsid, long pool, String namespace, String image) {
+    return new OwnerCalls.Place(fsid, pool, namespace, image);
   }
 
   private static void await(CountDownLatch latch) {
@@ -29,26 +36,40 @@ class ReleaseGuardTest {
 
   @Test
   void allOpenImagesOfOneImageShareOne() {
-    ReleaseGuard first = ReleaseGuard.of(1, "shared");
-    ReleaseGuard second = ReleaseGuard.of(1, "shared");
-    ReleaseGuard other = ReleaseGuard.of(2, "shared");
+    ReleaseGuard first = ReleaseGuard.of(SHARED);
+    ReleaseGuard second = ReleaseGuard.of(place("ceph", 1, "", "shared"));
     assertThat(second).isSameAs(first);
-    assertThat(other).isNotSameAs(first);
     first.leave();
-    assertThat(ReleaseGuard.of(1, "shared")).isSameAs(first);
+    assertThat(ReleaseGuard.of(SHARED)).isSameAs(first);
     first.leave();
     first.leave();
-    other.leave();
-    assertThat(ReleaseGuard.of(1, "shared")).isNotSameAs(first);
-    second = ReleaseGuard.of(1, "shared");
+    assertThat(ReleaseGuard.of(SHARED)).isNotSameAs(first);
+    second = ReleaseGuard.of(SHARED);
     second.leave();
     second.leave();
-    assertThat(ReleaseGuard.isKnown(1, "shared")).isFalse();
+    assertThat(ReleaseGuard.isKnown(SHARED)).isFalse();
+  }
+
+  @Test
+  void imagesOfOtherClustersPoolsAndNamespacesDoNot() {
+    ReleaseGuard guard = ReleaseGuard.of(SHARED);
+    for (OwnerCalls.Place other :
+        List.of(
+            place("other", 1, "", "shared"),
+            place("ceph", 2, "", "shared"),
+            place("ceph", 1, "tenant", "shared"),
+            place("ceph", 1, "", "other"))) {
+      assertThat(ReleaseGuard.isKnown(other)).as("%s", other).isFalse();
+      ReleaseGuard another = ReleaseGuard.of(other);
+      assertThat(another).as("%s", other).isNotSameAs(guard);
+      another.leave();
+    }
+    guard.leave();
   }
 
   @Test
   void severalSnapshotsAreTakenAtOnce() throws Exception {
-    ReleaseGuard guard = ReleaseGuard.of(1, "snapshots");
+    ReleaseGuard guard = ReleaseGuard.of(place("ceph", 1, "", "snapshots"));
     CyclicBarrier both = new CyclicBarrier(2);
     Runnable meet =
         () -> {
@@ -67,7 +88,7 @@ class ReleaseGuardTest {
 
   @Test
   void aReleaseWaitsForSnapshotsAndTheyForIt() throws Exception {
-    ReleaseGuard guard = ReleaseGuard.of(1, "release");
+    ReleaseGuard guard = ReleaseGuard.of(place("ceph", 1, "", "release"));
     CountDownLatch snapshotRuns = new CountDownLatch(1);
     CountDownLatch snapshotEnds = new CountDownLatch(1);
     CountDownLatch releaseRuns = new CountDownLatch(1);

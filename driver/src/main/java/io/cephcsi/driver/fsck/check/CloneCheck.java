@@ -107,7 +107,7 @@ final class CloneCheck {
       try (IoContext other = context.io().cluster().openPool(clone.poolId(), clone.namespace())) {
         context.workers().turn();
         Optional<ImageCondition> image =
-            ImageCondition.read(other, clone.imageId(), ImageCheck.RECLAIMER);
+            ImageCondition.read(other, clone.imageId(), ImageCheck.KEYS);
         isAnyThere |= image.isPresent() || ImageCondition.exists(other, clone.imageId());
         image
             .filter(of -> !isCloneOf(of, id, snapshotId))

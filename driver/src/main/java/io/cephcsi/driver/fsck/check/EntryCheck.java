@@ -116,7 +116,10 @@ final class EntryCheck {
             finding(
                     DELETION_UNFINISHED,
                     object,
-                    describe(entry.get()) + ", since " + stored.changedAt())
+                    describe(entry.get())
+                        + ", since "
+                        + stored.changedAt()
+                        + key(stored, entry.get()))
                 .with(context.content().endDeletion(stored)));
       }
       return findings;
@@ -131,7 +134,11 @@ final class EntryCheck {
             finding(
                     CREATION_UNFINISHED,
                     object,
-                    describe(entry.get()) + ", since " + stored.changedAt())
+                    describe(entry.get())
+                        + partOf(entry.get())
+                        + ", since "
+                        + stored.changedAt()
+                        + key(stored, entry.get()))
                 .with(context.content().undoCreation(stored, entry.get())));
       }
     } else {
@@ -147,6 +154,20 @@ final class EntryCheck {
 
   static String describe(JournalEntry entry) {
     return "name " + entry.requestName() + ", on the cluster " + entry.name();
+  }
+
+  private static String partOf(JournalEntry entry) {
+    return entry.groupId().map(group -> ", part of group snapshot " + group).orElse("");
+  }
+
+  /** What an entry without an image may still be needed for. */
+  private static String key(StoredEntry stored, JournalEntry entry) {
+    if (!entry.isEncrypted()) {
+      return "";
+    }
+    return stored.kind() == JournalKind.SNAPSHOT
+        ? "; repeat DeleteSnapshot, so that its KMS forgets the key"
+        : "; repeat DeleteVolume, so that its KMS forgets the key";
   }
 
   private void addNames(

@@ -20,6 +20,7 @@ import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.journal.StoredName;
 import io.cephcsi.driver.rbd.image.CloneSteps;
 import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -125,9 +126,10 @@ final class EntryRepairs {
         || GroupHeader.id(io, entry.name()).isPresent();
   }
 
-  /** Whether an entry may still lead to data. */
+  /** Whether an entry may still lead to data, or to a key that its KMS is to forget. */
   private boolean hasAnything(JournalEntry entry) {
-    return !entry.name().endsWith(entry.uuid().toString())
+    return entry.isEncrypted()
+        || !entry.name().endsWith(entry.uuid().toString())
         || entry.nativeImage().isPresent()
         || isTaken(entry.name())
         || entry
@@ -136,12 +138,33 @@ final class EntryRepairs {
             .isPresent();
   }
 
+  /**
+   * Whether an entry is a part that a group snapshot lists; one round trip, for a part only.
+   * Without it the parts that have their images would look like a group snapshot that a caller has
+   * got: what becomes of all parts, the repeated call decides, or the deletion of a volume.
+   */
+  boolean isPartOfGroup(StoredEntry stored, JournalEntry entry) {
+    return stored.kind() == JournalKind.SNAPSHOT
+        && entry
+            .groupId()
+            .flatMap(VolumeId::parse)
+            .flatMap(id -> StoredEntry.read(io, JournalKind.GROUP, id.uuid()))
+            .flatMap(StoredEntry::entry)
+            .filter(group -> lists(new GroupEntry(group), stored.uuid()))
+            .isPresent();
+  }
+
+  private static boolean lists(GroupEntry group, UUID part) {
+    return group.snapshots().stream().map(VolumeId::uuid).anyMatch(part::equals);
+  }
+
   /** Undoes a reservation whose image was not made. */
   Repair undoCreation(StoredEntry stored, JournalEntry entry) {
     return () -> {
       if (stored.kind() == JournalKind.GROUP
           || !context.settings().isRepairable(stored.changedAt())
           || entry.journalPoolId().stream().anyMatch(pool -> pool != io.poolId())
+          || isPartOfGroup(stored, entry)
           || hasAnything(entry)) {
         return Optional.empty();
       }

@@ -5,6 +5,7 @@ import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_SNAPSHOT_WITHOUT_ENTR
 import static io.cephcsi.driver.fsck.FindingKind.SUBVOLUME_WITHOUT_ENTRY;
 import static io.cephcsi.driver.fsck.FindingKind.TRACKER_WRONG;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.driver.cluster.FileSystemInfo;
@@ -45,7 +46,7 @@ public final class FileSystemCheck {
   private final Workers workers;
   private final CheckProgress progress;
   private final Set<String> instances;
-  private final String group;
+  private final Place place;
   private final Map<UUID, Long> sizes;
 
   /**
@@ -53,7 +54,7 @@ public final class FileSystemCheck {
    * @param workers the threads
    * @param progress tells how far it is
    * @param instances of drivers; those with a directory are found
-   * @param group the group of the subvolumes
+   * @param place what is checked
    * @param sizes that volumes should have at least, in bytes, as far as they are known
    */
   public FileSystemCheck(
@@ -61,18 +62,39 @@ public final class FileSystemCheck {
       Workers workers,
       CheckProgress progress,
       Set<String> instances,
-      String group,
+      Place place,
       Map<UUID, Long> sizes) {
     this.settings = settings;
     this.workers = workers;
     this.progress = progress;
     this.instances = Set.copyOf(instances);
-    this.group = group;
+    this.place = place;
     this.sizes = Map.copyOf(sizes);
   }
 
-  /** What a check found. */
-  public record Result(List<Finding> findings, long volumes, long subvolumes) {
+  /**
+   * A journal and the subvolumes that it is of.
+   *
+   * @param namespace of the journal and the trackers
+   * @param groups the groups of the subvolumes; others may share the journal, and are not checked
+   *     themselves
+   * @param others the namespaces of journals that may share the groups: what these claim is theirs
+   */
+  public record Place(String namespace, Set<String> groups, Set<String> others) {
+    /** Copies the sets. */
+    public Place {
+      groups = Set.copyOf(groups);
+      others = Set.copyOf(others);
+    }
+  }
+
+  /**
+   * What a check found.
+   *
+   * @param leftOut what could not be judged, and why; empty if all was
+   */
+  public record Result(
+      List<Finding> findings, long volumes, long subvolumes, Optional<String> leftOut) {
     /** Copies the list. */
     public Result {
       findings = List.copyOf(findings);
@@ -95,25 +117,35 @@ public final class FileSystemCheck {
                 .flatMap(id -> VolumeId.parse(id).stream())
                 .map(VolumeId::uuid)
                 .collect(Collectors.toSet());
-    try (Subvolumes subvolumes = Subvolumes.mount(cluster, info.name(), group)) {
+    try (SubvolumeGroups all = SubvolumeGroups.mount(cluster, info.name(), place.groups())) {
       PoolCheckContext context =
           new RbdCheck(settings, workers, progress, instances)
               .context(
                   metadata,
                   lists,
-                  of -> new SubvolumeContent(of, subvolumes, info, group, sizes, shallow, tracked));
+                  of -> new SubvolumeContent(of, all, info, sizes, shallow, tracked));
       new NameCheck(context).all();
       new EntryCheck(context).all();
-      List<String> names = subvolumes.names();
-      checkSubvolumes(context, subvolumes, info.name(), names);
-      checkTrackers(context, subvolumes, shallow);
+      long subvolumes = 0;
+      for (Subvolumes group : all.checked()) {
+        List<String> names = all.names(group);
+        checkSubvolumes(context, all, group, info.name(), names);
+        subvolumes += names.size();
+      }
+      checkTrackers(context, all, shallow);
+      List<Finding> findings = context.confirm();
       mend.accept(
-          new Result(context.confirm(), lists.entries(JournalKind.VOLUME).size(), names.size()));
+          new Result(
+              findings, lists.entries(JournalKind.VOLUME).size(), subvolumes, all.leftOut()));
     }
   }
 
   private void checkSubvolumes(
-      PoolCheckContext context, Subvolumes subvolumes, String fileSystem, List<String> names) {
+      PoolCheckContext context,
+      SubvolumeGroups all,
+      Subvolumes subvolumes,
+      String fileSystem,
+      List<String> names) {
     progress.begin("checking subvolumes of " + fileSystem, names.size());
     workers.each(
         names.iterator(),
@@ -123,31 +155,50 @@ public final class FileSystemCheck {
               .suspect(
                   fileSystem,
                   "subvolume " + name,
-                  () -> look(context.lists(), subvolumes, fileSystem, name),
-                  () -> look(context.live(), subvolumes, fileSystem, name));
+                  () -> look(context, context.lists(), all, subvolumes, fileSystem, name),
+                  () -> look(context, context.live(), all, subvolumes, fileSystem, name));
           progress.step();
         });
   }
 
-  private List<Finding> look(Facts facts, Subvolumes subvolumes, String fileSystem, String name) {
+  private List<Finding> look(
+      PoolCheckContext context,
+      Facts facts,
+      SubvolumeGroups all,
+      Subvolumes subvolumes,
+      String fileSystem,
+      String name) {
     List<Finding> findings = new ArrayList<>();
     if (!subvolumes.exists(name)) {
       return findings;
     }
     workers.turn();
     List<String> snapshots = subvolumes.snapshots(name);
-    if (ImageCheck.isOurs(name) && !facts.isClaimed(name)) {
+    if (ImageCheck.isOurs(name)
+        && !facts.isClaimed(name)
+        && !isOfOthers(context, facts, all, name, "subvolume " + name)) {
       Optional<Subvolumes.Recorded> recorded = subvolumes.find(name);
       if (!recorded.filter(Subvolumes.Recorded::isRetained).isPresent()) {
-        findings.add(unclaimed(fileSystem, name, recorded).with(subvolumes.bytes(name)));
+        findings.add(
+            unclaimed(fileSystem, subvolumes.group(), name, recorded).with(subvolumes.bytes(name)));
       } else if (snapshots.isEmpty()) {
         findings.add(
             Finding.of(RETAINED_WITHOUT_SNAPSHOT, fileSystem, name, "")
-                .with("ceph", "fs", "subvolume", "rm", fileSystem, name, "--group_name", group));
+                .with(
+                    "ceph",
+                    "fs",
+                    "subvolume",
+                    "rm",
+                    fileSystem,
+                    name,
+                    "--group_name",
+                    subvolumes.group()));
       }
     }
     for (String snapshot : snapshots) {
-      if (ImageCheck.isOurs(snapshot) && !facts.isClaimed(snapshot)) {
+      if (ImageCheck.isOurs(snapshot)
+          && !facts.isClaimed(snapshot)
+          && !isOfOthers(context, facts, all, snapshot, "snapshot " + name + "@" + snapshot)) {
         findings.add(
             Finding.of(SUBVOLUME_SNAPSHOT_WITHOUT_ENTRY, fileSystem, name + "@" + snapshot, "")
                 .with(subvolumes.bytes(name, snapshot))
@@ -161,14 +212,35 @@ public final class FileSystemCheck {
                     name,
                     snapshot,
                     "--group_name",
-                    group));
+                    subvolumes.group()));
       }
     }
     return findings;
   }
 
+  /**
+   * Whether the journal of another clusterID, which shares the group, gives out a name. Where the
+   * user may not read one, nobody can say; what it may have is left out by the second look.
+   */
+  private boolean isOfOthers(
+      PoolCheckContext context, Facts facts, SubvolumeGroups all, String name, String what) {
+    IoContext io = context.io();
+    for (String namespace : place.others()) {
+      if (all.isReadable(namespace)) {
+        try (IoContext other = io.cluster().openPool(io.poolId(), namespace)) {
+          if (new LiveFacts(other, workers, Map.of()).isClaimed(name)) {
+            return true;
+          }
+        } catch (CephException.Denied e) {
+          all.unreadable(namespace, e);
+        }
+      }
+    }
+    return facts != context.lists() && !all.knowsOthers(what);
+  }
+
   private Finding unclaimed(
-      String fileSystem, String name, Optional<Subvolumes.Recorded> recorded) {
+      String fileSystem, String group, String name, Optional<Subvolumes.Recorded> recorded) {
     Optional<String> copying =
         recorded.map(Subvolumes.Recorded::state).filter(state -> !state.equals("complete"));
     Finding finding =
@@ -185,7 +257,7 @@ public final class FileSystemCheck {
   }
 
   private void checkTrackers(
-      PoolCheckContext context, Subvolumes subvolumes, Collection<ShallowVolume> shallow) {
+      PoolCheckContext context, SubvolumeGroups all, Collection<ShallowVolume> shallow) {
     IoContext io = context.io();
     TrackerCheck check =
         new TrackerCheck(
@@ -193,7 +265,7 @@ public final class FileSystemCheck {
             entries(JournalKind.SNAPSHOT, io),
             entry -> isNamed(context, entry),
             entries(JournalKind.VOLUME, io),
-            subvolumes);
+            snapshot -> all.has(snapshot) || !all.canTell("snapshot " + snapshot.name()));
     List<String> ids = List.copyOf(check.snapshotIds(shallow));
     progress.begin("checking trackers of " + context.place(), ids.size());
     workers.each(
@@ -207,7 +279,7 @@ public final class FileSystemCheck {
                   () -> tracker(context, check, id, shallow),
                   () ->
                       tracker(context, check, id, still(context, id, shallow)).stream()
-                          .map(found -> found.with(addReferences(context, subvolumes, id, shallow)))
+                          .map(found -> found.with(addReferences(context, all, id, shallow)))
                           .toList());
           progress.step();
         });
@@ -252,17 +324,14 @@ public final class FileSystemCheck {
    * is removed, as with the last one its snapshot would have to go.
    */
   private Repair addReferences(
-      PoolCheckContext context,
-      Subvolumes subvolumes,
-      String id,
-      Collection<ShallowVolume> shallow) {
+      PoolCheckContext context, SubvolumeGroups all, String id, Collection<ShallowVolume> shallow) {
     return () -> {
       IoContext io = context.io();
       ReferenceTracker trackers = new Trackers().in(io);
       Journal snapshots = entries(JournalKind.SNAPSHOT, io);
       Optional<JournalEntry> snapshot =
           VolumeId.parse(id).flatMap(parsed -> snapshots.byUuid(parsed.uuid()));
-      if (snapshot.filter(subvolumes::exists).isEmpty()) {
+      if (snapshot.filter(all::has).isEmpty()) {
         return Optional.empty(); // there is nothing to protect
       }
       Optional<TrackerState> tracker;

@@ -197,7 +197,7 @@ final class GroupCheck {
       return true; // the namespace of an image in another pool is not known
     }
     context.workers().turn();
-    return ImageCondition.read(io, member.imageId(), ImageCheck.RECLAIMER)
+    return ImageCondition.read(io, member.imageId(), ImageCheck.KEYS)
         .map(image -> image.group().equals(Optional.of(new GroupLink(io.poolId(), groupId))))
         .orElse(true); // a header that is gone is another finding
   }

@@ -6,6 +6,8 @@ import static io.cephcsi.driver.fsck.FindingKind.IMAGE_WITHOUT_ENTRY;
 import static io.cephcsi.driver.fsck.FindingKind.INTERMEDIATE_IMAGE_LEFT;
 import static io.cephcsi.driver.fsck.FindingKind.IN_GONE_GROUP;
 import static io.cephcsi.driver.fsck.FindingKind.LOCK_WITHOUT_CLIENT;
+import static io.cephcsi.driver.fsck.FindingKind.MIRRORED_UNKNOWN;
+import static io.cephcsi.driver.fsck.FindingKind.MIRRORED_WITHOUT_ENTRY;
 import static io.cephcsi.driver.fsck.FindingKind.MOVE_TO_TRASH_UNFINISHED;
 import static io.cephcsi.driver.fsck.FindingKind.NAME_OBJECT_WRONG;
 import static io.cephcsi.driver.fsck.FindingKind.NAME_WITHOUT_HEADER;
@@ -18,6 +20,7 @@ import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.ClientAddress;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
@@ -27,19 +30,25 @@ import io.cephcsi.driver.fsck.FindingKind;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.StoredEntry;
 import io.cephcsi.driver.rbd.image.ImageNames;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
+import io.cephcsi.driver.rbd.session.EntryOfImage;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Checks the images of a pool that are not in the trash. Safe for several threads. */
 final class ImageCheck {
   /** In the metadata of an image while it is reclaimed. */
   static final String RECLAIMER = "csi.java.reclaimer";
 
+  /** What is asked of the metadata of an image. */
+  static final List<String> KEYS =
+      Stream.concat(Stream.of(RECLAIMER), EntryOfImage.KEYS.stream()).toList();
+
   private static final Pattern OURS =
       Pattern.compile("csi-(vol|snap)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-temp)?");
-  private static final Pattern PROTOCOL = Pattern.compile("^(v1|v2|any):");
   private static final String LOCK = "lock.rbd_lock";
 
   private final PoolCheckContext context;
@@ -95,7 +104,7 @@ final class ImageCheck {
 
   private List<Finding> look(Facts facts, String id) {
     context.workers().turn();
-    Optional<ImageCondition> image = ImageCondition.read(io, id, RECLAIMER);
+    Optional<ImageCondition> image = ImageCondition.read(io, id, KEYS);
     Optional<String> name = facts.nameInDirectory(id);
     if (facts.isInTrash(id)) {
       return List.of();
@@ -123,7 +132,7 @@ final class ImageCheck {
     }
     Optional<String> known = addNames(facts, id, name, findings);
     if (known.isPresent()) {
-      addUnclaimed(facts, id, known.get(), findings);
+      addUnclaimed(facts, id, known.get(), image.get(), findings);
       addUse(id, known.get(), image.get(), findings);
       clones.ofClone(facts, id, known.get(), image.get(), findings);
       new SnapshotCheck(context, clones)
@@ -199,19 +208,30 @@ final class ImageCheck {
         .map(JournalEntry::name);
   }
 
-  private void addUnclaimed(Facts facts, String id, String name, List<Finding> findings) {
+  private void addUnclaimed(
+      Facts facts, String id, String name, ImageCondition image, List<Finding> findings) {
     if (!isOurs(name) || facts.isClaimed(name) || claimed(facts, id).isPresent()) {
       return;
     }
     boolean between = name.endsWith(ImageNames.temporary(""));
+    boolean volume = name.startsWith(RbdParameters.DEFAULT_PREFIX) && !between;
+    context.workers().turn();
+    boolean mirrored = MirrorCheck.isMirrored(io, id, image);
+    if (mirrored && MirrorCheck.waits(io, id, name, volume, image)) {
+      return;
+    }
     if (facts == context.lists()) {
       findings.add(finding(IMAGE_WITHOUT_ENTRY, name, "")); // looked at again
+    } else if (mirrored) {
+      findings.add(finding(MIRRORED_UNKNOWN, name, "image id " + id).with(context.bytes(id)));
     } else if (between) {
       findings.add(
           finding(INTERMEDIATE_IMAGE_LEFT, name, "image id " + id)
               .with(context.bytes(id))
               .with("rbd", "trash", "mv", context.path(name))
               .with(repairs.discardIntermediate(name, id)));
+    } else if (EntryOfImage.recorded(name, image.metadata()).isPresent()) {
+      findings.add(finding(MIRRORED_WITHOUT_ENTRY, name, "image id " + id).with(context.bytes(id)));
     } else {
       findings.add(
           finding(IMAGE_WITHOUT_ENTRY, name, "image id " + id)
@@ -239,7 +259,7 @@ final class ImageCheck {
             findings.add(
                 finding(LOCK_WITHOUT_CLIENT, name, "the owner was " + address)
                     .with("rbd", "lock", "ls", context.path(name))));
-    if (image.metadata().contains(RECLAIMER) && (owner.isPresent() || !isLocked(id))) {
+    if (image.metadata().containsKey(RECLAIMER) && (owner.isPresent() || !isLocked(id))) {
       findings.add(
           finding(RECLAIM_MARK_LEFT, name, "image id " + id).with(repairs.removeReclaimMark(id)));
     }
@@ -261,15 +281,13 @@ final class ImageCheck {
     context.workers().turn();
     try (RbdImage image = pool.openByIdReadOnly(id)) {
       List<String> watchers =
-          image.watchers().stream().map(Watcher::address).map(ImageCheck::bare).toList();
-      return owners.stream().filter(owner -> !watchers.contains(bare(owner))).findFirst();
+          image.watchers().stream().map(Watcher::address).map(ClientAddress::bare).toList();
+      return owners.stream()
+          .filter(owner -> !watchers.contains(ClientAddress.bare(owner)))
+          .findFirst();
     } catch (CephException.NotFound e) {
       return Optional.empty(); // it cannot be opened: another finding says why
     }
-  }
-
-  private static String bare(String address) {
-    return PROTOCOL.matcher(address).replaceFirst("");
   }
 
   /** A name with an object that leads to an id, which the directory does not know. */

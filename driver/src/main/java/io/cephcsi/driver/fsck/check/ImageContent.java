@@ -88,7 +88,7 @@ final class ImageContent implements EntryContent {
     String id = entry.nativeImage().orElse("");
     long snapshot = entry.nativeSnapshot().orElseThrow();
     boolean isThere =
-        ImageCondition.read(io, id, ImageCheck.RECLAIMER)
+        ImageCondition.read(io, id, ImageCheck.KEYS)
                 .filter(image -> image.snapshotIds().contains(snapshot))
                 .isPresent()
             || NativeSnapshots.find(io, entry).isPresent(); // on an image that replaced it
@@ -117,7 +117,9 @@ final class ImageContent implements EntryContent {
 
   @Override
   public Optional<Repair> undoCreation(StoredEntry stored, JournalEntry entry) {
-    return Optional.of(repairs.undoCreation(stored, entry));
+    return repairs.isPartOfGroup(stored, entry)
+        ? Optional.empty()
+        : Optional.of(repairs.undoCreation(stored, entry));
   }
 
   @Override

@@ -6,7 +6,6 @@ import io.cephcsi.bindings.cls.ImageCondition;
 import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.error.CephException;
-import io.cephcsi.bindings.error.Errno;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.fsck.Workers;
 import io.cephcsi.driver.journal.JournalEntry;
@@ -56,7 +55,7 @@ record LiveFacts(IoContext io, Workers workers, Map<JournalKind, Set<String>> in
     try {
       return read.get();
     } catch (CephException e) {
-      if (e.errno() == Errno.EBADMSG) {
+      if (e.isOfDamage()) {
         return Optional.of("");
       }
       throw e;

@@ -68,11 +68,7 @@ final class NameCheck {
   private Optional<Finding> look(String object, StoredName name) {
     if (name.target().isEmpty()) {
       return Optional.of(
-          Finding.of(
-              NAME_DAMAGED,
-              context.place(),
-              object,
-              "its value is " + PlainText.show(name.value())));
+          Finding.of(NAME_DAMAGED, context.place(), object, "its value is " + name.shownValue()));
     }
     StoredName.Target target = name.target().get();
     if (target.poolId() == context.io().poolId()) {

@@ -31,9 +31,8 @@ import java.util.UUID;
 /** What an entry stands for in a file system. Safe for several threads. */
 final class SubvolumeContent implements EntryContent {
   private final PoolCheckContext context;
-  private final Subvolumes subvolumes;
+  private final SubvolumeGroups groups;
   private final FileSystemInfo fileSystem;
-  private final String group;
   private final Map<UUID, Long> sizes;
   private final Collection<ShallowVolume> shallow;
   private final Set<UUID> tracked;
@@ -45,16 +44,14 @@ final class SubvolumeContent implements EntryContent {
    */
   SubvolumeContent(
       PoolCheckContext context,
-      Subvolumes subvolumes,
+      SubvolumeGroups groups,
       FileSystemInfo fileSystem,
-      String group,
       Map<UUID, Long> sizes,
       Collection<ShallowVolume> shallow,
       Set<UUID> tracked) {
     this.context = context;
-    this.subvolumes = subvolumes;
+    this.groups = groups;
     this.fileSystem = fileSystem;
-    this.group = group;
     this.sizes = sizes;
     this.shallow = shallow;
     this.tracked = Set.copyOf(tracked);
@@ -93,31 +90,46 @@ final class SubvolumeContent implements EntryContent {
               context.place(),
               object,
               whose + ": it was kept for shallow volumes, and none shows it any more"));
-    } else if (!subvolumes.exists(entry)) {
+    } else if (!groups.has(entry) && groups.canTell(object)) {
       findings.add(Finding.of(SUBVOLUME_SNAPSHOT_GONE, context.place(), object, whose));
     }
   }
 
   private void addVolume(JournalEntry entry, String object, boolean isOld, List<Finding> findings) {
     context.workers().turn();
-    Optional<Subvolumes.Recorded> found = subvolumes.find(entry.name());
-    if (found.isEmpty() || found.get().isRetained()) {
-      if (isOld) {
+    Optional<InGroup> found = find(entry.name());
+    if (found.isEmpty()) {
+      if (isOld && groups.canTell(object)) {
         findings.add(
             Finding.of(SUBVOLUME_GONE, context.place(), object, EntryCheck.describe(entry)));
       }
       return;
     }
-    Optional<String> path = found.get().path();
+    Subvolumes group = found.get().group;
+    Optional<String> path = found.get().recorded.path();
     if (isOld
-        && found.get().state().equals("complete")
+        && found.get().recorded.state().equals("complete")
         && path.isPresent()
-        && subvolumes.exists(entry.name())) {
-      addQuota(entry, object, subvolumes.quota(path.get()).orElse(0), findings);
+        && group.exists(entry.name())) {
+      long quota = group.quota(path.get()).orElse(0);
+      addQuota(entry, object, group.group(), quota, findings);
     }
   }
 
-  private void addQuota(JournalEntry entry, String object, long quota, List<Finding> findings) {
+  /** A subvolume with its data, and the group that it is in. */
+  private record InGroup(Subvolumes group, Subvolumes.Recorded recorded) {}
+
+  private Optional<InGroup> find(String subvolume) {
+    return groups.find(
+        group ->
+            group
+                .find(subvolume)
+                .filter(recorded -> !recorded.isRetained())
+                .map(recorded -> new InGroup(group, recorded)));
+  }
+
+  private void addQuota(
+      JournalEntry entry, String object, String group, long quota, List<Finding> findings) {
     long size = sizes.getOrDefault(entry.uuid(), 0L);
     if (quota != 0 && quota >= size) {
       return;
@@ -169,20 +181,25 @@ final class SubvolumeContent implements EntryContent {
     return Optional.of(
         () -> {
           String end = name.target().map(target -> target.uuid().toString()).orElse("");
-          boolean isLost =
-              end.isEmpty()
+          return end.isEmpty()
                   || context.live().hasEntry(name.kind(), name.target().orElseThrow().uuid())
-                  || subvolumes.names().stream()
-                      .anyMatch(
-                          subvolume ->
-                              subvolume.endsWith(end)
-                                  || (name.kind() == JournalKind.SNAPSHOT
-                                      && subvolumes.snapshots(subvolume).stream()
-                                          .anyMatch(snapshot -> snapshot.endsWith(end))));
-          return isLost
+                  || groups.find(group -> nameWith(end, name.kind(), group)).isPresent()
+                  || !groups.canTell(name.requestName())
               ? Optional.empty()
               : EntryRepairs.done(name.removeIfUnchanged(context.io()), "removed the name");
         });
+  }
+
+  /** A subvolume of a group, or a snapshot of one, whose name ends with a uuid. */
+  private static Optional<String> nameWith(String end, JournalKind kind, Subvolumes group) {
+    return group.names().stream()
+        .filter(
+            subvolume ->
+                subvolume.endsWith(end)
+                    || (kind == JournalKind.SNAPSHOT
+                        && group.snapshots(subvolume).stream()
+                            .anyMatch(snapshot -> snapshot.endsWith(end))))
+        .findFirst();
   }
 
   @Override
@@ -210,13 +227,12 @@ final class SubvolumeContent implements EntryContent {
 
   private boolean isThere(JournalKind kind, JournalEntry entry) {
     if (kind == JournalKind.SNAPSHOT) {
-      return subvolumes.exists(entry);
+      return groups.has(entry);
     }
     if (entry.backingSnapshot().isPresent()) {
       return isReferenced(entry.backingSnapshot().get(), entry.name());
     }
-    return kind == JournalKind.VOLUME
-        && subvolumes.find(entry.name()).filter(s -> !s.isRetained()).isPresent();
+    return kind == JournalKind.VOLUME && find(entry.name()).isPresent();
   }
 
   /** Whether the tracker of a snapshot says that a shallow volume shows it. */

@@ -6,45 +6,29 @@ import io.cephcsi.bindings.cephfs.CephFsFile;
 import io.cephcsi.bindings.cephfs.CephFsMount;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.error.Errno;
-import io.cephcsi.bindings.rados.RadosCluster;
-import io.cephcsi.driver.cluster.RecordedMount;
-import io.cephcsi.driver.fsck.BackingSnapshots;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.volume.CheckedName;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The subvolumes of a group, read from the file system itself: the manager would take some
- * milliseconds for each question, one after the other. Safe for several threads.
+ * milliseconds for each question, one after the other. A group that is not there has none. Safe for
+ * several threads; methods block until the MDS answers.
+ *
+ * @param mount the file system, which whoever mounted it closes
+ * @param root the directory of the group in it; empty if that is what is mounted
+ * @param group its name
  */
-final class Subvolumes implements BackingSnapshots, AutoCloseable {
+record Subvolumes(CephFsMount mount, String root, String group) {
   private static final int META_BYTES = 16_384;
-
-  private final @Nullable RecordedMount recorded;
-  private final @Nullable CephFsMount mount;
-
-  private Subvolumes(@Nullable RecordedMount recorded) {
-    this.recorded = recorded;
-    this.mount = recorded == null ? null : recorded.mount();
-  }
-
-  /** Mounts the group's directory; one that is not there has no subvolumes. */
-  static Subvolumes mount(RadosCluster cluster, String fileSystem, String group) {
-    try {
-      return new Subvolumes(RecordedMount.ofCommand(cluster, fileSystem, "/volumes/" + group));
-    } catch (CephException.NotFound e) {
-      return new Subvolumes(null);
-    }
-  }
 
   /**
    * What the manager recorded of a subvolume.
    *
    * @param state such as {@code complete}
-   * @param path of the data in the group's directory; empty if it is retained
+   * @param path of the data in the mounted directory; empty if it is retained
    */
   record Recorded(String state, Optional<String> path) {
     boolean isRetained() {
@@ -54,12 +38,21 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   /** The names of all subvolumes, and of whatever else is in the group's directory. */
   List<String> names() {
-    return mount == null ? List.of() : mount.names("/");
+    try {
+      return mount.names(root + "/");
+    } catch (CephException.NotFound e) {
+      return List.of();
+    }
   }
 
   /** Whether there is such a directory. */
   boolean exists(String name) {
-    return isName(name) && mount != null && mount.find("/" + name).isPresent();
+    return isName(name) && mount.find(at(name)).isPresent();
+  }
+
+  /** A path in the group's directory. */
+  private String at(String path) {
+    return root + "/" + path;
   }
 
   private static boolean isName(String name) {
@@ -68,10 +61,10 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   /** What is recorded of a subvolume; empty if there is none. */
   Optional<Recorded> find(String name) {
-    if (!exists(name) || mount == null) {
+    if (!exists(name)) {
       return Optional.empty();
     }
-    try (CephFsFile file = mount.openFile("/" + name + "/.meta")) {
+    try (CephFsFile file = mount.openFile(at(name + "/.meta"))) {
       String text = new String(file.read(0, META_BYTES), UTF_8);
       return Optional.of(
           new Recorded(
@@ -83,10 +76,10 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
   }
 
   /** The directory in that of the subvolume: what others may have written leads nowhere else. */
-  private static Optional<String> below(String name, String path) {
+  private Optional<String> below(String name, String path) {
     String directory = path.substring(path.lastIndexOf('/') + 1);
     return path.endsWith("/" + name + "/" + directory) && isName(directory)
-        ? Optional.of("/" + name + "/" + directory)
+        ? Optional.of(at(name + "/" + directory))
         : Optional.empty();
   }
 
@@ -98,11 +91,8 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
         .findFirst();
   }
 
-  /** The quota of a directory; empty if it has none, or is not there. */
+  /** The quota of a path that {@link #find} gave; empty if it has none, or is not there. */
   OptionalLong quota(String path) {
-    if (mount == null) {
-      return OptionalLong.empty();
-    }
     try {
       return mount.usage(path).quotaBytes();
     } catch (CephException.NotFound e) {
@@ -112,18 +102,15 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   /** What is stored below a subvolume's directory, snapshots left out. */
   OptionalLong bytes(String name) {
-    return bytesBelow("/" + name);
+    return bytesBelow(at(name));
   }
 
   /** What a snapshot of a subvolume shows; what the subvolume still has of it is counted, too. */
   OptionalLong bytes(String name, String snapshot) {
-    return bytesBelow("/" + name + "/.snap/" + snapshot);
+    return bytesBelow(at(name + "/.snap/" + snapshot));
   }
 
   private OptionalLong bytesBelow(String directory) {
-    if (mount == null) {
-      return OptionalLong.empty();
-    }
     try {
       return OptionalLong.of(mount.usage(directory).bytes());
     } catch (CephException.NotFound e) {
@@ -133,11 +120,8 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
 
   /** The names of the snapshots of a subvolume. */
   List<String> snapshots(String name) {
-    if (mount == null) {
-      return List.of();
-    }
     try {
-      return mount.snapshots("/" + name).names();
+      return mount.snapshots(at(name)).names();
     } catch (CephException.NotFound e) {
       return List.of();
     } catch (CephException e) {
@@ -148,19 +132,11 @@ final class Subvolumes implements BackingSnapshots, AutoCloseable {
     }
   }
 
-  @Override
-  public boolean exists(JournalEntry snapshot) {
+  /** Whether a snapshot is there, by its journal entry. */
+  boolean exists(JournalEntry snapshot) {
     String source = snapshot.source().orElse("");
-    return mount != null
-        && isName(source)
+    return isName(source)
         && isName(snapshot.name())
-        && mount.snapshots("/" + source).exists(snapshot.name());
-  }
-
-  @Override
-  public void close() {
-    if (recorded != null) {
-      recorded.close();
-    }
+        && mount.snapshots(at(source)).exists(snapshot.name());
   }
 }

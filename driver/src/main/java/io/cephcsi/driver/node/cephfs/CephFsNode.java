@@ -10,6 +10,7 @@ import io.cephcsi.driver.node.NodeVolumes;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.PublishRequest;
 import io.cephcsi.driver.node.StageRequest;
+import io.cephcsi.driver.node.UnfinishedStaging;
 import io.cephcsi.driver.node.VolumeStats;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountPoint;
@@ -79,6 +80,20 @@ public final class CephFsNode implements NodeVolumes {
 
   @Override
   public void stage(StageRequest request, Operation operation) {
+    UnfinishedStaging.attempt(() -> stageOrFail(request, operation), () -> isLeft(request));
+  }
+
+  /** Whether there is a mount of the volume, or of the directory above its snapshot. */
+  private boolean isLeft(StageRequest request) {
+    Path path = request.stagingPath();
+    MountTable table = MountTable.read();
+    return mayHave(request.volumeId(), path)
+        && !stagings.isOfAnother(request.volumeId(), path)
+        && (table.at(parents.of(path)).isPresent()
+            || table.at(path).filter(mounts::isOfKind).isPresent());
+  }
+
+  private void stageOrFail(StageRequest request, Operation operation) {
     if (request.use().block()) {
       throw VolumeException.invalid("volume_capability: CephFS has no block volumes");
     }
@@ -103,37 +118,46 @@ public final class CephFsNode implements NodeVolumes {
       operation.phase("mount");
       mount(request, location, mounter);
     }
+    Runnable complete = () -> complete(request, location, mounter, operation);
+    if (wasStaged) {
+      UnfinishedStaging.keep(complete);
+    } else {
+      UnfinishedStaging.orUndo(complete, () -> undo(request));
+    }
+  }
+
+  /** Makes what is mounted ready for its users; may be repeated. */
+  private void complete(
+      StageRequest request, VolumeLocation location, CephFsMounter mounter, Operation operation) {
     if (location.secret().isPresent()) {
       operation.phase("unlock the files");
-      unlock(request, location, mounter, wasStaged);
+      unlock(request, location, mounter);
     }
     operation.phase("give the files to the group");
     GroupOwnership.give(
-        request.stagingPath(), EncryptedStaging.folder(request.context()), request.use());
+        request.stagingPath(),
+        EncryptedStaging.folder(request.context()),
+        request.use(),
+        operation);
   }
 
-  /** What this call mounted and cannot unlock does not stay. */
-  private void unlock(
-      StageRequest request, VolumeLocation location, CephFsMounter mounter, boolean wasStaged) {
-    try {
-      new EncryptedStaging(volumes, parents)
-          .unlock(
-              request,
-              location,
-              mounter,
-              what(request, location, mounter),
-              work -> {
-                unmount(request.stagingPath());
-                work.run();
-                mount(request, location, mounter);
-              });
-    } catch (RuntimeException e) {
-      if (!wasStaged) {
-        unmount(request.stagingPath());
-        stagings.remove(request.volumeId(), request.stagingPath());
-      }
-      throw e;
-    }
+  private void unlock(StageRequest request, VolumeLocation location, CephFsMounter mounter) {
+    new EncryptedStaging(volumes, parents)
+        .unlock(
+            request,
+            location,
+            mounter,
+            what(request, location, mounter),
+            work -> {
+              unmount(request.stagingPath());
+              work.run();
+              mount(request, location, mounter);
+            });
+  }
+
+  private void undo(StageRequest request) {
+    unmount(request.stagingPath());
+    stagings.remove(request.volumeId(), request.stagingPath());
   }
 
   /** A volume that no mount tells from another of the same directory is told by its record. */
@@ -244,9 +268,10 @@ public final class CephFsNode implements NodeVolumes {
         mounter.mount(what, request.stagingPath());
       }
     } catch (RuntimeException e) {
-      if (MountTable.read().at(request.stagingPath()).isEmpty()) {
-        stagings.remove(request.volumeId(), request.stagingPath());
+      if (MountTable.read().at(request.stagingPath()).isPresent()) {
+        throw UnfinishedStaging.error(e);
       }
+      stagings.remove(request.volumeId(), request.stagingPath());
       throw e;
     }
   }
@@ -310,7 +335,7 @@ public final class CephFsNode implements NodeVolumes {
   }
 
   @Override
-  public void publish(PublishRequest request) {
+  public void publish(PublishRequest request, Operation operation) {
     Mount staged =
         MountTable.read()
             .at(request.stagingPath())
@@ -327,7 +352,11 @@ public final class CephFsNode implements NodeVolumes {
     }
     EncryptedStaging.requireUnlocked(request.volumeId(), request.context(), request.stagingPath());
     publications.publish(
-        request.stagingPath(), EncryptedStaging.folder(request.context()), request, mounts);
+        request.stagingPath(),
+        EncryptedStaging.folder(request.context()),
+        request,
+        mounts,
+        operation);
   }
 
   /** Our answer to CreateVolume ends so for a shallow volume, whose parent must not be seen. */
@@ -351,6 +380,7 @@ public final class CephFsNode implements NodeVolumes {
       String id,
       Path volumePath,
       Optional<Path> stagingPath,
+      long required,
       ClusterUsers users,
       Operation operation) {
     return new CephFsRoom(mounts, stagings, probes).size(id, volumePath);

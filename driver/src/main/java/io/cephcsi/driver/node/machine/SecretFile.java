@@ -71,7 +71,7 @@ public final class SecretFile implements AutoCloseable {
               Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
               mine("rw-------"))) {
         content.writeTo(channel);
-      } catch (IOException e) {
+      } catch (IOException | RuntimeException e) {
         result.close();
         throw e;
       }

@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Collectors;
@@ -23,6 +25,8 @@ public final class ServerCgroup {
   private static final Logger LOG = LoggerFactory.getLogger(ServerCgroup.class);
   private static final String PREFIX = "ceph-csi-java";
   private static final Path PROC = Path.of("/proc");
+  private static final int MOST_TRIES = 100; // to remove it
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   /** The number that every kernel gives the namespace of the machine's process ids. */
   private static final long PIDS_OF_MACHINE = 0xEFFFFFFCL;
@@ -180,19 +184,40 @@ public final class ServerCgroup {
     return words;
   }
 
-  /** Removes it if no process is in it, and none is being started. */
+  /**
+   * Removes it if no process is in it, and none is being started. The kernel keeps it until the
+   * last one, which may be ending, was waited for: it is tried again for a moment.
+   */
   public void removeEmpty() {
     if (!starting.writeLock().tryLock()) {
       return;
     }
     try {
-      for (Path folder : folders) {
-        Files.deleteIfExists(folder);
+      for (int tries = 1; !isRemoved() && tries < MOST_TRIES && isWithoutProcess(); tries++) {
+        LockSupport.parkNanos(PAUSE_NANOS);
       }
-    } catch (IOException e) {
-      LOG.debug("{} is in use: {}", name, e.getMessage());
     } finally {
       starting.writeLock().unlock();
     }
+  }
+
+  private boolean isRemoved() {
+    try {
+      for (Path folder : folders) {
+        Files.deleteIfExists(folder);
+      }
+      return true;
+    } catch (IOException e) {
+      LOG.debug("{} is in use: {}", name, e.getMessage());
+      return false;
+    }
+  }
+
+  /** One that is ending has no arguments any more, but may still be there. */
+  private boolean isWithoutProcess() {
+    return folders.stream()
+        .map(folder -> Sysfs.text(folder.resolve("cgroup.procs")).orElse(""))
+        .flatMap(String::lines)
+        .allMatch(id -> Sysfs.text(PROC.resolve(id).resolve("cmdline")).orElse("").isEmpty());
   }
 }

@@ -23,8 +23,9 @@ import org.slf4j.LoggerFactory;
  * @param volumeId for the name of the decrypted device, and for messages
  * @param device of the image
  * @param secrets where files are that only this user can read or change, see {@link SecretFile}
+ * @param memory of what makes keys of passphrases as a header asks for it
  */
-record Cryptsetup(String volumeId, Path device, Path secrets) {
+record Cryptsetup(String volumeId, Path device, Path secrets, KeyMemory memory) {
   /** Argon2id with 32 MiB takes some seconds on a busy node. */
   private static final Duration TIME = Duration.ofMinutes(2);
 
@@ -33,6 +34,11 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
   private static final Logger LOG = LoggerFactory.getLogger(Cryptsetup.class);
   private static final int NO_HEADER = 1; // or one that cannot be used
   private static final int NO_SUCH_PASSPHRASE = 2;
+
+  /** With the memory that this node has for all of them. */
+  Cryptsetup(String volumeId, Path device, Path secrets) {
+    this(volumeId, device, secrets, KeyMemory.OF_NODE);
+  }
 
   /** Requires that the program is there. */
   static void requireInstalled() {
@@ -90,7 +96,7 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
    * @throws VolumeException FAILED_PRECONDITION when it is not what drivers make, or not whole
    */
   HeaderCopy header() {
-    return HeaderCopy.of(volumeId, device, secrets);
+    return HeaderCopy.of(volumeId, device, secrets, memory);
   }
 
   /**
@@ -100,7 +106,7 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
    * @throws VolumeException FAILED_PRECONDITION when its header is not what drivers make
    */
   boolean isOpenedBy(Passphrase passphrase) {
-    try (HeaderCopy header = HeaderCopy.find(volumeId, device, secrets).orElse(null)) {
+    try (HeaderCopy header = HeaderCopy.find(volumeId, device, secrets, memory).orElse(null)) {
       return header != null && header.isOpenedBy(passphrase);
     }
   }
@@ -111,16 +117,15 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
    * @param other the passphrase of another slot, which was proven to be that
    */
   void removeSlot(int slot, Passphrase other) {
-    boolean there;
     try (HeaderCopy header = header()) {
-      there = header.hasSlot(slot);
-    }
-    if (there) {
-      Command command =
-          Command.of("cryptsetup", "--batch-mode", "luksKillSlot", "--key-file=-")
-              .with(Argument.path(device))
-              .with(slot(slot));
-      run(command, other).run();
+      if (header.hasSlot(slot)) {
+        Command command =
+            Command.of("cryptsetup", "--batch-mode", "luksKillSlot", "--key-file=-")
+                .with(Argument.path(device))
+                .with(slot(slot));
+        Command kill = run(command, other);
+        header.inMemory(kill::run);
+      }
     }
   }
 
@@ -132,13 +137,15 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
    * @param present one that opens the device
    */
   void addTo(int slot, Passphrase present, Passphrase next) {
-    try (SecretFile file = SecretFile.of(secrets, "new passphrase of " + volumeId, next.text())) {
+    try (HeaderCopy header = header();
+        SecretFile file = SecretFile.of(secrets, "new passphrase of " + volumeId, next.text())) {
       Command command =
           Command.of("cryptsetup", "--batch-mode", "luksAddKey", "--pbkdf-memory", "32768")
               .with("--key-file=-", "--key-slot")
               .with(slot(slot))
               .with(Argument.path(device), Argument.path(file.path()));
-      run(command, present).run();
+      Command add = run(command, present);
+      header.inMemory(add::run);
     }
   }
 
@@ -152,7 +159,7 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
    * @param readOnly so that nothing can be written through it
    * @param discards so that discards pass
    * @throws VolumeException FAILED_PRECONDITION when the passphrase is another, or the header is
-   *     not what drivers make
+   *     not what drivers make; UNAVAILABLE when others take the memory for long
    */
   void open(Passphrase passphrase, boolean readOnly, boolean discards) {
     Command command =
@@ -164,7 +171,8 @@ record Cryptsetup(String volumeId, Path device, Path secrets) {
     try (HeaderCopy header = header()) {
       same = header.isSame();
       command = command.with("--header").with(header.path(), Argument.path(device)).with(name());
-      result = run(command, passphrase).exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE);
+      Command open = run(command, passphrase);
+      result = header.inMemory(() -> open.exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE));
     }
     if (result.exitCode() == NO_HEADER) {
       throw new VolumeException(

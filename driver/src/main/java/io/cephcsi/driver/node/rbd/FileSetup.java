@@ -65,7 +65,9 @@ final class FileSetup {
       new EncryptedFolder(request.volumeId(), mountPath).unlock(secret(wanted.get()), writable);
     }
     if (!request.use().block()) {
-      GroupOwnership.give(mountPath, wanted.isPresent() ? EncryptedFolder.NAME : "", request.use());
+      operation.phase("give the files to the group");
+      GroupOwnership.give(
+          mountPath, wanted.isPresent() ? EncryptedFolder.NAME : "", request.use(), operation);
     }
   }
 }

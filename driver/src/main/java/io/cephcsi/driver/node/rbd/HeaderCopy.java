@@ -4,15 +4,18 @@ import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
 import io.cephcsi.driver.node.machine.SecretFile;
+import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import io.cephcsi.driver.reclaim.luks.LuksRefusal;
 import io.cephcsi.driver.reclaim.luks.LuksRegion;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
@@ -26,22 +29,25 @@ final class HeaderCopy implements AutoCloseable {
 
   private final LuksRegion region;
   private final SecretFile file;
+  private final KeyMemory memory;
 
-  private HeaderCopy(LuksRegion region, SecretFile file) {
+  private HeaderCopy(LuksRegion region, SecretFile file, KeyMemory memory) {
     this.region = region;
     this.file = file;
+    this.memory = memory;
   }
 
   /**
    * Of a volume that has LUKS.
    *
    * @param secrets where the file is made, see {@link SecretFile}
+   * @param memory of what makes keys by it
    * @throws VolumeException FAILED_PRECONDITION when its header is not what drivers make, or none
    *     is whole
    */
-  static HeaderCopy of(String volumeId, Path device, Path secrets) {
+  static HeaderCopy of(String volumeId, Path device, Path secrets, KeyMemory memory) {
     try {
-      return read(volumeId, device, secrets);
+      return read(volumeId, device, secrets, memory);
     } catch (LuksRefusal e) {
       throw refused(volumeId, e);
     }
@@ -52,9 +58,9 @@ final class HeaderCopy implements AutoCloseable {
    *
    * @return empty when no header is whole, or no slot has a passphrase yet
    */
-  static Optional<HeaderCopy> find(String volumeId, Path device, Path secrets) {
+  static Optional<HeaderCopy> find(String volumeId, Path device, Path secrets, KeyMemory memory) {
     try {
-      return Optional.of(read(volumeId, device, secrets));
+      return Optional.of(read(volumeId, device, secrets, memory));
     } catch (LuksRefusal e) {
       if (e.reason() == RefusalReason.UNSUPPORTED_FEATURE) {
         throw refused(volumeId, e);
@@ -63,17 +69,40 @@ final class HeaderCopy implements AutoCloseable {
     }
   }
 
-  private static HeaderCopy read(String volumeId, Path device, Path secrets) throws LuksRefusal {
-    LuksRegion region;
-    try (ImageDevice opened = ImageDevice.open(device)) {
-      region = LuksRegion.read(opened);
-    } catch (IOException e) {
-      throw new VolumeException(
-          Reason.UNAVAILABLE, device + " cannot be read: " + e.getMessage(), e);
-    }
+  private static HeaderCopy read(String volumeId, Path device, Path secrets, KeyMemory memory)
+      throws LuksRefusal {
     // Several may be there at once.
     String name = "header of " + volumeId + " " + UUID.randomUUID();
-    return new HeaderCopy(region, SecretFile.of(secrets, name, region::writeTo));
+    try (ImageDevice opened = ImageDevice.open(device)) {
+      LuksRegion region = LuksRegion.read(opened);
+      SlotReader slots = new SlotReader(device, opened);
+      SecretFile file = SecretFile.of(secrets, name, copy -> region.writeTo(slots, copy));
+      return new HeaderCopy(region, file, memory);
+    } catch (IOException e) {
+      throw unreadable(device, e);
+    }
+  }
+
+  /** Tells what goes wrong with the device from what goes wrong with the file. */
+  private record SlotReader(Path device, ImageDevice opened) implements BlockReader {
+    @Override
+    public long size() {
+      return opened.size();
+    }
+
+    @Override
+    public void read(long offset, ByteBuffer into) {
+      try {
+        opened.read(offset, into);
+      } catch (IOException e) {
+        throw unreadable(device, e);
+      }
+    }
+  }
+
+  private static VolumeException unreadable(Path device, IOException why) {
+    return new VolumeException(
+        Reason.UNAVAILABLE, device + " cannot be read: " + why.getMessage(), why);
   }
 
   private static VolumeException refused(String volumeId, LuksRefusal why) {
@@ -99,6 +128,15 @@ final class HeaderCopy implements AutoCloseable {
   /** Whether a slot has a passphrase. */
   boolean hasSlot(int slot) {
     return region.hasSlot(slot);
+  }
+
+  /**
+   * Runs what makes keys of passphrases by it, when there is memory for that.
+   *
+   * @throws VolumeException UNAVAILABLE when others take the memory for long
+   */
+  <T> T inMemory(Supplier<T> work) {
+    return memory.during(region.memoryKib(), work);
   }
 
   /** Whether it is of the same volume key as another one. */
@@ -127,10 +165,8 @@ final class HeaderCopy implements AutoCloseable {
   }
 
   private boolean isOpened(Command command, Passphrase passphrase) {
-    return Cryptsetup.run(command.with(path()), passphrase)
-            .exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE)
-            .exitCode()
-        == 0;
+    Command open = Cryptsetup.run(command.with(path()), passphrase);
+    return inMemory(() -> open.exitsWith(0, NO_HEADER, NO_SUCH_PASSPHRASE)).exitCode() == 0;
   }
 
   @Override

@@ -10,6 +10,7 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.RenewedLock;
 import io.cephcsi.driver.encryption.EncryptionType;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
@@ -60,9 +61,10 @@ public final class KeyRotation {
    * Rotates the passphrase of a volume.
    *
    * @throws VolumeException NOT_FOUND if it does not exist; FAILED_PRECONDITION if it is not
-   *     encrypted, is mirrored and its KMS stores passphrases, its KMS cannot store another one, or
-   *     it is not staged here for writing; UNIMPLEMENTED for encrypted files; ABORTED while another
-   *     rotation, or another call on the image, is at work; as of the KMS
+   *     encrypted, another site may need the same passphrase of a KMS that stores it, its KMS
+   *     cannot store another one, or it is not staged here for writing; UNIMPLEMENTED for encrypted
+   *     files; ABORTED while another rotation, or another call on the image, is at work; as of the
+   *     KMS
    */
   public void rotate(VolumeId id, Credentials user, Operation operation) {
     sessions.with(
@@ -139,6 +141,16 @@ public final class KeyRotation {
           "is mirrored: a copy that is promoted could have the old passphrase only, and KMS "
               + key.kms().id()
               + " the new one; disable its replication first");
+    }
+    if (key.kms() instanceof KeyStore && volume.isKeyShared()) {
+      throw refused(
+          volume,
+          "was mirrored until another site may have been promoted, which would have the old"
+              + " passphrase only, and KMS "
+              + key.kms().id()
+              + " the new one: when no other site has the volume, remove "
+              + JournalEntry.KEY_SHARED
+              + " from its journal entry");
     }
     return key;
   }

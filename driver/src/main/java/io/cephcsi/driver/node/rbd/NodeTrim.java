@@ -28,6 +28,7 @@ final class NodeTrim {
   private static final long SLICE = 1L << 30;
   private static final long SLOW_SLICE = 128L << 20;
   private static final long SMALLEST_GROUP = 16L << 20; // XFS_AG_MIN_BYTES
+  private static final long BEHIND_THE_END = -1;
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final long bytesPerSecond;
@@ -87,7 +88,11 @@ final class NodeTrim {
     long began = System.nanoTime();
     long at = 0;
     for (; at < size && !stop.getAsBoolean(); at += slice) {
-      discarded += trim(fileSystem, mount, at, Math.min(slice, size - at));
+      long trimmed = trim(fileSystem, mount, at, Math.min(slice, size - at));
+      if (trimmed == BEHIND_THE_END) {
+        return new Outcome(discarded, true);
+      }
+      discarded += trimmed;
       if (mount.fsType().equals(DiskFileSystems.XFS)) {
         device.awaitDiscards(stop);
       }
@@ -141,14 +146,16 @@ final class NodeTrim {
     return bytesPerSecond > 0 ? SLOW_SLICE : SLICE;
   }
 
+  /** How many bytes were discarded, or BEHIND_THE_END. */
   private static long trim(MountedFileSystem fileSystem, Mount mount, long start, long length) {
     try {
       return fileSystem.trim(start, length, 0);
     } catch (CephException e) {
-      if (e.errno() == Errno.EINVAL) {
-        return 0; // the file system ends before its device
+      // A range that begins there, or is less than a block; no file system ends at 0.
+      if (e.errno() == Errno.EINVAL && start > 0) {
+        return BEHIND_THE_END;
       }
-      if (e.errno() == Errno.EOPNOTSUPP || e.errno() == Errno.ENOTTY) {
+      if (e.errno() == Errno.EOPNOTSUPP || e.errno() == Errno.ENOTTY || e.errno() == Errno.EINVAL) {
         throw cannot(mount, e.operation() + " " + e.errno());
       }
       throw e;

@@ -13,6 +13,7 @@ import io.cephcsi.driver.node.NodeVolumes;
 import io.cephcsi.driver.node.Publications;
 import io.cephcsi.driver.node.PublishRequest;
 import io.cephcsi.driver.node.StageRequest;
+import io.cephcsi.driver.node.UnfinishedStaging;
 import io.cephcsi.driver.node.VolumeStats;
 import io.cephcsi.driver.node.VolumeStats.Amount;
 import io.cephcsi.driver.node.attach.AttachedDevice;
@@ -90,6 +91,16 @@ public final class RbdNode implements NodeVolumes {
 
   @Override
   public void stage(StageRequest request, Operation operation) {
+    UnfinishedStaging.attempt(() -> stageOrFail(request, operation), () -> isLeft(request));
+  }
+
+  private static boolean isLeft(StageRequest request) {
+    return StagingMountPath.of(request.stagingPath(), request.volumeId())
+        .filter(StagedImage::isOfPlace)
+        .isPresent();
+  }
+
+  private void stageOrFail(StageRequest request, Operation operation) {
     DiskFileSystems.requireKnown(request.use().fsType());
     GroupOwnership.requireKnown(request.use());
     RbdOptions.require(request.context(), request.use());
@@ -180,8 +191,8 @@ public final class RbdNode implements NodeVolumes {
   }
 
   @Override
-  public void publish(PublishRequest request) {
-    new RbdPublishing(publications, mounts).publish(request);
+  public void publish(PublishRequest request, Operation operation) {
+    new RbdPublishing(publications, mounts).publish(request, operation);
   }
 
   @Override
@@ -230,6 +241,7 @@ public final class RbdNode implements NodeVolumes {
       String id,
       Path volumePath,
       Optional<Path> stagingPath,
+      long required,
       ClusterUsers users,
       Operation operation) {
     Mount mount = mounted(id, Optional.of(volumePath), stagingPath);
@@ -242,9 +254,10 @@ public final class RbdNode implements NodeVolumes {
                     new VolumeException(
                         Reason.UNAVAILABLE,
                         "volume " + id + ": its device is not served any more"));
+    // Who may not ask for the image's size takes that of the request: the image has grown before.
     long size =
         ofImage(id, mount, users, RbdImage::size)
-            .orElseGet(() -> BlockDevice.require(device.device()).size());
+            .orElseGet(() -> Math.max(required, BlockDevice.require(device.device()).size()));
     operation.phase("grow the device");
     attachers.require(device.kind()).grow(device, size);
     Optional<Path> decrypted = LuksDevices.find(id);

@@ -6,6 +6,7 @@ import io.cephcsi.driver.node.PublishRequest;
 import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
 import io.cephcsi.driver.node.machine.Mount;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.operation.Operation;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Path;
@@ -24,7 +25,7 @@ record RbdPublishing(Publications publications, RbdMounts mounts) {
   private static final Logger LOG = LoggerFactory.getLogger(RbdPublishing.class);
 
   /** As {@link io.cephcsi.driver.node.NodeVolumes#publish}. */
-  void publish(PublishRequest request) {
+  void publish(PublishRequest request, Operation operation) {
     MountFlags.require(request.use());
     Path mountPath = StagingMountPath.require(request.stagingPath(), request.volumeId());
     Optional<StagedImage> staged = StagedImage.read(request.stagingPath());
@@ -49,7 +50,7 @@ record RbdPublishing(Publications publications, RbdMounts mounts) {
     if (files && there.isPresent()) {
       new EncryptedFolder(request.volumeId(), mountPath).requireUnlocked();
     }
-    publications.publish(mountPath, files ? EncryptedFolder.NAME : "", request, mounts);
+    publications.publish(mountPath, files ? EncryptedFolder.NAME : "", request, mounts, operation);
     if (request.use().block() && request.readOnly() && !request.use().readOnly()) {
       LOG.warn(
           "volume {} is published as a device at {} for reading only: its access mode allows"

@@ -3,6 +3,7 @@ package io.cephcsi.driver.node.rbd;
 import io.cephcsi.driver.encryption.EncryptionRequest;
 import io.cephcsi.driver.node.LivenessProbes;
 import io.cephcsi.driver.node.StageRequest;
+import io.cephcsi.driver.node.UnfinishedStaging;
 import io.cephcsi.driver.node.attach.AttachRequest;
 import io.cephcsi.driver.node.attach.AttachedDevice;
 import io.cephcsi.driver.node.attach.Attacher;
@@ -108,7 +109,7 @@ final class RbdStaging {
     found = NbdReattachment.attempt(attach, attacher, volume, found);
     FileSetup files = new FileSetup(request, key);
     if (isReady(request, found, known)) {
-      files.complete(mountPath(request), operation);
+      UnfinishedStaging.keep(() -> files.complete(mountPath(request), operation));
       return;
     }
     files.askKms();
@@ -278,6 +279,8 @@ final class RbdStaging {
    * A volume that cannot be staged here may be wanted elsewhere: its device is given back, unless
    * it was there before and nothing says that it was attached for this volume. Likewise its
    * decrypted device.
+   *
+   * @throws VolumeException as {@link UnfinishedStaging#error}, when something stays
    */
   private void undo(
       StageRequest request,
@@ -304,6 +307,7 @@ final class RbdStaging {
           request.volumeId(),
           e.getMessage());
       reason.addSuppressed(e);
+      throw UnfinishedStaging.error(reason);
     }
   }
 

@@ -30,13 +30,12 @@ final class VolumeKeys {
     return new StagedEncryption(volume.id().toString(), volume.entry(), request.context());
   }
 
-  /** By {@link StagedEncryption#kmsId}. */
+  /** By {@link StagedEncryption#kms}. */
   static VolumeKey of(OpenVolume volume, StageRequest request, EncryptionRequest wanted) {
-    String kmsId = said(volume, request).kmsId(wanted);
     return of(
         wanted,
         volume.image(),
-        volume.session().settings().kms().require(kmsId),
+        said(volume, request).kms(wanted, volume.session().settings().kms()),
         volume.session().keys().owner(volume.id(), volume.entry().owner()));
   }
 

@@ -75,10 +75,15 @@ public final class Flattener implements AutoCloseable {
       if (here) {
         flattenIfClone(io, clone.imageId(), parent);
       } else {
-        try (IoContext other = io.cluster().openPool(clone.poolId(), clone.namespace())) {
+        IoContext other = io.cluster().openPool(clone.poolId(), clone.namespace());
+        try {
           flattenIfClone(other, clone.imageId(), parent);
+        } finally {
+          other.closeAside(); // a call that was given up may still use it
         }
       }
+    } catch (CephException.OwnerSilent e) {
+      LOG.warn("the clone {} of {} is not flattened: {}", clone, parent, e.getMessage());
     } catch (CephException.OutcomeUnknown e) {
       throw e;
     } catch (CephException | VolumeException e) { // of this image; others can be flattened

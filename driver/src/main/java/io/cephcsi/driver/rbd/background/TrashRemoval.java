@@ -93,7 +93,9 @@ public final class TrashRemoval {
         logWhyKept(entry, snapshots);
         return;
       }
-      DriverSnapshots.remove(io, imageId, snapshots.own());
+      if (!removeSnapshots(io, imageId, snapshots, later)) {
+        return;
+      }
       if (!childrenGo(io, imageId, header.get(), 0, clones)) {
         LOG.debug("image {} stays in the trash: clones need it", imageId);
         if (isTemporary(entry)) {
@@ -119,6 +121,34 @@ public final class TrashRemoval {
   }
 
   /**
+   * Removes the driver's own snapshots, but not while another client has the image locked: librbd
+   * would have that client do it, and wait for it.
+   *
+   * @return whether they are gone
+   */
+  private static boolean removeSnapshots(
+      IoContext io, String imageId, DriverSnapshots.Found snapshots, Later later) {
+    try {
+      if (snapshots.own().isEmpty() || !isLocked(io, imageId)) {
+        DriverSnapshots.remove(io, imageId, snapshots.own());
+        return true;
+      }
+    } catch (CephException.OwnerSilent e) {
+      LOG.warn("image {} stays in the trash of {}: {}", imageId, io.pool(), e.getMessage());
+    }
+    later.look(io, imageId);
+    return false;
+  }
+
+  private static boolean isLocked(IoContext io, String imageId) {
+    boolean isLocked = LiveOwner.has(io, imageId);
+    if (isLocked) {
+      LOG.warn("image {} stays in the trash of {}: a client has it locked", imageId, io.pool());
+    }
+    return isLocked;
+  }
+
+  /**
    * Whether librbd, which goes by the header, would remove the image's own data, and only those.
    */
   private static boolean isRemovable(IoContext io, TrashEntry entry, ImageHeader header) {
@@ -126,7 +156,7 @@ public final class TrashRemoval {
       AncestryCheck.requireOpenable(io, entry.id(), header);
       return true;
     } catch (CephException e) {
-      if (e.errno() != Errno.EBADMSG) {
+      if (!e.isOfDamage()) {
         throw e;
       }
       LOG.warn("image {} stays in the trash of {}: {}", entry.name(), io.pool(), e.getMessage());
@@ -209,33 +239,32 @@ public final class TrashRemoval {
     }
     for (long snapshot : header.map(ImageHeader::snapshotIds).orElse(List.of())) {
       for (ImageLink child : ImageHeader.children(io, imageId, snapshot)) {
-        if (!clones.remove(child)) {
-          continue;
+        if (clones.remove(child)
+            && !at(io, child, pool -> removeClone(pool, child.imageId(), clones, later))) {
+          later.look(io, imageId);
+          return false;
         }
-        at(
-            io,
-            child,
-            pool -> {
-              DeletedImages.find(pool, child.imageId())
-                  .ifPresent(clone -> removeClone(pool, clone, clones, later));
-              return null;
-            });
       }
     }
     long data = header.map(found -> found.data().poolId()).orElse(io.poolId());
     return remove(io, imageId, data, later);
   }
 
-  private void removeClone(IoContext io, TrashEntry clone, Set<ImageLink> clones, Later later) {
-    ImageHeader.read(io, clone.id())
-        .ifPresent(
-            header -> {
-              DriverSnapshots.Found snapshots = ownSnapshots.of(io, clone, header);
-              if (!snapshots.mustKeepImage() && isRemovable(io, clone, header)) {
-                DriverSnapshots.remove(io, clone.id(), snapshots.own());
-                removeWithClones(io, clone.id(), Optional.of(header), clones, later);
-              }
-            });
+  /** False if its snapshots stay, as another client has it locked. */
+  private boolean removeClone(IoContext io, String imageId, Set<ImageLink> clones, Later later) {
+    Optional<TrashEntry> clone = DeletedImages.find(io, imageId);
+    Optional<ImageHeader> header = clone.flatMap(entry -> ImageHeader.read(io, imageId));
+    if (header.isEmpty()) {
+      return true;
+    }
+    DriverSnapshots.Found snapshots = ownSnapshots.of(io, clone.get(), header.get());
+    if (!snapshots.mustKeepImage() && isRemovable(io, clone.get(), header.get())) {
+      if (!removeSnapshots(io, imageId, snapshots, later)) {
+        return false;
+      }
+      removeWithClones(io, imageId, header, clones, later);
+    }
+    return true;
   }
 
   /** Ids are unique in a namespace only. */
@@ -250,12 +279,18 @@ public final class TrashRemoval {
       requested.put(key(io, imageId), true);
       return true;
     }
+    if (isLocked(io, imageId)) {
+      later.look(io, imageId);
+      return false;
+    }
     try {
       new RbdPool(io).removeFromTrash(imageId, true, Progress.NONE);
     } catch (CephException.NotFound e) {
       LOG.debug("image {} is not in the trash any more", imageId);
     } catch (CephException e) {
-      if (e.errno() != Errno.ENOTEMPTY && !(e instanceof CephException.Busy)) {
+      if (e.errno() != Errno.ENOTEMPTY
+          && !(e instanceof CephException.Busy)
+          && !(e instanceof CephException.OwnerSilent)) {
         throw e;
       }
       LOG.info("image {} stays in the trash: {}", imageId, e.getMessage());
@@ -322,8 +357,11 @@ public final class TrashRemoval {
     if (link.poolId() == io.poolId() && link.namespace().equals(io.namespace())) {
       return work.apply(io);
     }
-    try (IoContext other = io.cluster().openPool(link.poolId(), link.namespace()).tryWhenFull()) {
+    IoContext other = io.cluster().openPool(link.poolId(), link.namespace()).tryWhenFull();
+    try {
       return work.apply(other);
+    } finally {
+      other.closeAside(); // a call that was given up may still use it
     }
   }
 }

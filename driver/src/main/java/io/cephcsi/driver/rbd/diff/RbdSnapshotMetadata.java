@@ -19,9 +19,6 @@ import io.cephcsi.driver.volume.Extent;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -36,11 +33,10 @@ import java.util.function.Function;
  * all allocated objects may have. The data of these objects is compared.
  */
 public final class RbdSnapshotMetadata {
-  /** The most extents in one message: they are about 24 bytes each. */
+  /** The most extents in one message: they are 36 bytes each until it is made. */
   public static final int MAX_RESULTS = 20_000;
 
   private static final int USUAL_RESULTS = 1024;
-  private static final long WINDOW = 4L << 30; // of a diff; bounds what is kept in memory
 
   private final RbdSessions sessions;
 
@@ -67,7 +63,7 @@ public final class RbdSnapshotMetadata {
                   session.operations().share(snapshot.toString(), "GetMetadataAllocated");
               RbdImage image = open(find(session, snapshot))) {
             ExtentBatches batches = batches(image.size(), request);
-            walk(image, Optional.empty(), request.startingOffset(), batches);
+            walk(image, Optional.empty(), request.startingOffset(), new DiffWindows(), batches);
             batches.finish();
           }
           return null;
@@ -117,13 +113,15 @@ public final class RbdSnapshotMetadata {
       long from = request.startingOffset();
       if (older.snapshotId() < newer.snapshotId()) {
         if (base.staysOnImage()) {
-          walk(now, Optional.of(base.entry().name()), from, batches);
+          walk(now, Optional.of(base.entry().name()), from, new DiffWindows(), batches);
         } else {
-          new SnapshotComparison(then, now, batches)
-              .compare(
-                  ChangedObjects.between(
-                      newer.pool(), newer.imageId(), older.snapshotId(), newer.snapshotId()),
-                  from);
+          try (ChangedObjects changed =
+              ChangedObjects.between(
+                      newer.pool(), newer.imageId(), older.snapshotId(), newer.snapshotId())
+                  .orElse(null)) {
+            new SnapshotComparison(then, now, batches)
+                .compare(Optional.ofNullable(changed), new DiffWindows(), from);
+          }
         }
       }
       batches.finish();
@@ -150,28 +148,29 @@ public final class RbdSnapshotMetadata {
     return new ExtentBatches(size, request.startingOffset(), max, request.sink());
   }
 
-  private static void walk(
-      RbdImage image, Optional<String> since, long from, ExtentBatches batches) {
-    long size = image.size();
-    for (long at = from; at < size; at += WINDOW) {
-      batches.requireTaker();
-      List<Extent> found = new ArrayList<>();
-      image.diff(
-          since,
-          at,
-          Math.min(WINDOW, size - at),
-          since.isEmpty(),
-          false,
-          (offset, length, exists) -> {
-            batches.requireTaker();
-            found.add(new Extent(offset, length));
-            return true;
-          });
-      // Of a striped image the extents come object by object.
-      found.sort(Comparator.comparingLong(Extent::offset));
-      found.forEach(extent -> batches.add(extent.offset(), extent.length()));
-      batches.flush();
-    }
+  /**
+   * Tells of what is allocated, or changed since a snapshot, up to the active one.
+   *
+   * @param windows bounds what is kept in memory
+   */
+  static void walk(
+      RbdImage image,
+      Optional<String> since,
+      long from,
+      DiffWindows windows,
+      ExtentBatches batches) {
+    windows.walk(
+        from,
+        image.size(),
+        (offset, length, visitor) ->
+            image.diff(since, offset, length, since.isEmpty(), false, visitor),
+        batches::requireTaker,
+        found -> {
+          for (Extent extent : found) {
+            batches.add(extent.offset(), extent.length());
+            batches.flush();
+          }
+        });
   }
 
   private <T> T in(VolumeId id, Credentials user, Function<RbdSession, T> work) {

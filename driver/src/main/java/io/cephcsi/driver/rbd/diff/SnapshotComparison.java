@@ -1,12 +1,11 @@
 package io.cephcsi.driver.rbd.diff;
 
 import io.cephcsi.bindings.cls.ChangedObjects;
+import io.cephcsi.bindings.rbd.DiffVisitor;
 import io.cephcsi.bindings.rbd.ImageLayout;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.volume.Extent;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -20,16 +19,18 @@ import java.util.Optional;
  */
 record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
   private static final int BLOCK = 4096;
-  private static final int READ = 4 << 20;
-  private static final long WINDOW = 4L << 30; // of a diff; bounds what is kept in memory
+
+  /** Of each snapshot at a time: the heap has 128 MiB, and the driver serves 16 streams at once. */
+  private static final int READ = 512 << 10;
 
   /**
    * Compares.
    *
    * @param changed the objects that may differ; empty where that is not known
+   * @param windows bounds what is kept in memory where that is not known
    * @param from begin at this offset
    */
-  void compare(Optional<ChangedObjects> changed, long from) {
+  void compare(Optional<ChangedObjects> changed, DiffWindows windows, long from) {
     long size = now.size();
     if (changed.isPresent()) {
       ImageLayout layout = changed.get().layout();
@@ -43,67 +44,67 @@ record SnapshotComparison(RbdImage then, RbdImage now, ExtentBatches batches) {
       }
       return;
     }
-    for (long at = from - from % BLOCK; at < size; at += WINDOW) {
-      batches.requireTaker();
-      for (Extent extent : allocated(at, Math.min(WINDOW, size - at))) {
-        compare(extent.offset(), extent.length());
+    windows.walk(
+        from - from % BLOCK,
+        size,
+        (offset, length, visitor) ->
+            allocated(now, offset, length, visitor) && allocated(then, offset, length, visitor),
+        batches::requireTaker,
+        this::compareBlocks);
+  }
+
+  /** What an image has in a range, which may be behind its end. */
+  private static boolean allocated(RbdImage image, long offset, long length, DiffVisitor visitor) {
+    long there = Math.min(length, image.size() - offset);
+    return there <= 0 || image.diff(Optional.empty(), offset, there, true, false, visitor);
+  }
+
+  /**
+   * Compares what is allocated in one of the two, from block to block.
+   *
+   * @param found rising; what is in both is there twice
+   */
+  private void compareBlocks(List<Extent> found) {
+    long begin = 0;
+    long end = 0;
+    for (Extent extent : found) {
+      if (extent.offset() > end) {
+        compare(begin, end - begin);
+        begin = extent.offset() - extent.offset() % BLOCK;
+        end = begin;
       }
+      end = Math.max(end, Math.min(now.size(), (extent.end() + BLOCK - 1) / BLOCK * BLOCK));
     }
-  }
-
-  /** What is allocated in one of the two, on the borders of blocks. */
-  private List<Extent> allocated(long offset, long length) {
-    List<Extent> found = new ArrayList<>();
-    collect(now, offset, length, found);
-    collect(then, offset, Math.min(length, then.size() - offset), found);
-    found.sort(Comparator.comparingLong(Extent::offset));
-    List<Extent> merged = new ArrayList<>();
-    ExtentBatches put =
-        new ExtentBatches(
-            now.size(), offset, Integer.MAX_VALUE, (capacity, extents) -> merged.addAll(extents));
-    found.forEach(extent -> put.add(extent.offset(), extent.length()));
-    put.finish();
-    return merged;
-  }
-
-  private void collect(RbdImage image, long offset, long length, List<Extent> found) {
-    if (length <= 0) {
-      return;
-    }
-    image.diff(
-        Optional.empty(),
-        offset,
-        length,
-        true,
-        false,
-        (start, bytes, exists) -> {
-          batches.requireTaker();
-          long begin = start - start % BLOCK;
-          long end = (start + bytes + BLOCK - 1) / BLOCK * BLOCK;
-          found.add(new Extent(begin, end - begin));
-          return true;
-        });
+    compare(begin, end - begin);
   }
 
   private void compare(long offset, long length) {
     for (long at = offset; at < offset + length; at += READ) {
       batches.requireTaker();
-      int bytes = (int) Math.min(READ, offset + length - at);
-      byte[] newer = read(now, at, bytes);
-      byte[] older = read(then, at, bytes);
-      for (int block = 0; block < bytes; block += BLOCK) {
-        int end = Math.min(block + BLOCK, bytes);
-        if (!Arrays.equals(newer, block, end, older, block, end)) {
-          batches.add(at + block, end - block);
-        }
-      }
+      addChanged(at, (int) Math.min(READ, offset + length - at));
       batches.flush();
+    }
+  }
+
+  /** Apart from what waits for the client: what was read is not kept meanwhile. */
+  private void addChanged(long offset, int length) {
+    byte[] newer = read(now, offset, length);
+    byte[] older = read(then, offset, length);
+    for (int block = 0; block < length; block += BLOCK) {
+      int end = Math.min(block + BLOCK, length);
+      if (!Arrays.equals(newer, block, end, older, block, end)) {
+        batches.add(offset + block, end - block);
+      }
     }
   }
 
   /** What an image has in a range; behind its end zeroes, which it will have when it has grown. */
   private static byte[] read(RbdImage image, long offset, int length) {
     long there = Math.min(length, image.size() - offset);
-    return there <= 0 ? new byte[length] : Arrays.copyOf(image.read(offset, (int) there), length);
+    if (there <= 0) {
+      return new byte[length];
+    }
+    byte[] bytes = image.read(offset, (int) there);
+    return there == length ? bytes : Arrays.copyOf(bytes, length);
   }
 }

@@ -40,40 +40,40 @@ public record FileKey(RbdPool pool, String imageId, FileSecret secret) implement
 
   /** A volume that was never staged has no secret yet; of another one it was lost. */
   private void requireBlank() {
-    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
-      boolean blank =
-          image.diff(
-              Optional.empty(), 0, image.size(), true, true, (offset, length, exists) -> !exists);
-      if (!blank) {
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            "KMS "
-                + kms().id()
-                + " has no secret of "
-                + secret.owner().volumeId()
-                + ", but its image has data; nothing was copied");
-      }
+    if (!isBlank()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "KMS "
+              + kms().id()
+              + " has no secret of "
+              + secret.owner().volumeId()
+              + ", but its image has data; nothing was copied");
     }
   }
 
-  /** A staging stores the secret before it writes to the volume. */
+  private boolean isBlank() {
+    try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+      return image.diff(
+          Optional.empty(), 0, image.size(), true, true, (offset, length, exists) -> !exists);
+    }
+  }
+
+  /**
+   * A staging stores the secret before it writes to the volume: a copy of what is blank afterwards
+   * needs none, whatever the KMS has by now.
+   */
   @Override
   public void requireUnchanged(KeyOrigin origin) {
-    if (!(kms() instanceof KeyStore)) {
+    if (!(kms() instanceof KeyStore store)) {
       return;
     }
-    Optional<Passphrase> now = secret.find();
-    try {
-      boolean same =
-          now.isPresent() == origin.passphrase().isPresent()
-              && now.filter(one -> !one.isSame(origin.passphrase().orElseThrow())).isEmpty();
-      if (!same) {
-        throw new VolumeException(
-            Reason.ABORTED,
-            "the secret of " + secret.owner().volumeId() + " was changed meanwhile; try again");
-      }
-    } finally {
-      now.ifPresent(Passphrase::close);
+    Optional<Passphrase> before = origin.passphrase();
+    if (before.isPresent()) {
+      store.confirm(secret.owner(), before.get());
+    } else if (!isBlank()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "the secret of " + secret.owner().volumeId() + " was made meanwhile; try again");
     }
   }
 

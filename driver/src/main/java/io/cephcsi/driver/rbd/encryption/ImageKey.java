@@ -196,7 +196,9 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
   }
 
   /**
-   * Stores another passphrase, which opens the image already.
+   * Stores another passphrase, which opens the image already. What wraps it is asked for it again:
+   * a KMS that stores has proven that by itself, and a standby of it may answer what was there
+   * before.
    *
    * @param present what is stored
    * @throws VolumeException as of the KMS; FAILED_PRECONDITION when it has one for all volumes;
@@ -213,6 +215,11 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
                 || (now.isSame(present)
                     && changeIf(DEK, stored.dek(), Map.of(DEK, wrapper.wrap(owner, next))));
         if (!replaced) {
+          throw changed();
+        }
+      }
+      try (Passphrase written = fetch()) {
+        if (!written.isSame(next)) {
           throw changed();
         }
       }
@@ -247,11 +254,9 @@ public record ImageKey(RbdPool pool, String imageId, Kms kms, KeyOwner owner) im
 
   @Override
   public void requireUnchanged(KeyOrigin origin) {
-    boolean same =
-        kms instanceof KeyStore store
-            ? store.find(owner).filter(origin.passphrase().orElseThrow()::isSame).isPresent()
-            : kms instanceof SharedPassphrase || read().dek().equals(origin.dek());
-    if (!same) {
+    if (kms instanceof KeyStore store) {
+      store.confirm(owner, origin.passphrase().orElseThrow());
+    } else if (kms instanceof KeyWrapper && !read().dek().equals(origin.dek())) {
       throw changed();
     }
   }

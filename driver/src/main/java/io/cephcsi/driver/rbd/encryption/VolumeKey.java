@@ -28,7 +28,7 @@ public sealed interface VolumeKey permits ImageKey, FileKey {
 
   /**
    * Requires that a source has what it had before it was copied: else nobody knows what opens the
-   * copy.
+   * copy. A KMS that stores confirms it, as what is read of that may be older.
    *
    * @throws VolumeException ABORTED when it was changed
    */

@@ -3,6 +3,7 @@ package io.cephcsi.driver.rbd.group;
 import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.journal.GroupEntry;
+import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
@@ -10,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,22 +23,21 @@ import org.slf4j.LoggerFactory;
  */
 record GroupChange(OpenGroup group, GroupMembers members) {
   private static final Logger LOG = LoggerFactory.getLogger(GroupChange.class);
-  private static final int PASSES = 10;
 
   /**
    * Makes some volumes the members.
    *
    * @param candidates all of them
    * @throws VolumeException FAILED_PRECONDITION if one cannot be grouped; ABORTED if another driver
-   *     changes the group; then the members are those before
+   *     changes or deletes the group; then the members are those before
    */
   void carryOut(List<GroupedVolume> candidates) {
-    long version = group.journal().version(group.id().uuid());
+    long version = versionOf(group);
     GroupEntry before = group.reread();
     if (!before.members().equals(group.entry().members())) {
       throw changedMeanwhile(group.id().toString());
     }
-    Set<VolumeId> wanted = ids(candidates);
+    Set<VolumeId> wanted = GroupedVolume.ids(candidates);
     String groupId = group.requireGroupId();
     members.requireGroupable(
         candidates.stream().filter(c -> !before.members().contains(c.id())).toList(),
@@ -53,99 +52,109 @@ record GroupChange(OpenGroup group, GroupMembers members) {
     } catch (CephException.OutcomeUnknown e) {
       throw e; // the journal may have been written: surplus images are removed later
     } catch (CephException | VolumeException e) {
-      members.undoAttach(group.group(), attached);
+      undoAttach(attached);
       throw e;
     }
-    requireNotDeleting(wanted, before, attached);
-    reconcile(groupId, candidates, before, attached);
+    requireNotDeleting(wanted, before);
+    reconcile(candidates, before);
   }
 
   /**
-   * What is not a member any more must not be deleted with the group: who does that marks the
-   * volumes, and then looks whether they are members.
+   * The version of the entry's object, to be read before what a change is decided on.
+   *
+   * @throws VolumeException ABORTED if the group is being deleted
    */
-  private void requireNotDeleting(
-      Set<VolumeId> wanted, GroupEntry before, List<GroupedVolume> attached) {
+  private static long versionOf(OpenGroup group) {
+    GroupJournal.State state = group.journal().state(group.id().uuid());
+    if (state.isBeingDeleted()) {
+      throw beingDeleted(group);
+    }
+    return state.version();
+  }
+
+  /**
+   * Removes images again that this call added, but for those of members: another driver that found
+   * one in the group may have answered its own call.
+   */
+  private void undoAttach(List<GroupedVolume> attached) {
+    if (attached.isEmpty()) {
+      return;
+    }
+    try {
+      members.settle(group);
+    } catch (CephException | VolumeException e) {
+      warn(e);
+    }
+  }
+
+  /**
+   * What is not a member any more, but was being deleted before, perhaps with the group by a driver
+   * that died, stays a member: else only DeleteVolume of it would end that.
+   */
+  private void requireNotDeleting(Set<VolumeId> wanted, GroupEntry before) {
     List<VolumeId> removed =
         before.members().stream().filter(member -> !wanted.contains(member)).toList();
     Optional<VolumeId> deleting = members.beingDeleted(removed);
     if (deleting.isPresent()) {
-      restore(wanted, before, attached, List.of());
+      restore(wanted, before, List.of());
       throw new VolumeException(
           Reason.ABORTED,
           "volume "
               + deleting.get()
-              + " is being deleted, perhaps with its group; repeat the deletion, or this call"
-              + " later");
+              + " is being deleted, perhaps with its group; repeat the deletion until it succeeds,"
+              + " or this call later");
+    }
+  }
+
+  /** Removes the others. */
+  private void reconcile(List<GroupedVolume> candidates, GroupEntry before) {
+    List<GroupMember> detached = new ArrayList<>();
+    try {
+      members.settle(group, candidates, detached);
+    } catch (CephException.OutcomeUnknown e) {
+      throw e;
+    } catch (CephException e) {
+      restore(GroupedVolume.ids(candidates), before, detached);
+      throw e;
     }
   }
 
   /**
-   * Removes the others. Another driver may have changed the members since: a driver that adds
-   * images or takes some out looks at the journal again afterwards, so that the last one to do so
-   * leaves those of the members. Usually one pass, or two when images were taken out.
+   * Images first in, then the journal, then images out: as in every change. What another driver has
+   * written since stays, as that may have been answered.
    */
-  private void reconcile(
-      String groupId,
-      List<GroupedVolume> candidates,
-      GroupEntry before,
-      List<GroupedVolume> attached) {
-    List<GroupMember> detached = new ArrayList<>();
+  private void restore(Set<VolumeId> written, GroupEntry before, List<GroupMember> detached) {
     try {
-      List<GroupedVolume> staying = candidates;
-      for (int pass = 1; members.reconcile(group.group(), groupId, staying, detached); pass++) {
-        if (pass == PASSES) {
-          throw changedMeanwhile(group.id().toString());
-        }
-        staying = current(candidates);
-      }
-    } catch (CephException.OutcomeUnknown e) {
-      throw e;
-    } catch (CephException e) {
-      restore(ids(candidates), before, attached, detached);
-      throw e;
-    }
-  }
-
-  /** The members as the journal has them now; one round trip unless they were changed. */
-  private List<GroupedVolume> current(List<GroupedVolume> candidates) {
-    Set<VolumeId> now = Set.copyOf(group.reread().members());
-    return now.equals(ids(candidates)) ? candidates : members.existing(now);
-  }
-
-  private static Set<VolumeId> ids(List<GroupedVolume> volumes) {
-    return volumes.stream().map(GroupedVolume::id).collect(Collectors.toUnmodifiableSet());
-  }
-
-  /** Images first in, then the journal, then images out: as in every change. */
-  private void restore(
-      Set<VolumeId> written,
-      GroupEntry before,
-      List<GroupedVolume> attached,
-      List<GroupMember> detached) {
-    try {
-      long version = group.journal().version(group.id().uuid());
+      long version = versionOf(group);
       GroupEntry now = group.reread();
-      if (!Set.copyOf(now.members()).equals(written)) {
-        // Another driver has changed them since, and answered: this call may have taken some out.
-        List<GroupedVolume> theirs = members.existing(Set.copyOf(now.members()));
-        members.reconcile(group.group(), group.requireGroupId(), theirs, new ArrayList<>());
-        return;
+      if (Set.copyOf(now.members()).equals(written)) {
+        members.undoDetach(group.group(), detached);
+        group.journal().replaceMembers(now, version, before.members());
       }
-      members.undoDetach(group.group(), detached);
-      if (group.journal().replaceMembers(now, version, before.members())) {
-        members.undoAttach(group.group(), attached);
-      }
+      members.settle(group);
     } catch (CephException | VolumeException e) {
-      LOG.warn(
-          "the failed change of volume group {} could not be undone; repeat the call: {}",
-          group.id(),
-          e.toString());
+      warn(e);
     }
+  }
+
+  private void warn(RuntimeException failure) {
+    LOG.warn(
+        "the failed change of volume group {} could not be undone; repeat the call: {}",
+        group.id(),
+        failure.toString());
+  }
+
+  static VolumeException beingDeleted(OpenGroup group) {
+    return new VolumeException(
+        Reason.ABORTED,
+        "volume group "
+            + group.id()
+            + " is being deleted; repeat DeleteVolumeGroup until it succeeds, or this call later");
   }
 
   static VolumeException changedMeanwhile(String group) {
     return new VolumeException(
-        Reason.ABORTED, "volume group " + group + " is being changed by another driver; try again");
+        Reason.ABORTED,
+        "volume group " + group + " is being changed or deleted by another driver; try again");
   }
 }

@@ -1,6 +1,5 @@
 package io.cephcsi.driver.rbd.group;
 
-import io.cephcsi.bindings.cls.GroupHeader;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.journal.GroupEntry;
@@ -35,10 +34,12 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
    * Compares the entry that the name has with the request; one that was never completed becomes
    * what is asked for now.
    *
-   * @param io where the RBD group is: if there is one, the entry may have been answered
-   * @throws VolumeException ALREADY_EXISTS
+   * @param group if there is the RBD group, the entry may have been answered
+   * @throws VolumeException ALREADY_EXISTS; ABORTED if it was being undone, which this ends, or is
+   *     being deleted
    */
-  void requireCompatible(GroupJournal journal, GroupEntry known, IoContext io) {
+  void requireCompatible(OpenGroup group) {
+    GroupEntry known = group.entry();
     String name = known.journal().requestName();
     if (known.isOfSnapshots()) {
       throw new VolumeException(
@@ -52,13 +53,29 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
     if (wanted.equals(new HashSet<>(known.members()))) {
       return;
     }
-    long version = journal.version(known.journal().uuid());
-    if (GroupHeader.id(io, known.name()).isPresent()) {
+    long version = versionOf(group);
+    if (group.groupId().isPresent()) {
       requireSameMembers(known);
     }
-    if (!journal.replaceMembers(known, version, wanted)) {
+    if (!group.journal().replaceMembers(known, version, wanted)) {
       throw GroupChange.changedMeanwhile(name);
     }
+  }
+
+  /**
+   * The version of an entry's object, to go on with it. What another call was undoing, which may
+   * have died, is undone: that call removes nothing of another uuid, however late.
+   */
+  private static long versionOf(OpenGroup group) {
+    GroupJournal.State state = group.journal().state(group.id().uuid());
+    if (state.isUndone()) {
+      remove(group, state.version());
+      throw GroupChange.changedMeanwhile(group.entry().journal().requestName());
+    }
+    if (state.isBeingDeleted()) {
+      throw GroupChange.beingDeleted(group);
+    }
+    return state.version();
   }
 
   /** As {@link #requireCompatible}, of an entry that another driver has just reserved. */
@@ -95,17 +112,18 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
    * Makes the RBD group have the images of the members and no others, and then writes the entry
    * once more: that fails if another driver has taken it over since.
    *
-   * @param isNew whether this call reserved the name, and takes that back when it fails
+   * @param isNew whether this call reserved the name, and takes that back when it fails, unless
+   *     another driver went on with it
    */
   void realize(OpenGroup group, List<GroupedVolume> candidates, boolean isNew) {
     GroupMembers members = new GroupMembers(group.session());
-    long version = group.journal().version(group.id().uuid());
+    long version = versionOf(group);
     requireSameMembers(group.reread());
-    List<GroupedVolume> attached = new ArrayList<>();
+    boolean ours = isNew;
     try {
-      createGroup(group);
+      ours = createGroup(group) && isNew; // one that was there may have been answered
       String groupId = group.requireGroupId();
-      members.attach(group.group(), groupId, candidates, attached);
+      members.attach(group.group(), groupId, candidates, new ArrayList<>());
       members.reconcile(group.group(), groupId, candidates, new ArrayList<>());
       if (!isStillOurs(group, version)) {
         throw GroupChange.changedMeanwhile(group.entry().journal().requestName());
@@ -113,41 +131,74 @@ record GroupCreation(GroupParameters parameters, Set<VolumeId> wanted) {
     } catch (CephException.OutcomeUnknown e) {
       throw e; // the outcome is unknown: the repeated call finds out
     } catch (CephException | VolumeException e) {
-      members.undoAttach(group.group(), attached);
-      if (isNew) {
-        undo(group, version);
-      }
+      undo(group, members, version, ours);
       throw e;
     }
   }
 
+  /** Another driver may have written it since: one that made it, too, or one that undoes it. */
   private boolean isStillOurs(OpenGroup group, long version) {
-    return group.journal().replaceMembers(group.entry(), version, wanted)
-        || wanted.equals(new HashSet<>(group.reread().members()));
+    return group.journal().replaceMembers(group.entry(), version, wanted) || isMadeByOther(group);
   }
 
-  private static void createGroup(OpenGroup group) {
+  private boolean isMadeByOther(OpenGroup group) {
+    return group
+            .journal()
+            .byUuid(group.id().uuid())
+            .filter(now -> wanted.equals(new HashSet<>(now.members())))
+            .isPresent()
+        && !isUndone(group);
+  }
+
+  private static boolean isUndone(OpenGroup group) {
+    try {
+      return group.journal().state(group.id().uuid()).isUndone();
+    } catch (CephException.NotFound e) {
+      return true;
+    }
+  }
+
+  /** False if it was there already. */
+  private static boolean createGroup(OpenGroup group) {
     try {
       group.pool().createGroup(group.entry().name());
+      return true;
     } catch (CephException.AlreadyExists e) {
       LOG.debug("group {} is there already", group.entry().name());
+      return false;
     }
   }
 
-  private void undo(OpenGroup group, long version) {
+  /**
+   * Takes back what this call did. Where the entry belongs to another driver's call, which may have
+   * been answered, the RBD group keeps the images of the members.
+   *
+   * @param ours whether nobody else had got the group at that version of the entry
+   */
+  private static void undo(OpenGroup group, GroupMembers members, long version, boolean ours) {
     try {
-      OptionalLong ours = group.journal().replaced(group.entry(), version, wanted);
-      if (ours.isEmpty()) {
-        return; // it belongs to another driver's call by now
+      OptionalLong marked =
+          ours
+              ? group.journal().markUndone(group.entry().journal(), version)
+              : OptionalLong.empty();
+      if (marked.isPresent()) {
+        remove(group, marked.getAsLong());
+      } else if (isUndone(group)) {
+        group.remove(); // this call may have made it after the other one had removed it
+      } else {
+        members.settle(group);
       }
-      group.remove();
-      group.journal().undo(group.entry().journal(), ours.getAsLong());
-    } catch (CephException e) {
+    } catch (CephException | VolumeException e) {
       LOG.warn(
-          "the journal entry of {} could not be removed; the repeated call uses or"
-              + " removes it: {}",
+          "the failed creation of volume group {} could not be undone; the repeated call goes on"
+              + " with it or removes it: {}",
           group.id(),
-          e.getMessage());
+          e.toString());
     }
+  }
+
+  private static void remove(OpenGroup group, long version) {
+    group.remove();
+    group.journal().undo(group.entry().journal(), version);
   }
 }

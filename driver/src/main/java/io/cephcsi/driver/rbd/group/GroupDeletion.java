@@ -3,8 +3,10 @@ package io.cephcsi.driver.rbd.group;
 import io.cephcsi.bindings.cls.GroupLink;
 import io.cephcsi.bindings.cls.GroupMember;
 import io.cephcsi.bindings.cls.ImageHeader;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.GroupSnapshot;
 import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.GroupJournal;
 import io.cephcsi.driver.operation.OperationRegistry;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.volume.VolumeDeletion;
@@ -13,18 +15,19 @@ import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Deletes a volume group: marks and checks all volumes first, then removes each from the RBD group
- * and deletes it, then removes the RBD group, and the journal entry last. A repeated call continues
- * after a crash.
+ * Deletes a volume group: marks and checks all volumes first, then marks the group, unless its
+ * members have changed since they were read; from then on no driver changes them. Then removes each
+ * volume from the RBD group and deletes it, then removes the RBD group, and the journal entry last.
+ * A repeated call continues after a crash. Nothing tells a driver that died from one that is slow:
+ * the mark that was written last counts, and who has not written that one deletes no other volume.
+ * What was marked before a call stays so when the call fails.
  *
  * @param group the group
  */
@@ -40,22 +43,57 @@ record GroupDeletion(OpenGroup group) {
                 "DeleteVolumeGroup");
         OperationRegistry.Hold hold = operations.holdAll(ids, "DeleteVolumeGroup")) {
       requireNoSnapshots();
-      String groupId = group.groupId().orElse("");
-      List<OpenVolume> ours = ours(groupId);
-      if (keepVolumes && !ours.isEmpty()) {
-        throw new VolumeException(
-            Reason.FAILED_PRECONDITION,
-            "volume group "
-                + group.id()
-                + " has "
-                + ours.size()
-                + " volumes: remove them from the group first, as this driver deletes only"
-                + " empty groups");
+      GroupJournal.State read = stateOfMembers();
+      try {
+        carryOut(keepVolumes, read);
+      } catch (VolumeException e) {
+        throw read.isBeingDeleted() && e.reason() != Reason.ABORTED ? staysMarked(e) : e;
       }
-      deleteAll(ours, groupId);
-      group.remove();
-      group.journal().remove(group.entry().journal());
     }
+  }
+
+  private void carryOut(boolean keepVolumes, GroupJournal.State read) {
+    String groupId = group.groupId().orElse("");
+    List<OpenVolume> ours = ours(groupId);
+    if (keepVolumes && !ours.isEmpty()) {
+      throw new VolumeException(
+          Reason.FAILED_PRECONDITION,
+          "volume group "
+              + group.id()
+              + " has "
+              + ours.size()
+              + " volumes: remove them from the group first, as this driver deletes only"
+              + " empty groups");
+    }
+    deleteWith(ours, groupId, read);
+  }
+
+  private VolumeException staysMarked(VolumeException e) {
+    return new VolumeException(
+        e.reason(),
+        e.getMessage()
+            + "; volume group "
+            + group.id()
+            + " was marked as being deleted before this call, and stays so, as another driver may"
+            + " be at it: its members cannot be changed until DeleteVolumeGroup succeeds",
+        e);
+  }
+
+  /**
+   * The entry's object when it has the members that this call works on.
+   *
+   * @throws VolumeException ABORTED if it has others by now, or is gone
+   */
+  private GroupJournal.State stateOfMembers() {
+    try {
+      GroupJournal.State state = group.journal().state(group.id().uuid());
+      if (group.reread().members().equals(group.entry().members())) {
+        return state;
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("volume group {} was deleted meanwhile", group.id());
+    }
+    throw GroupChange.changedMeanwhile(group.id().toString());
   }
 
   private void requireNoSnapshots() {
@@ -109,22 +147,28 @@ record GroupDeletion(OpenGroup group) {
     return ours;
   }
 
-  private void deleteAll(List<OpenVolume> ours, String groupId) {
+  private void deleteWith(List<OpenVolume> ours, String groupId, GroupJournal.State read) {
     Deque<VolumeDeletion> pending = new ArrayDeque<>();
     try {
       for (OpenVolume volume : ours) {
-        VolumeDeletion deletion = new VolumeDeletion(volume, new StaleGroupMembers());
+        VolumeDeletion deletion = VolumeDeletion.withGroup(volume, new StaleGroupMembers());
         pending.add(deletion);
         if (!deletion.begin()) {
           pending.removeLast().close();
         }
       }
-      requireStillMembers(pending); // as all are marked: who takes one out from now on sees that
       pending.forEach(deletion -> deletion.requirePossible(groupId));
-      while (!pending.isEmpty()) {
-        try (VolumeDeletion deletion = pending.removeFirst()) {
-          delete(deletion);
+      long marked = mark(read);
+      try {
+        deleteAll(pending, marked);
+      } catch (CephException.OutcomeUnknown e) {
+        warnOfMark(e); // what has no answer may still be carried out
+        throw e;
+      } catch (CephException | VolumeException e) {
+        if (!read.isBeingDeleted()) {
+          unmark(marked);
         }
+        throw e;
       }
     } finally {
       pending.forEach(VolumeDeletion::cancel);
@@ -132,15 +176,60 @@ record GroupDeletion(OpenGroup group) {
     }
   }
 
-  /** Another driver may have taken volumes out of the group since their links were read. */
-  private void requireStillMembers(Collection<VolumeDeletion> marked) {
-    if (marked.isEmpty()) {
-      return;
+  private long mark(GroupJournal.State read) {
+    try {
+      return group
+          .journal()
+          .markDeleting(group.entry().journal(), read.version())
+          .orElseThrow(() -> GroupChange.changedMeanwhile(group.id().toString()));
+    } catch (CephException.OutcomeUnknown e) {
+      warnOfMark(e);
+      throw e;
     }
-    Set<VolumeId> members = Set.copyOf(group.reread().members());
-    if (!marked.stream().allMatch(deletion -> members.contains(deletion.volume().id()))) {
-      throw GroupChange.changedMeanwhile(group.id().toString());
+  }
+
+  private void deleteAll(Deque<VolumeDeletion> pending, long marked) {
+    while (!pending.isEmpty()) {
+      try (VolumeDeletion deletion = pending.removeFirst()) {
+        delete(deletion);
+      }
+      requireMarked(marked);
     }
+    group.remove();
+    group.journal().remove(group.entry().journal());
+  }
+
+  /**
+   * Requires that nobody has written the entry since this call marked it, be it to mark it anew;
+   * one round trip.
+   *
+   * @throws VolumeException ABORTED if somebody has, or has removed it
+   */
+  private void requireMarked(long marked) {
+    try {
+      if (group.journal().version(group.id().uuid()) == marked) {
+        return;
+      }
+    } catch (CephException.NotFound e) {
+      LOG.debug("volume group {} was deleted by another driver", group.id());
+    }
+    throw GroupChange.changedMeanwhile(group.id().toString());
+  }
+
+  private void unmark(long marked) {
+    try {
+      group.journal().unmarkDeleting(group.entry().journal(), marked);
+    } catch (CephException e) {
+      warnOfMark(e);
+    }
+  }
+
+  private void warnOfMark(CephException e) {
+    LOG.warn(
+        "volume group {} may stay marked as being deleted: its members cannot be changed then until"
+            + " DeleteVolumeGroup succeeds: {}",
+        group.id(),
+        e.toString());
   }
 
   private void delete(VolumeDeletion deletion) {

@@ -34,6 +34,7 @@ import org.slf4j.LoggerFactory;
  */
 record GroupMembers(RbdSession session) {
   private static final Logger LOG = LoggerFactory.getLogger(GroupMembers.class);
+  private static final int PASSES = 10;
 
   /** Those of some volumes that there are; two round trips for each, many at once. */
   List<GroupedVolume> existing(Collection<VolumeId> ids) {
@@ -50,11 +51,13 @@ record GroupMembers(RbdSession session) {
   }
 
   /**
-   * All of some volumes.
+   * All of some volumes, whose ids say that they are in a pool.
    *
-   * @throws VolumeException NOT_FOUND naming one that does not exist
+   * @param io that pool
+   * @throws VolumeException NOT_FOUND naming one that does not exist; INVALID_ARGUMENT naming one
+   *     that is in another pool, by the cluster mapping
    */
-  List<GroupedVolume> requireAll(Collection<VolumeId> ids) {
+  List<GroupedVolume> requireAll(Collection<VolumeId> ids, IoContext io) {
     List<VolumeId> all = List.copyOf(ids);
     List<Optional<GroupedVolume>> found = look(all);
     List<GroupedVolume> present = new ArrayList<>();
@@ -64,8 +67,20 @@ record GroupMembers(RbdSession session) {
           found
               .get(i)
               .orElseThrow(() -> VolumeException.notFound("volume " + id + " does not exist")));
+      if (present.get(i).volume().pool().io().poolId() != io.poolId()) {
+        throw ofOtherSite(id);
+      }
     }
     return present;
+  }
+
+  /** A volume that only the cluster mapping leads to. */
+  static VolumeException ofOtherSite(VolumeId id) {
+    return VolumeException.invalid(
+        "volume "
+            + id
+            + " has its id of another site: groups and group snapshots take volumes by their ids of"
+            + " this site only");
   }
 
   /**
@@ -211,20 +226,41 @@ record GroupMembers(RbdSession session) {
     }
   }
 
-  /** Removes images again that this call added; a failure is only logged. */
-  void undoAttach(RbdGroup group, List<GroupedVolume> attached) {
-    for (GroupedVolume candidate : attached) {
-      try {
-        detach(group, candidate.volume().pool(), candidate.imageId());
-      } catch (CephException e) {
-        LOG.warn(
-            "the image of volume {} could not be removed from RBD group {}; the"
-                + " repeated call removes it: {}",
-            candidate.id(),
-            group.name(),
-            e.getMessage());
+  /**
+   * Makes the RBD group have the images of those that are members now, and no others.
+   *
+   * @throws VolumeException NOT_FOUND or ABORTED if the group was deleted meanwhile; ABORTED if
+   *     others change it all the time
+   */
+  void settle(OpenGroup group) {
+    settle(group, existing(group.reread().members()), new ArrayList<>());
+  }
+
+  /**
+   * As {@link #reconcile}, and again with the members as the journal has them then, until nothing
+   * was to be done. Another driver may have changed them since: a driver that adds images or takes
+   * some out looks at the journal again afterwards, so that the last one to do so leaves those of
+   * the members. Usually one pass, or two when images were added or taken out.
+   *
+   * @param members as this call knows them
+   * @param detached as of {@link #reconcile}
+   * @throws VolumeException ABORTED if others change the group all the time
+   */
+  void settle(OpenGroup group, List<GroupedVolume> members, List<GroupMember> detached) {
+    String groupId = group.requireGroupId();
+    List<GroupedVolume> staying = members;
+    for (int pass = 1; reconcile(group.group(), groupId, staying, detached); pass++) {
+      if (pass == PASSES) {
+        throw GroupChange.changedMeanwhile(group.id().toString());
       }
+      staying = current(group, staying);
     }
+  }
+
+  /** The members as the journal has them now; one round trip unless they were changed. */
+  private List<GroupedVolume> current(OpenGroup group, List<GroupedVolume> known) {
+    Set<VolumeId> now = Set.copyOf(group.reread().members());
+    return now.equals(GroupedVolume.ids(known)) ? known : existing(now);
   }
 
   /**

@@ -5,6 +5,7 @@ import io.cephcsi.driver.journal.GroupEntry;
 import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.volume.VolumeException;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /** The {@link WorkerLock} of a group snapshot, on the object of its journal entry. */
 final class GroupSnapshotLock implements AutoCloseable {
@@ -51,6 +52,16 @@ final class GroupSnapshotLock implements AutoCloseable {
   /** As {@link WorkerLock#require}. */
   void require() {
     work.require();
+  }
+
+  /** As {@link WorkerLock#call}. */
+  <T> T call(Supplier<T> part) {
+    return work.call(part);
+  }
+
+  /** As {@link WorkerLock#run}. */
+  void run(Runnable part) {
+    work.run(part);
   }
 
   @Override

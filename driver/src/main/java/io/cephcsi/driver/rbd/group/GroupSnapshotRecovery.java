@@ -69,7 +69,7 @@ record GroupSnapshotRecovery(RbdSession session) {
         GroupSnapshotLock work = GroupSnapshotLock.begin(begun, kind)) {
       Optional<OpenGroup> current = work.current();
       if (current.isPresent()) {
-        finish(current.get(), work);
+        work.run(() -> finish(current.get(), work));
       }
     }
   }

@@ -8,8 +8,11 @@ import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.volume.CreatedVolume;
 import io.cephcsi.driver.volume.VolumeId;
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * A volume that is, or may become, a member of a group.
@@ -27,6 +30,11 @@ record GroupedVolume(OpenVolume volume, String imageId, ImageHeader header) {
 
   VolumeId id() {
     return volume.id();
+  }
+
+  /** The ids of some volumes. */
+  static Set<VolumeId> ids(Collection<GroupedVolume> volumes) {
+    return volumes.stream().map(GroupedVolume::id).collect(Collectors.toUnmodifiableSet());
   }
 
   /** Whether its image is in a group of its own pool, where the driver's groups are. */

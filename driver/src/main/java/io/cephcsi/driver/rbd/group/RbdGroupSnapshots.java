@@ -4,6 +4,7 @@ import io.cephcsi.bindings.cls.HeaderSnapshot;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.cluster.ClusterConfig;
+import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.journal.ClusterNames;
 import io.cephcsi.driver.journal.GroupEntry;
@@ -69,9 +70,10 @@ public final class RbdGroupSnapshots {
    * @param requestName the name that the CO chose
    * @param sources the volumes; at least one
    * @param parameters of the VolumeGroupSnapshotClass
-   * @throws VolumeException NOT_FOUND if a volume does not exist; FAILED_PRECONDITION if they
-   *     cannot be taken together; ALREADY_EXISTS if the name is that of others; RESOURCE_EXHAUSTED
-   *     for too many; ABORTED while another driver works on it
+   * @throws VolumeException NOT_FOUND if a volume does not exist; INVALID_ARGUMENT if only the
+   *     cluster mapping leads to one; FAILED_PRECONDITION if they cannot be taken together;
+   *     ALREADY_EXISTS if the name is that of others; RESOURCE_EXHAUSTED for too many; ABORTED
+   *     while another driver works on it
    */
   public GroupSnapshot create(
       String requestName, Set<VolumeId> sources, SnapshotParameters parameters, Credentials user) {
@@ -79,20 +81,33 @@ public final class RbdGroupSnapshots {
     GroupSnapshotSources.requireTogether(sources, parameters);
     List<String> ids = sources.stream().map(VolumeId::toString).toList();
     return sessions.in(
-        sessions.clusters().requireOf(first, "volume"),
+        requireCluster(first),
         user,
         session -> {
           try (OperationRegistry.Hold hold = session.operations().holdAll(ids, CREATE)) {
-            IoContext io =
-                session
-                    .pool(first)
-                    .orElseThrow(
-                        () -> VolumeException.notFound("volume " + first + " does not exist"));
+            IoContext io = session.pool(first).orElseThrow(() -> notHere(session, first));
             GroupSnapshotSources.requirePool(parameters, io);
             session.visitTrash(io);
             return create(new Taking(session, io, requestName, sources, parameters));
           }
         });
+  }
+
+  private ClusterConfig requireCluster(VolumeId volume) {
+    ClusterDirectory clusters = sessions.clusters();
+    if (clusters.find(volume.clusterId()).isEmpty()
+        && clusters.mapping().alternatives(volume).stream()
+            .anyMatch(at -> clusters.find(at.clusterId()).isPresent())) {
+      throw GroupMembers.ofOtherSite(volume);
+    }
+    return clusters.requireOf(volume, "volume");
+  }
+
+  /** Of a volume whose pool does not exist. */
+  private static VolumeException notHere(RbdSession session, VolumeId volume) {
+    return session.find(volume).isPresent()
+        ? GroupMembers.ofOtherSite(volume)
+        : VolumeException.notFound("volume " + volume + " does not exist");
   }
 
   /** What one call is about. */
@@ -109,7 +124,7 @@ public final class RbdGroupSnapshots {
     GroupJournal journal = session.groupJournal(io);
     List<GroupedVolume> sources;
     try {
-      sources = new GroupMembers(session).requireAll(taking.sources());
+      sources = new GroupMembers(session).requireAll(taking.sources(), io);
     } catch (VolumeException e) {
       if (e.reason() != Reason.NOT_FOUND) {
         throw e;
@@ -127,22 +142,31 @@ public final class RbdGroupSnapshots {
     OpenGroup group = OpenGroup.of(session, io, io, new GroupEntry(reservation.entry()));
     try (OperationRegistry.Hold own = session.operations().hold(group.id().toString(), CREATE);
         GroupSnapshotLock work = GroupSnapshotLock.begin(group, CREATE)) {
-      OpenGroup current = work.current().orElseThrow(() -> deletedMeanwhile(group));
-      GroupSnapshotRemoval removal = new GroupSnapshotRemoval(current, work);
-      if (!reservation.isNew()) {
-        requireSame(taking, current, sources); // another driver may have been at work since
-        requireNotRemoving(removal);
+      return work.call(() -> create(taking, group, work, reservation.isNew(), sources));
+    }
+  }
+
+  private GroupSnapshot create(
+      Taking taking,
+      OpenGroup group,
+      GroupSnapshotLock work,
+      boolean isNew,
+      List<GroupedVolume> sources) {
+    OpenGroup current = work.current().orElseThrow(() -> deletedMeanwhile(group));
+    GroupSnapshotRemoval removal = new GroupSnapshotRemoval(current, work);
+    if (!isNew) {
+      requireSame(taking, current, sources); // another driver may have been at work since
+      requireNotRemoving(removal);
+    }
+    try {
+      return take(taking, removal, isNew, sources);
+    } catch (CephException.OutcomeUnknown e) {
+      throw e; // the outcome is unknown: the repeated call finds out
+    } catch (CephException | VolumeException e) {
+      if (isNew) {
+        undo(current, work);
       }
-      try {
-        return take(taking, removal, reservation.isNew(), sources);
-      } catch (CephException.OutcomeUnknown e) {
-        throw e; // the outcome is unknown: the repeated call finds out
-      } catch (CephException | VolumeException e) {
-        if (reservation.isNew()) {
-          undo(current, work);
-        }
-        throw disturbed(e) ? conflict(group, e) : e;
-      }
+      throw disturbed(e) ? conflict(group, e) : e;
     }
   }
 
@@ -275,7 +299,7 @@ public final class RbdGroupSnapshots {
 
   private void undo(OpenGroup group, GroupSnapshotLock work) {
     try {
-      new GroupSnapshotRemoval(group.with(group.reread()), work).all();
+      work.run(() -> new GroupSnapshotRemoval(group.with(group.reread()), work).all());
     } catch (CephException | VolumeException e) {
       LOG.warn(
           "the failed group snapshot {} could not be removed; the repeated call or"
@@ -301,7 +325,8 @@ public final class RbdGroupSnapshots {
     String name = OperationRegistry.groupName(group.entry().journal().requestName());
     try (OperationRegistry.Hold hold = group.session().operations().hold(name, DELETE);
         GroupSnapshotLock work = GroupSnapshotLock.begin(group, DELETE)) {
-      work.current().ifPresent(current -> new GroupSnapshotRemoval(current, work).all());
+      work.current()
+          .ifPresent(current -> work.run(() -> new GroupSnapshotRemoval(current, work).all()));
     }
   }
 

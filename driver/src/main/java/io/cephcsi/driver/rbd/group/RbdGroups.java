@@ -68,13 +68,13 @@ public final class RbdGroups {
           requireSamePool(wanted, session.clusterId(), io);
           GroupMembers members = new GroupMembers(session);
           try (OperationRegistry.Hold hold = holdVolumes(session, wanted, "CreateVolumeGroup")) {
-            List<GroupedVolume> candidates = members.requireAll(wanted);
+            List<GroupedVolume> candidates = members.requireAll(wanted, io);
             GroupJournal journal = session.groupJournal(journalPool, io);
             Optional<GroupEntry> known = journal.byName(requestName);
             Optional<String> groupId = known.flatMap(e -> GroupHeader.id(io, e.name()));
             GroupCreation creation = new GroupCreation(parameters, wanted);
             if (known.isPresent()) {
-              creation.requireCompatible(journal, known.get(), io);
+              creation.requireCompatible(OpenGroup.of(session, io, journalPool, known.get()));
             }
             members.requireGroupable(candidates, groupId);
             Journal.Reservation reservation = creation.reserve(journal, io, requestName);
@@ -130,13 +130,14 @@ public final class RbdGroups {
         id,
         user,
         group -> {
-          requireSamePool(wanted, id.clusterId(), group.pool().io());
+          IoContext io = group.pool().io();
+          requireSamePool(wanted, id.clusterId(), io);
           GroupMembers members = new GroupMembers(group.session());
           Set<VolumeId> old = new HashSet<>(group.entry().members());
           try (OperationRegistry.Hold hold =
               holdVolumes(
                   group.session(), difference(old, wanted), "ModifyVolumeGroupMembership")) {
-            List<GroupedVolume> candidates = members.requireAll(wanted);
+            List<GroupedVolume> candidates = members.requireAll(wanted, io);
             new GroupChange(group, members).carryOut(candidates);
             return group.toGroup(candidates.stream().map(GroupedVolume::toVolume).toList());
           }

@@ -2,6 +2,7 @@ package io.cephcsi.driver.rbd.list;
 
 import io.cephcsi.bindings.cls.ImageId;
 import io.cephcsi.bindings.cls.ImageSummary;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.cluster.ClusterExecutors;
@@ -21,6 +22,7 @@ import io.cephcsi.driver.volume.Inventory;
 import io.cephcsi.driver.volume.ListPage;
 import io.cephcsi.driver.volume.ListedSnapshot;
 import io.cephcsi.driver.volume.ListedVolume;
+import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.List;
 import java.util.Map;
@@ -132,16 +134,27 @@ public final class RbdInventory implements Inventory {
             "imageName", volume.entry().name()),
         AttachmentJournal.nodes(volume.entry()),
         image.isPresent()
-            ? VolumeReader.problem(cluster, io, image.get()).or(() -> mirrored(volume))
+            ? VolumeReader.problem(cluster, io, image.get()).or(() -> problemOf(volume))
             : Optional.of(missing(volume)));
   }
 
-  private static Optional<String> mirrored(OpenVolume volume) {
+  /** What only an open image shows; one that cannot be opened, as a parent is gone, shows that. */
+  private static Optional<String> problemOf(OpenVolume volume) {
     try (RbdImage image = volume.openReadOnly()) {
       return image
           .mirroring()
           .filter(mirror -> !mirror.primary())
           .map(mirror -> "the image is a mirror's secondary: it cannot be written here");
+    } catch (VolumeException e) {
+      if (e.reason() == VolumeException.Reason.FAILED_PRECONDITION) {
+        return Optional.of(String.valueOf(e.getMessage()));
+      }
+      throw e;
+    } catch (CephException e) {
+      if (e.isOfDamage()) {
+        return Optional.of(String.valueOf(e.getMessage()));
+      }
+      throw e;
     }
   }
 

@@ -7,6 +7,7 @@ import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
@@ -64,8 +65,33 @@ record MirrorSnapshots(List<HeaderSnapshot> newestFirst) {
    * Ceph 16 promotes such an image unforced.
    */
   boolean endsInHalfDemotion() {
-    return orphans().isEmpty()
-        && half().filter(s -> part(s).kind() == MirrorPart.Kind.DEMOTED_COPY).isPresent();
+    return orphans().isEmpty() && half().filter(MirrorSnapshots::isDemotedCopy).isPresent();
+  }
+
+  /**
+   * Whether the newest one is of a demotion: of this site, or of another one and copied completely.
+   */
+  boolean endsInDemotion() {
+    return mirrored().stream()
+        .findFirst()
+        .map(MirrorSnapshots::part)
+        .filter(
+            newest ->
+                newest.kind() == MirrorPart.Kind.DEMOTED
+                    || (newest.kind() == MirrorPart.Kind.DEMOTED_COPY && newest.complete()))
+        .isPresent();
+  }
+
+  /** When the newest copy of another site was begun here. */
+  Optional<Instant> newestCopy() {
+    return mirrored().stream()
+        .filter(s -> part(s).kind() == MirrorPart.Kind.COPY || isDemotedCopy(s))
+        .findFirst()
+        .map(HeaderSnapshot::createdAt);
+  }
+
+  private static boolean isDemotedCopy(HeaderSnapshot snapshot) {
+    return part(snapshot).kind() == MirrorPart.Kind.DEMOTED_COPY;
   }
 
   /** The newest ones, if forced promotions that were cut off left them. */
@@ -94,7 +120,7 @@ record MirrorSnapshots(List<HeaderSnapshot> newestFirst) {
     if (half.isEmpty()) {
       return Optional.empty();
     }
-    if (part(half.get()).kind() == MirrorPart.Kind.DEMOTED_COPY) {
+    if (isDemotedCopy(half.get())) {
       throw noWayBack("the copy is of the demotion of the other site");
     }
     for (HeaderSnapshot snapshot :

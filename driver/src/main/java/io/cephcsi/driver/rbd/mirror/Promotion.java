@@ -62,8 +62,20 @@ final class Promotion {
     }
     IoContext io = volume.pool().io();
     try (WorkerLock work = lock(io)) {
-      return isPrimary(io) ? Optional.empty() : runUnforced(work);
+      return work.call(
+          () -> {
+            Found found = look(io);
+            return found == Found.PRIMARY ? Optional.empty() : runUnforced(work, found);
+          });
     }
+  }
+
+  /** What the image is. */
+  private enum Found {
+    PRIMARY,
+    COPY,
+    /** It was the primary until now, and was demoted here. */
+    DEMOTED_NOW
   }
 
   /** A driver that was stopped in its promotion must not go on after another one's. */
@@ -72,14 +84,14 @@ final class Promotion {
     return WorkerLock.begin(io, header, LOCK, "promote", "volume " + volume.id(), false);
   }
 
-  /** Whether it is the primary; a step of another client that was cut off is undone. */
-  private boolean isPrimary(IoContext io) {
+  /** What it is; a step of another client that was cut off is undone. */
+  private Found look(IoContext io) {
     try (RbdImage image = volume.openReadOnly()) {
       if (!MirroredImage.isPrimary(volume, image)) {
-        return false;
+        return Found.COPY;
       }
       if (MirroredImage.isWritable(image)) {
-        return true;
+        return Found.PRIMARY;
       }
     }
     // librbd changes the snapshot and the feature in two writes. Another client's demotion may be
@@ -88,10 +100,10 @@ final class Promotion {
     try (RbdImage image = new RbdPool(io).open(volume.imageName())) {
       image.mirror().demote();
     }
-    return false;
+    return Found.DEMOTED_NOW;
   }
 
-  private Optional<VolumeException> runUnforced(WorkerLock work) {
+  private Optional<VolumeException> runUnforced(WorkerLock work, Found found) {
     try (RbdImage image = volume.open()) {
       MirrorSnapshots snapshots = MirrorSnapshots.of(volume.pool().io(), image.id());
       if (snapshots.neverComplete()) {
@@ -109,6 +121,12 @@ final class Promotion {
                     + ": what the other site wrote before it was demoted is copied in part; it can be"
                     + " promoted when the rest is copied. If the daemon here does not copy it, promote"
                     + " the other site again"));
+      }
+      if (found == Found.COPY) { // else nobody can have promoted another one
+        Optional<VolumeException> refusal = refused.check(volume.id(), image.mirror().status());
+        if (refusal.isPresent()) {
+          return refusal;
+        }
       }
       work.require();
       image.mirror().promote(false);
@@ -191,9 +209,12 @@ final class Promotion {
                 .openPool(volume.pool().io().pool(), volume.pool().io().namespace())
                 .tryWhenFull();
         WorkerLock work = lock(io)) {
-      if (!isPrimary(io)) {
-        force(io, work);
-      }
+      work.run(
+          () -> {
+            if (look(io) != Found.PRIMARY) {
+              force(io, work);
+            }
+          });
     } catch (CephException.Blocklisted e) {
       if (!limit.isOver()) {
         throw notNow(e); // another driver took the promotion over

@@ -36,6 +36,7 @@ public final class RbdReplication {
 
   private final RbdSessions sessions;
   private final Duration longestPromotion;
+  private final Duration demotionNoticed;
   private final RefusedPromotions refused;
 
   /**
@@ -44,9 +45,22 @@ public final class RbdReplication {
    * @param demotionNoticed after how long each daemon has noticed that an image was demoted
    */
   public RbdReplication(RbdSessions sessions, Duration longestPromotion, Duration demotionNoticed) {
+    this(
+        sessions,
+        longestPromotion,
+        demotionNoticed,
+        new RefusedPromotions(demotionNoticed, Ticker.systemTicker()));
+  }
+
+  RbdReplication(
+      RbdSessions sessions,
+      Duration longestPromotion,
+      Duration demotionNoticed,
+      RefusedPromotions refused) {
     this.sessions = sessions;
     this.longestPromotion = longestPromotion;
-    this.refused = new RefusedPromotions(demotionNoticed, Ticker.systemTicker());
+    this.demotionNoticed = demotionNoticed;
+    this.refused = refused;
   }
 
   /**
@@ -140,13 +154,16 @@ public final class RbdReplication {
 
   /**
    * Ends the mirroring of a volume. A copy that follows its primary is left alone: its daemon
-   * removes it when the mirroring of the primary ends.
+   * removes it when the mirroring of the primary ends. Not if that is forced while no daemon of
+   * another site runs: then the primary may be lost. Of an encrypted volume see {@link
+   * SharedKeyNote}.
    *
    * @throws VolumeException FAILED_PRECONDITION if it is a copy that follows no primary, unless the
    *     parameters force it, if clones of it are mirrored, or if its pool is not mirrored image by
    *     image; ABORTED if it has not ended yet
    */
   public void disable(VolumeId id, ReplicationParameters parameters, Credentials user) {
+    refused.forget(id); // what is mirrored again is refused anew
     sessions.with(
         id,
         user,
@@ -171,7 +188,7 @@ public final class RbdReplication {
         return true; // what was interrupted goes on
       }
       MirrorStatus status = image.mirror().status();
-      if (FollowingCopy.is(status)) {
+      if (force ? FollowingCopy.hasLivingPrimary(status) : FollowingCopy.is(status)) {
         return false;
       }
       if (!force) {
@@ -190,6 +207,7 @@ public final class RbdReplication {
 
   private static void disable(OpenVolume volume, boolean force) {
     try (RbdImage image = volume.open()) {
+      SharedKeyNote.writeIfNeeded(volume, image);
       image.mirror().disable(force);
       if (image.mirroring().isPresent()) {
         throw new VolumeException(
@@ -284,10 +302,12 @@ public final class RbdReplication {
   /**
    * Makes the primary a copy, so that another site's can be promoted.
    *
-   * @param force also while clients have it open, who lose the right to write, while it is
-   *     published, and if another site does not follow it
+   * @param force also while clients have it open, while it is published, and if another site does
+   *     not follow it. Clients by librbd lose the right to write; a device of the kernel does not,
+   *     and must be fenced before
    * @throws VolumeException FAILED_PRECONDITION if it is not mirrored, published to nodes or in
-   *     use, or if the daemon of another site runs and cannot follow it
+   *     use, or if no other site has followed it since it became the primary, of a pool that has
+   *     peers; ABORTED while a promotion that was given up may still be carried out
    */
   public void demote(VolumeId id, boolean force, Credentials user) {
     refused.forget(id);
@@ -295,7 +315,7 @@ public final class RbdReplication {
         id,
         user,
         volume -> {
-          new Demotion(volume, force).run();
+          new Demotion(volume, force, demotionNoticed).run();
           return null;
         });
   }

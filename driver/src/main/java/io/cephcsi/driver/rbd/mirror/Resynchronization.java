@@ -38,10 +38,11 @@ final class Resynchronization {
    * One look, and what follows from it.
    *
    * @return whether all sites are demoted and have the same
-   * @throws VolumeException ABORTED while the image is made anew or copied for the first time;
-   *     FAILED_PRECONDITION if it is not mirrored, the primary, or differs from the other site's
-   *     and that is not forced; UNAVAILABLE if a daemon that is needed does not run, or an error
-   *     keeps it from copying, or when the copy has just been given up to be made anew
+   * @throws VolumeException ABORTED while the image is made anew or copied for the first time, or
+   *     something is still to be copied of the demotion of another site; FAILED_PRECONDITION if it
+   *     is not mirrored, the primary, or differs from the other site's and that is not forced;
+   *     UNAVAILABLE if a daemon that is needed does not run, or an error keeps it from copying, or
+   *     when the copy has just been given up to be made anew
    */
   boolean run() {
     RbdImage opened = open();
@@ -59,6 +60,7 @@ final class Resynchronization {
                       unavailable(
                           "the daemon rbd-mirror of this site does not run, or has not told of it yet"));
       if (local.state() == State.UNKNOWN && allDemoted(status.remote())) {
+        requireLastWrites(opened);
         recordImage(opened.id());
         return true;
       }
@@ -67,6 +69,7 @@ final class Resynchronization {
       }
       requireFollowing(opened, local, status.remote());
       requireCopied(opened, local);
+      recordImage(opened.id());
       return false;
     }
   }
@@ -85,6 +88,22 @@ final class Resynchronization {
 
   private static boolean allDemoted(List<MirrorSite> remote) {
     return !remote.isEmpty() && remote.stream().allMatch(site -> site.isUp(State.UNKNOWN));
+  }
+
+  /**
+   * Where both sites are demoted the daemon here says the same whether it has copied that or not,
+   * as when it was started again before it had. A journal has no snapshots to look at.
+   */
+  private void requireLastWrites(RbdImage image) {
+    if (image.mirror().mode() == MirrorMode.SNAPSHOT
+        && !MirrorSnapshots.of(volume.pool().io(), image.id()).endsInDemotion()) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume "
+              + volume.id()
+              + ": all sites are demoted, and what another one wrote last is not here completely. If"
+              + " the daemon here does not copy it, promote that site again");
+    }
   }
 
   /** The image may have been made anew: deletion looks for the one in the journal. */

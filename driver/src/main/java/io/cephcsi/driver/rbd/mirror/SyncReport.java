@@ -17,6 +17,7 @@ import java.util.Optional;
  * @param bytes how much it copied; 0 when it does not say
  * @param idle whether it has nothing to copy
  * @param behind whether it says that there is something to copy
+ * @param syncing whether it says that it copies a snapshot; perhaps it waits for its turn
  */
 record SyncReport(
     String words,
@@ -24,7 +25,8 @@ record SyncReport(
     Optional<Duration> duration,
     long bytes,
     boolean idle,
-    boolean behind) {
+    boolean behind,
+    boolean syncing) {
   private static final long MOST = 253_402_300_799L; // seconds, the last of the year 9999
   private static final String SPLIT_BRAIN = "split-brain";
 
@@ -33,7 +35,7 @@ record SyncReport(
     int comma = description.indexOf(',');
     if (comma < 0) {
       return new SyncReport(
-          description.strip(), Optional.empty(), Optional.empty(), 0, false, false);
+          description.strip(), Optional.empty(), Optional.empty(), 0, false, false, false);
     }
     String words = description.substring(0, comma).strip();
     JsonNode json = json(description.substring(comma + 1));
@@ -45,7 +47,8 @@ record SyncReport(
         number(json, "last_snapshot_sync_seconds").map(Duration::ofSeconds),
         number(json, "last_snapshot_bytes").orElse(0L),
         json.path("replay_state").asText().equals("idle"),
-        isBehind(json));
+        isBehind(json),
+        json.path("replay_state").asText().equals("syncing"));
   }
 
   private static boolean isBehind(JsonNode json) {

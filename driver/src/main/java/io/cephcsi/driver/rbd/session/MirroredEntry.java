@@ -10,13 +10,9 @@ import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.journal.AdoptedEntry;
 import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.journal.JournalKind;
-import io.cephcsi.driver.rbd.encryption.ImageKey;
-import io.cephcsi.driver.rbd.image.EntryRecord;
-import io.cephcsi.driver.rbd.image.ImageLabels;
 import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.volume.VolumeId;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,8 +22,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Makes the journal entry of a volume that was mirrored from another site, at the first call for
  * it: images are mirrored, the journal is not. What the entry needs is in the metadata of the image
- * ({@link EntryRecord}); without that, as ceph-csi's controller of volumes makes it, from the names
- * of Kubernetes that a provisioner wrote there. An image that is neither is left alone.
+ * ({@link EntryOfImage}): that of the other site, or names of Kubernetes. An image that is neither
+ * is left alone.
  */
 final class MirroredEntry {
   private static final Logger LOG = LoggerFactory.getLogger(MirroredEntry.class);
@@ -81,16 +77,9 @@ final class MirroredEntry {
   }
 
   private Optional<JournalEntry> make(ImageName image) {
-    Map<String, String> metadata =
-        HeaderMetadata.read(
-            pool.io(),
-            image.id(),
-            List.of(
-                EntryRecord.KEY, ImageLabels.PV_NAME, ImageLabels.PVC_NAMESPACE, ImageKey.STATE));
-    return Optional.ofNullable(metadata.get(EntryRecord.KEY))
-        .flatMap(EntryRecord::parse)
-        .filter(record -> record.image().equals(image.name()))
-        .or(() -> byLabels(image, metadata))
+    Map<String, String> metadata = HeaderMetadata.read(pool.io(), image.id(), EntryOfImage.KEYS);
+    return EntryOfImage.recorded(image.name(), metadata)
+        .or(() -> EntryOfImage.labelled(image.name(), metadata).filter(made -> isMirrored(image)))
         .map(
             record -> {
               JournalEntry entry =
@@ -104,20 +93,6 @@ final class MirroredEntry {
               LOG.info("volume {}: its journal entry is made from its image {}", id, image.name());
               return entry;
             });
-  }
-
-  /** Which KMS has a passphrase, they do not tell. */
-  private Optional<EntryRecord> byLabels(ImageName image, Map<String, String> metadata) {
-    String name = metadata.getOrDefault(ImageLabels.PV_NAME, "");
-    if (name.isEmpty() || metadata.containsKey(ImageKey.STATE) || !isMirrored(image)) {
-      return Optional.empty();
-    }
-    Map<String, String> attributes = new LinkedHashMap<>();
-    String owner = metadata.getOrDefault(ImageLabels.PVC_NAMESPACE, "");
-    if (!owner.isEmpty()) {
-      attributes.put(JournalEntry.OWNER, owner);
-    }
-    return Optional.of(new EntryRecord(name, image.name(), attributes));
   }
 
   private boolean isMirrored(ImageName image) {

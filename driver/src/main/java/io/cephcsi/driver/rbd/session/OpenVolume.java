@@ -1,5 +1,7 @@
 package io.cephcsi.driver.rbd.session;
 
+import static java.time.temporal.ChronoUnit.SECONDS;
+
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.CutOffFlatten;
 import io.cephcsi.bindings.cls.ImageHeader;
@@ -11,14 +13,18 @@ import io.cephcsi.bindings.rbd.TrashEntry;
 import io.cephcsi.driver.cluster.Lease;
 import io.cephcsi.driver.encryption.EncryptionType;
 import io.cephcsi.driver.journal.AttachmentJournal;
+import io.cephcsi.driver.journal.Journal;
 import io.cephcsi.driver.journal.JournalEntry;
+import io.cephcsi.driver.journal.JournalKind;
 import io.cephcsi.driver.kms.Passphrase;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import io.cephcsi.driver.volume.VolumeId;
+import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -145,6 +151,25 @@ public record OpenVolume(RbdSession session, VolumeId id, RbdPool pool, JournalE
     return entry.isEncrypted() && EncryptionType.BLOCK.isOf(entry)
         ? Optional.of(session.imageKey(id, pool, imageId(), entry).fetch())
         : Optional.empty();
+  }
+
+  /**
+   * Whether another site may need its passphrase, as the journal says now, and not when the call
+   * began: a controller writes the note, and ends the mirroring then. So it is to be asked for when
+   * there is no mirroring any more. One round trip.
+   */
+  public boolean isKeyShared() {
+    return journal().byUuid(entry.uuid()).filter(JournalEntry::isKeyShared).isPresent();
+  }
+
+  /** Has the journal say that another site may need its passphrase; one round trip. */
+  public void noteKeyShared() {
+    String now = Instant.now().truncatedTo(SECONDS).toString();
+    journal().set(id.uuid(), Map.of(JournalEntry.KEY_SHARED, now));
+  }
+
+  private Journal journal() {
+    return session.journal(JournalKind.VOLUME, journalPool(), pool.io());
   }
 
   /** Its image in the trash; empty when it is not there. */

@@ -312,7 +312,7 @@ public final class NativeSnapshots {
     if (TrashMark.exists(pool.io(), imageId)) {
       TrashMove.move(pool, name, imageId);
     } else {
-      pool.moveToTrash(name, Duration.ZERO);
+      pool.moveToTrash(name, imageId, Duration.ZERO);
     }
     return true;
   }

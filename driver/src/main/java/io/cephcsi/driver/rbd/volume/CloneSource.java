@@ -12,6 +12,7 @@ import io.cephcsi.driver.rbd.encryption.VolumeKey;
 import io.cephcsi.driver.rbd.image.EndedFlatten;
 import io.cephcsi.driver.rbd.image.FoundImage;
 import io.cephcsi.driver.rbd.image.RecordedImage;
+import io.cephcsi.driver.rbd.parameters.RbdParameters;
 import io.cephcsi.driver.rbd.session.OpenSnapshot;
 import io.cephcsi.driver.rbd.session.OpenVolume;
 import io.cephcsi.driver.rbd.session.RbdSession;
@@ -132,8 +133,19 @@ record CloneSource(
         : this;
   }
 
-  /** What opens it, of a source that is encrypted. */
-  VolumeKey key(RbdSession session, VolumeId id) {
+  /**
+   * What opens it, of a source that is encrypted.
+   *
+   * @param id of the source
+   * @param parameters of the new volume
+   * @throws VolumeException FAILED_PRECONDITION as of {@link
+   *     io.cephcsi.driver.encryption.KeyAccess#requireOwnSource}
+   */
+  VolumeKey key(RbdSession session, VolumeId id, RbdParameters parameters) {
+    session
+        .keys()
+        .requireOwnSource(
+            parameters.encryption().orElseThrow(), parameters.owner(), "the source " + id, entry);
     return session.key(id, pool, imageId, entry);
   }
 

@@ -48,7 +48,7 @@ record Cloner(PendingVolume pending, ContentSource from) {
       if (parameters.encryption().isEmpty()) {
         return make(source, expected);
       }
-      VolumeKey key = source.key(pending.session(), from.id());
+      VolumeKey key = source.key(pending.session(), from.id(), parameters);
       try (KeyOrigin origin = key.origin()) {
         CreatedImage image = make(source, expected);
         key.requireUnchanged(origin);
@@ -60,9 +60,9 @@ record Cloner(PendingVolume pending, ContentSource from) {
 
   /** Gives a clone that was made before, and has none, the passphrase of its source. */
   boolean adoptMissingKey(String imageId) {
-    CloneSource source =
-        CloneSource.require(pending.session(), from, pending.request().parameters().encryption());
-    try (KeyOrigin origin = source.key(pending.session(), from.id()).origin()) {
+    RbdParameters parameters = pending.request().parameters();
+    CloneSource source = CloneSource.require(pending.session(), from, parameters.encryption());
+    try (KeyOrigin origin = source.key(pending.session(), from.id(), parameters).origin()) {
       return pending.key(imageId).adoptIfMissing(origin);
     }
   }

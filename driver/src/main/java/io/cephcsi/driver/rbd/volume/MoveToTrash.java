@@ -56,14 +56,18 @@ final class MoveToTrash {
   /**
    * Moves the images to the trash.
    *
+   * @param before what is done when nothing is in the way, before the volume's own image is moved
    * @return the ids of those that are there now
    * @throws VolumeException FAILED_PRECONDITION if the volume is in use, in a group, or has
    *     snapshots that no driver took
+   * @throws CephException.OwnerSilent if a call on an image was given up, and may still be carried
+   *     out
    */
-  List<String> run() {
+  List<String> run(Runnable before) {
     Optional<String> imageId = imageId();
     if (imageId.isPresent()) {
       requireFree(imageId.get(), Optional.empty());
+      before.run();
       moveToTrash(image, imageId.get());
     } else {
       // A process died between the trash and the journal.
@@ -124,7 +128,8 @@ final class MoveToTrash {
   }
 
   /**
-   * Nobody may have the image open: the trash itself would take it all the same.
+   * Nobody may have the image open: the trash itself would take it all the same. A move that was
+   * given up has it open, too, and is asked for first: it may still be carried out.
    *
    * <p>Snapshots in the trash namespace belong to CSI snapshots and clones; those of mirroring
    * librbd removes when it moves the image, which ends its mirroring. One of a user with a name as
@@ -132,6 +137,7 @@ final class MoveToTrash {
    * decides before the image is removed. Any other was taken by an administrator.
    */
   private void requireFree(String imageId, Optional<String> groupId) {
+    pool.requireAnswers(imageId);
     try {
       ImageUse.requireUnused(pool, imageId, "volume " + volume.id());
     } catch (CephException.NotFound e) {

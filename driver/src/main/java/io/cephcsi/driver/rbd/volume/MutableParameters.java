@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 
 /**
@@ -117,11 +118,21 @@ public record MutableParameters(Map<String, String> metadata) {
    * release.
    */
   void applyTo(OpenImage volume) {
-    if (metadata.isEmpty()) {
-      return;
+    if (!metadata.isEmpty()) {
+      String imageId = volume.imageId();
+      applyTo(volume, imageId, () -> size(volume, imageId));
     }
-    String imageId = volume.imageId();
-    QosRules.apply(volume, imageId, metadata, () -> size(volume, imageId));
+  }
+
+  /**
+   * As {@link #applyTo(OpenImage)}.
+   *
+   * @param size of the image, in bytes; asked for when there is a rule
+   */
+  void applyTo(OpenImage volume, String imageId, LongSupplier size) {
+    if (!metadata.isEmpty()) {
+      QosRules.apply(volume, imageId, metadata, size);
+    }
   }
 
   /**

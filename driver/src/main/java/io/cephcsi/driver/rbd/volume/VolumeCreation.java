@@ -200,7 +200,9 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     if (pending.entry().isEncrypted()) {
       completeKey(pending, imageId);
     }
-    return OptionalLong.of(isToGrow ? grown(pending) : header.size());
+    long size = isToGrow ? grown(pending) : header.size();
+    pending.request().mutable().applyTo(pending.volume().image(), imageId, () -> size);
+    return OptionalLong.of(size);
   }
 
   /**
@@ -270,6 +272,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
       if (request.source().isPresent()) {
         MutableParameters.removeAll(pending.volume().image(), made.id());
       }
+      request.mutable().applyTo(pending.volume().image(), made.id(), made::size);
       session.settings().labels().write(pending.pool(), made.id(), request.parameters().labels());
       pending.attempt().completeImage(made.id());
     } catch (CephException.NotFound | VolumeException e) {
@@ -342,6 +345,7 @@ record VolumeCreation(RbdSession session, VolumeRequest request, ImageGroups gro
     Map<String, String> context = new LinkedHashMap<>(parameters.context());
     context.put("imageName", pending.image());
     context.put("journalPool", parameters.journalPool());
+    context.putAll(EncryptionRequest.context(parameters.encryption(), parameters.owner()));
     return new CreatedVolume(pending.volume().id(), size, context, parameters.topology());
   }
 }

@@ -1,6 +1,9 @@
 package io.cephcsi.driver.rbd.volume;
 
+import io.cephcsi.bindings.cls.ImageId;
+import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.PoolMirrorMode;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.driver.journal.AttachmentJournal;
@@ -29,7 +32,8 @@ public final class VolumeDeletion implements AutoCloseable {
   private final ImageGroups groups;
   private final OperationRegistry.Hold name;
   private final AttachmentJournal attachments;
-  private Optional<String> mark = Optional.empty();
+  private final boolean keepsFormerMark;
+  private Optional<AttachmentJournal.Mark> mark = Optional.empty();
 
   /**
    * Locks the volume's name; the caller has locked its id.
@@ -37,25 +41,37 @@ public final class VolumeDeletion implements AutoCloseable {
    * @throws VolumeException ABORTED if another call has the name
    */
   public VolumeDeletion(OpenVolume volume, ImageGroups groups) {
-    this(
-        volume,
-        groups,
-        volume
-            .session()
-            .operations()
-            .hold(OperationRegistry.volumeName(volume.entry().requestName()), "DeleteVolume"));
+    this(volume, groups, holdName(volume), false);
   }
 
-  private VolumeDeletion(OpenVolume volume, ImageGroups groups, OperationRegistry.Hold name) {
+  private VolumeDeletion(
+      OpenVolume volume, ImageGroups groups, OperationRegistry.Hold name, boolean keepsFormerMark) {
     this.volume = volume;
     this.groups = groups;
     this.attachments = volume.attachments();
     this.name = name;
+    this.keepsFormerMark = keepsFormerMark;
+  }
+
+  private static OperationRegistry.Hold holdName(OpenVolume volume) {
+    return volume
+        .session()
+        .operations()
+        .hold(OperationRegistry.volumeName(volume.entry().requestName()), "DeleteVolume");
   }
 
   /** Of a volume whose name the caller has locked. */
   static VolumeDeletion withNameLocked(OpenVolume volume, ImageGroups groups) {
-    return new VolumeDeletion(volume, groups, () -> {});
+    return new VolumeDeletion(volume, groups, () -> {}, false);
+  }
+
+  /**
+   * As {@link #VolumeDeletion(OpenVolume, ImageGroups)}, of a volume that is deleted with its
+   * group. If another deletion had marked it, it stays marked when this one fails: another driver
+   * may be deleting the group.
+   */
+  public static VolumeDeletion withGroup(OpenVolume volume, ImageGroups groups) {
+    return new VolumeDeletion(volume, groups, holdName(volume), true);
   }
 
   public OpenVolume volume() {
@@ -120,21 +136,26 @@ public final class VolumeDeletion implements AutoCloseable {
     if (mirrored && isFollowingCopy()) {
       return; // its daemon has it open; only its entry is removed
     }
-    new MoveToTrash(volume, groups).requirePossible(groupId);
     if (mirrored && isLostCopy()) {
-      throw new VolumeException(
-          Reason.FAILED_PRECONDITION,
-          "volume "
-              + volume.id()
-              + " is a copy that follows no primary: promote it before, or end its replication");
+      throw lostCopy(); // also where its daemon has it open
     }
+    new MoveToTrash(volume, groups).requirePossible(groupId);
+  }
+
+  private VolumeException lostCopy() {
+    return new VolumeException(
+        Reason.FAILED_PRECONDITION,
+        "volume "
+            + volume.id()
+            + " is a copy that follows no primary, or whose other site has no daemon that runs:"
+            + " promote it before, or end its replication (by force)");
   }
 
   /** Whether librbd does not delete it, and no primary does. */
   private boolean isLostCopy() {
     try (RbdImage image = volume.openReadOnly()) {
       return image.mirroring().filter(info -> !info.primary()).isPresent()
-          && !FollowingCopy.is(image.mirror().status());
+          && !FollowingCopy.hasLivingPrimary(image.mirror().status());
     } catch (VolumeException | CephException e) {
       return false; // it is gone, or cannot be opened: the deletion tells
     }
@@ -146,28 +167,34 @@ public final class VolumeDeletion implements AutoCloseable {
    * if the copy follows its primary, with which it goes. A passphrase that another site may need
    * stays.
    *
-   * @throws VolumeException FAILED_PRECONDITION if that is not possible; the mark is gone then. As
+   * @throws VolumeException FAILED_PRECONDITION if that is not possible; as of {@link #cancel}. As
    *     of the KMS, when the images are in the trash: they go all the same, the mark stays, and the
    *     repeated call goes on
+   * @throws CephException.OwnerSilent if the client with the lock of an image does not answer; as
+   *     of {@link #cancel}
    */
   public void carryOut() {
     List<String> images;
     boolean keyStays;
     try {
       volume.session().keys().requireKnownKms(volume.entry());
-      keyStays = new SharedKey(volume).mayBeNeeded();
-      images = new MoveToTrash(volume, groups).run();
+      SharedKey key = new SharedKey(volume);
+      keyStays = key.mayBeNeeded();
+      images = new MoveToTrash(volume, groups).run(keyStays ? key::note : () -> {});
     } catch (VolumeException e) {
       if (e.reason() == Reason.FAILED_PRECONDITION && isFollowingCopy()) {
         removeEntry();
         return;
       }
       cancel();
+      throw e.reason() == Reason.FAILED_PRECONDITION && isLostCopy() ? lostCopy() : e;
+    } catch (CephException.OwnerSilent e) {
+      cancel();
       throw e;
     }
     if (keyStays) {
       LOG.warn(
-          "the passphrase of volume {} stays in its KMS: another site that mirrors it may need it;"
+          "the passphrase of volume {} stays in its KMS: another site may need it;"
               + " remove it there when no site has the volume",
           volume.id());
     } else {
@@ -199,7 +226,7 @@ public final class VolumeDeletion implements AutoCloseable {
   /** Asked when the image is in use or cannot be deleted, as the daemon's copies are. */
   private boolean isFollowingCopy() {
     try (RbdImage image = volume.openReadOnly()) {
-      return FollowingCopy.is(image.mirror().status());
+      return FollowingCopy.hasLivingPrimary(image.mirror().status());
     } catch (VolumeException | CephException e) {
       return false; // why it is not deleted is told already
     }
@@ -213,10 +240,38 @@ public final class VolumeDeletion implements AutoCloseable {
     mark = Optional.empty();
   }
 
-  /** Takes the mark back, if there is one. */
+  /**
+   * Takes the mark back, if there is one, and it is not to stay: another driver may be at the
+   * deletion, or the image on its way to the trash. A move that was given up, here or by another
+   * driver, may still be carried out, under a node that got the volume.
+   */
   public void cancel() {
-    mark.ifPresent(made -> attachments.endDeletion(volume.id(), made));
+    mark.filter(made -> !isOnItsWay()).ifPresent(this::cancel);
     mark = Optional.empty();
+  }
+
+  private void cancel(AttachmentJournal.Mark made) {
+    if (keepsFormerMark && made.replacedAnother()) {
+      LOG.warn(
+          "volume {} was marked as being deleted before this call, and stays so, as another driver"
+              + " may be at it: it cannot be published until DeleteVolumeGroup succeeds",
+          volume.id());
+    } else {
+      attachments.endDeletion(volume.id(), made.value());
+    }
+  }
+
+  private boolean isOnItsWay() {
+    IoContext io = volume.pool().io();
+    try {
+      return ImageId.find(volume.pool(), volume.imageName())
+          .or(() -> volume.entry().imageId())
+          .filter(id -> TrashMark.isAnnounced(io, id) || TrashMark.isInTrash(io, id))
+          .isPresent();
+    } catch (CephException e) {
+      LOG.warn("volume {} stays marked as being deleted: {}", volume.id(), e.getMessage());
+      return true;
+    }
   }
 
   @Override

@@ -10,11 +10,25 @@ import java.util.Optional;
  *
  * @param name the name that the CO chose
  * @param parameters of the StorageClass
+ * @param mutable limits of I/O
  * @param capacity how large
  * @param source where its content comes from; empty for none
  */
 public record VolumeRequest(
-    String name, RbdParameters parameters, CapacityRange capacity, Optional<ContentSource> source) {
+    String name,
+    RbdParameters parameters,
+    MutableParameters mutable,
+    CapacityRange capacity,
+    Optional<ContentSource> source) {
+  /** One without limits of I/O. */
+  public VolumeRequest(
+      String name,
+      RbdParameters parameters,
+      CapacityRange capacity,
+      Optional<ContentSource> source) {
+    this(name, parameters, MutableParameters.NONE, capacity, source);
+  }
+
   /**
    * Refuses a size that no image can have, before anything is touched.
    *
@@ -28,7 +42,7 @@ public record VolumeRequest(
 
   /** The same with other parameters. */
   VolumeRequest with(RbdParameters other) {
-    return new VolumeRequest(name, other, capacity, source);
+    return new VolumeRequest(name, other, mutable, capacity, source);
   }
 
   /** The identifier of what its content comes from. */

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import io.cephcsi.driver.volume.Json;
@@ -81,6 +82,11 @@ record LuksHeader(JsonNode json, byte[] first, int bytes, boolean same) {
     }
     return new LuksHeader(
         json(second.get()), moved(second.get(), FIRST, 0), size(second.get()), false);
+  }
+
+  /** The same without what it says, which may take megabytes. */
+  LuksHeader withoutJson() {
+    return new LuksHeader(MissingNode.getInstance(), first, bytes, same);
   }
 
   /** The copy that belongs behind the first, but for zeroes at its end. */

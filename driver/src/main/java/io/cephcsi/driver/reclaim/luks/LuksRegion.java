@@ -6,17 +6,16 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
 import java.security.MessageDigest;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The part of a device before its data, read once, and found to be what drivers make: one segment
- * with a cipher that is one, slots of passphrases only, of bounded costs, and nothing else that
- * cryptsetup would use. Whoever may write the image can replace its header. One with a token, or
- * with a cipher that does nothing, is opened by cryptsetup with the volume key of its author,
- * whatever the passphrase is. Immutable.
+ * The header of a device, read once, and found to be what drivers make: one segment with a cipher
+ * that is one, slots of passphrases only, of bounded costs, and nothing else that cryptsetup would
+ * use. Whoever may write the image can replace its header. One with a token, or with a cipher that
+ * does nothing, is opened by cryptsetup with the volume key of its author, whatever the passphrase
+ * is. Used by one thread.
  */
 public final class LuksRegion {
   private static final Set<String> PARTS =
@@ -26,24 +25,21 @@ public final class LuksRegion {
   private static final Set<String> FLAGS =
       Set.of("same-cpu-crypt", "submit-from-crypt-cpus", "no-read-workqueue", "no-write-workqueue");
 
-  /** As many as cryptsetup makes (LUKS2_KEYSLOTS_MAX): the areas of all have 8 MB at most. */
+  /** As many as cryptsetup makes (LUKS2_KEYSLOTS_MAX). */
   private static final int MOST_SLOTS = 32;
 
-  private final LuksHeader header;
   private final LuksLayout layout;
-  private final List<Area> areas;
+  private final boolean same;
+  private @Nullable LuksHeader header; // until it is written
 
-  @SuppressWarnings("ArrayRecordComponent") // not compared
-  private record Area(long offset, byte[] bytes) {}
-
-  private LuksRegion(LuksHeader header, LuksLayout layout, List<Area> areas) {
-    this.header = header;
+  private LuksRegion(LuksHeader header, LuksLayout layout) {
     this.layout = layout;
-    this.areas = areas;
+    this.same = header.same();
+    this.header = header.withoutJson();
   }
 
   /**
-   * Reads it: the header, and the slots that are in use.
+   * Reads the header, of which at most 128 KiB are in memory until it is written.
    *
    * @throws LuksRefusal UNSUPPORTED_FEATURE when it is not what drivers make; another reason when
    *     there is no header that is whole, or it has no slot yet, so that nothing can open it
@@ -57,19 +53,11 @@ public final class LuksRegion {
     LuksRefusal.require(
         !LuksLayout.isNone(header.json().path("keyslots")),
         "LUKS has no slot: its format was cut off");
-    LuksLayout layout;
     try {
-      layout = LuksLayout.of(header, device.size(), LuksLimits.NODE);
+      return new LuksRegion(header, LuksLayout.of(header, device.size(), LuksLimits.NODE));
     } catch (LuksRefusal e) {
       throw LuksRefusal.unsupported(e.detail());
     }
-    List<Area> areas = new ArrayList<>();
-    for (LuksLayout.Slot slot : layout.slots()) {
-      byte[] bytes = new byte[slot.spreadBytes(layout.keyBytes())];
-      device.read(slot.offset(), ByteBuffer.wrap(bytes));
-      areas.add(new Area(slot.offset(), bytes));
-    }
-    return new LuksRegion(header, layout, areas);
   }
 
   private static void requireKnown(JsonNode json) throws LuksRefusal {
@@ -95,12 +83,21 @@ public final class LuksRegion {
 
   /** Whether both copies of the header were on the device, and said the same. */
   public boolean isSame() {
-    return header.same();
+    return same;
   }
 
   /** Whether a slot has a passphrase. */
   public boolean hasSlot(int slot) {
     return layout.slots().stream().anyMatch(each -> each.number().equals(Integer.toString(slot)));
+  }
+
+  /** The most memory that it takes to make the key of a slot of a passphrase, in KiB. */
+  public int memoryKib() {
+    return layout.slots().stream()
+        .map(LuksLayout.Slot::derivation)
+        .mapToInt(how -> how instanceof LuksLayout.Argon2 argon2 ? argon2.memoryKib() : 0)
+        .max()
+        .orElse(0);
   }
 
   /** Whether it is of the same volume key as another one. */
@@ -113,12 +110,24 @@ public final class LuksRegion {
         && mine.derivation().iterations() == others.derivation().iterations();
   }
 
-  /** Writes it to a file that is new: both copies of the header, and the slots that are in use. */
-  public void writeTo(SeekableByteChannel file) throws IOException {
+  /**
+   * Writes it to a file that is new, once: both copies of the header as it was read, and the slots
+   * that are in use, which are read one by one. Then it keeps little in memory: it may be in use
+   * for minutes, and others beside it.
+   *
+   * @param device the one that it was read from
+   */
+  public void writeTo(BlockReader device, SeekableByteChannel file) throws IOException {
+    if (header == null) {
+      throw new IllegalStateException("the header was written before");
+    }
     write(file, 0, header.first());
     write(file, header.bytes(), header.second());
-    for (Area area : areas) {
-      write(file, area.offset(), area.bytes());
+    header = null;
+    for (LuksLayout.Slot slot : layout.slots()) {
+      byte[] bytes = new byte[slot.spreadBytes(layout.keyBytes())];
+      device.read(slot.offset(), ByteBuffer.wrap(bytes));
+      write(file, slot.offset(), bytes);
     }
     write(file, layout.dataOffset() - 1, new byte[1]); // as long as cryptsetup wants it
   }

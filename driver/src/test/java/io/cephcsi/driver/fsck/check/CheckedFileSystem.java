@@ -37,6 +37,7 @@ final class CheckedFileSystem implements AutoCloseable {
   private final IoContext io;
   private final CephFsMount mount;
   private Map<UUID, Long> sizes = Map.of();
+  private Set<String> groups = Set.of("csi");
 
   CheckedFileSystem(String name) {
     ceph = TestCluster.start(name);
@@ -76,7 +77,13 @@ final class CheckedFileSystem implements AutoCloseable {
   private void check(Duration settle, Duration minAge, Consumer<FileSystemCheck.Result> mend) {
     CheckSettings settings = new CheckSettings(16, 0, settle, minAge, Duration.ZERO, true);
     try (Workers workers = new Workers(settings)) {
-      new FileSystemCheck(settings, workers, new CheckProgress(), Set.of("default"), "csi", sizes)
+      new FileSystemCheck(
+              settings,
+              workers,
+              new CheckProgress(),
+              Set.of("default"),
+              new FileSystemCheck.Place(io.namespace(), groups, Set.of()),
+              sizes)
           .check(connection, fileSystem, io, mend);
     }
   }

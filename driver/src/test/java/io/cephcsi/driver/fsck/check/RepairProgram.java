@@ -11,6 +11,7 @@ import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.Workers;
+import io.cephcsi.testing.ChildJvm;
 import io.cephcsi.testing.LocalCluster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -49,7 +50,12 @@ final class RepairProgram {
         FileSystemInfo info = MonitorQueries.fileSystems(cluster).get(0);
         try (IoContext io = cluster.openPool(info.metadataPoolId(), "csi")) {
           new FileSystemCheck(
-                  settings, workers, new CheckProgress(), Set.of("default"), "csi", Map.of())
+                  settings,
+                  workers,
+                  new CheckProgress(),
+                  Set.of("default"),
+                  new FileSystemCheck.Place("csi", Set.of("csi"), Set.of()),
+                  Map.of())
               .check(cluster, info, io, result -> mend(result.findings()));
         }
       }
@@ -75,20 +81,13 @@ final class RepairProgram {
    */
   static boolean isHalted(LocalCluster ceph, String storage, String fault, Path out)
       throws IOException, InterruptedException {
-    List<String> command =
-        new ArrayList<>(
-            List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss4m"));
+    List<String> options =
+        new ArrayList<>(List.of("-cp", FaultyProgram.classPath() + ":" + ChildJvm.classPath()));
     if (!fault.isEmpty()) {
-      command.add(FaultyProgram.option(fault));
+      options.add(FaultyProgram.option(fault));
     }
-    String path = System.getProperty("java.class.path");
-    command.addAll(
-        List.of(
-            "-cp",
-            FaultyProgram.classPath() + ":" + System.getProperty("surefire.test.class.path", path),
-            RepairProgram.class.getName(),
-            ceph.conf().toString(),
-            storage));
+    List<String> command =
+        ChildJvm.command(options, RepairProgram.class, ceph.conf().toString(), storage);
     Process process =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(out.toFile()).start();
     try {

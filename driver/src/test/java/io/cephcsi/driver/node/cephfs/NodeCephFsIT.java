@@ -36,6 +36,8 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -78,9 +80,13 @@ public class NodeCephFsIT {
 
   @AfterEach
   void nothingIsLeft() {
+    nothingIsLeftNow();
+    node.close();
+  }
+
+  private void nothingIsLeftNow() {
     assertThat(node.leftovers()).isEmpty();
     assertThat(node.files("node")).isEmpty();
-    node.close();
   }
 
   @SuppressWarnings("CheckReturnValue")
@@ -485,6 +491,30 @@ public class NodeCephFsIT {
     driver.delete(volume.getVolumeId());
   }
 
+  /** Such as by root_squash. */
+  @Test
+  void aVolumeThatCannotBeGivenToItsGroupIsNotLeft() {
+    Volume volume = driver.create(name, SIZE);
+    String user = "client." + name;
+    String reads = "allow r fsname=" + CLUSTER.fileSystem();
+    CLUSTER.ceph("auth", "add", user, "mon", "allow r", "mds", reads, "osd", "allow rw");
+    NodeStageVolumeRequest.Builder request =
+        node.stageRequest(volume, WRITER)
+            .putSecrets("userID", name)
+            .putSecrets("userKey", CLUSTER.ceph("auth", "print-key", user).strip());
+    NodeStageVolumeRequest plain = request.build();
+    request.getVolumeCapabilityBuilder().getMountBuilder().setVolumeMountGroup("4711");
+    ThrowingCallable withGroup = () -> node.stub().nodeStageVolume(request.build());
+    assertStatus(Status.Code.FAILED_PRECONDITION, "group 4711", withGroup);
+    nothingIsLeftNow();
+    assertThat(node.stub().nodeStageVolume(plain)).isNotNull();
+    assertStatus(Status.Code.UNAVAILABLE, "group 4711", withGroup); // kubelet unstages it
+    assertThat(MountTable.read().at(node.staging(volume))).isPresent();
+    node.unstage(volume);
+    CLUSTER.ceph("auth", "rm", user);
+    driver.delete(volume.getVolumeId());
+  }
+
   @Test
   void aWrongKeyIsTold() {
     Volume volume = driver.create(name, SIZE);
@@ -494,15 +524,18 @@ public class NodeCephFsIT {
         key.substring(0, middle)
             + (key.charAt(middle) == 'A' ? 'B' : 'A')
             + key.substring(middle + 1);
-    assertStatus(
-        Status.Code.UNAUTHENTICATED,
-        text -> assertThat(text).doesNotContain(wrong),
-        () ->
-            assertThat(
-                    node.stub()
-                        .nodeStageVolume(
-                            node.stageRequest(volume, WRITER).putSecrets("userKey", wrong).build()))
-                .isNull());
+    NodeStageVolumeRequest request =
+        node.stageRequest(volume, WRITER).putSecrets("userKey", wrong).build();
+    ThrowingCallable call = () -> assertThat(node.stub().nodeStageVolume(request)).isNull();
+    Consumer<String> hidden = text -> assertThat(text).doesNotContain(wrong);
+    assertStatus(Status.Code.UNAUTHENTICATED, hidden, call);
+    node.stage(volume, WRITER); // as by a driver that was killed before it answered
+    assertStatus(Status.Code.UNAVAILABLE, "NodeUnstageVolume", call);
+    assertStatus(Status.Code.UNAVAILABLE, hidden, call);
+    node.stage(volume, WRITER);
+    node.unstage(volume);
+    nothingIsLeftNow();
+    assertStatus(Status.Code.UNAUTHENTICATED, hidden, call);
     driver.delete(volume.getVolumeId());
   }
 

@@ -151,7 +151,10 @@ class StaticDirectoryIT {
     assertThat(node.leftovers()).isEmpty();
     node.stage(without("fsName"), WRITER); // there is only one
     assertThat(node.staging(volume).resolve("file")).hasContent("kept");
-    assertStatus(Code.PERMISSION_DENIED, () -> node.stage(with("rootPath", "/" + name), WRITER));
+    Volume above = with("rootPath", "/" + name);
+    assertStatus(Code.UNAVAILABLE, "NodeUnstageVolume", () -> node.stage(above, WRITER));
+    node.unstage(volume);
+    assertStatus(Code.PERMISSION_DENIED, () -> node.stage(above, WRITER));
   }
 
   @Test
@@ -190,7 +193,7 @@ class StaticDirectoryIT {
 
     node.stage(volume, READER); // the directory itself, where the snapshot is asked for
     assertStatus(Code.FAILED_PRECONDITION, () -> node.publish(shallow, READER, "other"));
-    assertStatus(Code.FAILED_PRECONDITION, () -> node.stage(shallow, READER));
+    assertStatus(Code.UNAVAILABLE, "NodeUnstageVolume", () -> node.stage(shallow, READER));
   }
 
   @Test

@@ -20,12 +20,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,8 +71,14 @@ class EncryptedFolderIT {
     run("umount", root.toString());
   }
 
+  /** A mount namespace that another test made meanwhile keeps the file system, with its keys. */
   private void remount() {
     unmount();
+    Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .until(
+            () -> Commands.run(List.of("losetup", "--associated", image.toString())),
+            String::isBlank);
     mount();
   }
 

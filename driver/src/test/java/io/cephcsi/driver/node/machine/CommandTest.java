@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -94,6 +95,13 @@ class CommandTest {
       left = SecretFile.of(folder, "image", "of one that was killed");
       SecretFile.clear(folder);
       assertThat(left.path()).doesNotExist();
+      SecretFile.Content cutOff =
+          file -> {
+            file.write(ByteBuffer.wrap(new byte[1]));
+            throw new IllegalStateException("not read");
+          };
+      assertThatThrownBy(() -> SecretFile.of(folder, "image", cutOff)).hasMessage("not read");
+      assertThat(folder).isEmptyDirectory();
       Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
       assertThatThrownBy(() -> SecretFile.of(folder, "image", "key")).hasMessageContaining("alone");
     } finally {

@@ -19,11 +19,16 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
@@ -35,6 +40,10 @@ class CryptsetupIT {
   private static final long BYTES = 64 << 20;
   private static final Passphrase ONE = passphrase("one passphrase");
   private static final Passphrase TWO = passphrase("another, with a newline\nwithin");
+
+  private static final String[] COSTLY = {
+    "--pbkdf-memory", "65536", "--pbkdf-force-iterations", "4"
+  };
 
   @TempDir private Path folder;
   private Path device;
@@ -289,6 +298,78 @@ class CryptsetupIT {
       assertThat(cryptsetup.isOpenedBy(ONE)).isTrue();
     }
     assertThat(content()).hasSize(whole.length);
+  }
+
+  /** Six of 64 MiB, of which two fit; a usual one waits for none of them. */
+  @Test
+  void headersThatAskForMuchMemoryShareIt() throws Exception {
+    header(ONE);
+    Path costly = TestLuks.format(folder, BYTES, ONE.text(), COSTLY).file();
+    KeyMemory memory = new KeyMemory(150 << 20, Duration.ofMinutes(2));
+    ExecutorService threads = Executors.newFixedThreadPool(6);
+    try {
+      List<Future<Boolean>> opened = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        String volume = "costly-" + i;
+        Cryptsetup one = new Cryptsetup(volume, costly, folder.resolve("secrets"), memory);
+        opened.add(threads.submit(() -> one.isOpenedBy(ONE)));
+      }
+      long most = 0;
+      while (!opened.stream().allMatch(Future::isDone)) {
+        most = Math.max(most, programs());
+        TimeUnit.MILLISECONDS.sleep(10);
+      }
+      for (Future<Boolean> each : opened) {
+        assertThat(each.get()).isTrue();
+      }
+      assertThat(most).isBetween(1L, 2L);
+    } finally {
+      threads.shutdownNow();
+    }
+    Cryptsetup usual = new Cryptsetup("usual", device, folder.resolve("secrets"), memory);
+    assertThat(memory.<Boolean>during(150 << 10, () -> usual.isOpenedBy(ONE))).isTrue();
+    Cryptsetup late =
+        new Cryptsetup("late", costly, folder.resolve("secrets"), new KeyMemory(1, Duration.ZERO));
+    assertThat(late.isOpenedBy(ONE)).as("one is always allowed").isTrue();
+  }
+
+  /** All that make a key of a passphrase by such a header wait for memory. */
+  @Test
+  void whatMakesKeysByACostlyHeaderWaits() throws Exception {
+    Path costly = TestLuks.format(folder, BYTES, ONE.text(), COSTLY).file();
+    KeyMemory memory = new KeyMemory(100 << 20, Duration.ofMillis(50));
+    Cryptsetup one = new Cryptsetup("costly", costly, folder.resolve("secrets"), memory);
+    byte[] before = Files.readAllBytes(costly);
+    try (HeaderCopy header = one.header()) {
+      for (ThrowingCallable use :
+          List.<ThrowingCallable>of(
+              () -> one.isOpenedBy(ONE),
+              () -> one.open(ONE, false, false),
+              () -> one.addTo(1, ONE, TWO),
+              () -> one.removeSlot(0, ONE),
+              () -> header.slotOf(ONE),
+              () -> header.isOpenedBy(ONE, 0))) {
+        memory.during(
+            100 << 10,
+            () ->
+                assertThatThrownBy(use)
+                    .isInstanceOfSatisfying(
+                        VolumeException.class,
+                        e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE)));
+      }
+      assertThat(header.slotOf(ONE)).hasValue(0);
+    }
+    assertThat(Files.readAllBytes(costly)).isEqualTo(before);
+  }
+
+  private static long programs() {
+    return ProcessHandle.current()
+        .children()
+        .filter(
+            process ->
+                process.isAlive()
+                    && process.info().command().filter(c -> c.endsWith("/cryptsetup")).isPresent())
+        .count();
   }
 
   /** The page cache of this node does not know of it. */

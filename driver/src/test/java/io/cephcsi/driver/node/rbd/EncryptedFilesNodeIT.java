@@ -8,7 +8,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cephcsi.driver.node.fscrypt.EncryptedFolder;
 import io.cephcsi.driver.node.fscrypt.FscryptProgram;
 import io.cephcsi.driver.node.machine.MountTable;
+import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotateRequest;
 import io.cephcsi.proto.addons.encryptionkeyrotation.EncryptionKeyRotationControllerGrpc;
 import io.cephcsi.proto.addons.reclaimspace.ControllerReclaimSpaceRequest;
@@ -122,6 +124,53 @@ class EncryptedFilesNodeIT extends NodeRbdCase {
       assertThat(node.stub().nodeStageVolume(naming(volume, same))).isNotNull();
       node.unstage(volume);
     }
+  }
+
+  /** As who writes to the pool can do to have the passphrase taken from a place of their own. */
+  @Test
+  void aJournalThatNamesAnotherKmsThanTheVolumeWasMadeForIsRefused() {
+    Volume volume =
+        driver.create(
+            driver
+                .createRequest("volume-" + UUID.randomUUID(), 64 * MIB)
+                .removeParameters("encryptionKMSID")
+                .putParameters("csi.storage.k8s.io/pvc/namespace", "shop"));
+    record(volume, "csi.volume.encryptKMS", "evil");
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "volume_context says encryptionKMSID \"default\", the journal \"evil\"",
+        () -> node.stage(volume, WRITER));
+    assertNothingIsLeft(volume);
+    assertThat(CLUSTER.rbd("diff", image(volume))).as("nothing is formatted").isBlank();
+    record(volume, "csi.volume.encryptKMS", "default");
+    record(volume, "csi.volume.owner", "bound-later"); // as ceph-csi does; the KMS has no tenants
+    node.stage(volume, WRITER);
+    node.unstage(volume);
+    driver.delete(volume.getVolumeId());
+  }
+
+  /** The driver was killed as it had attached the image, and the next call gets no passphrase. */
+  @Test
+  void aVolumeThatIsHalfStagedIsToBeUnstagedWhenItsKmsIsRefused() {
+    Volume volume = create(64 * MIB);
+    Volume silent = volume.toBuilder().clearVolumeContext().build();
+    node.stage(volume, WRITER);
+    Mounts.unmountAll(place(volume));
+    record(volume, "csi.volume.encryptKMS", "evil");
+    assertStatus(Code.UNAVAILABLE, "the journal \"evil\"", () -> node.stage(volume, WRITER));
+    assertStatus(Code.UNAVAILABLE, "is encrypted", () -> node.stage(silent, WRITER));
+    assertThat(node.staging(volume).resolve(StagedImage.FILE)).exists();
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+    assertStatus(
+        Code.FAILED_PRECONDITION, "the journal \"evil\"", () -> node.stage(volume, WRITER));
+    assertNothingIsLeft(volume);
+    record(volume, "csi.volume.encryptKMS", "default");
+  }
+
+  private static void record(Volume volume, String key, String value) {
+    String uuid = VolumeId.parse(volume.getVolumeId()).orElseThrow().uuid().toString();
+    CLUSTER.rados("-p", CLUSTER.pool(), "setomapval", "csi.volume." + uuid, key, value);
   }
 
   private NodeStageVolumeRequest naming(Volume volume, String kms) {
@@ -240,6 +289,12 @@ class EncryptedFilesNodeIT extends NodeRbdCase {
         "stage the volume again",
         () -> node.publish(claimed, WRITER, "pod"));
     node.unstage(plain);
+    assertStatus(
+        Code.FAILED_PRECONDITION,
+        "its journal entry does not say so",
+        () -> node.stage(claimed, WRITER));
+    record(plain, "csi.volume.encryptKMS", "default");
+    record(plain, "csi.volume.encryptionType", "file");
     assertStatus(Code.FAILED_PRECONDITION, "-O encrypt", () -> node.stage(claimed, WRITER));
     assertNothingIsLeft(plain);
   }

@@ -13,7 +13,9 @@ import io.cephcsi.driver.cluster.ClusterExecutors;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.Storage;
+import io.cephcsi.driver.journal.JournalEntry;
 import io.cephcsi.driver.kms.KeyOwner;
+import io.cephcsi.driver.kms.KmsCatalog;
 import io.cephcsi.driver.node.attach.Attachers;
 import io.cephcsi.driver.node.attach.ImageSpec;
 import io.cephcsi.driver.operation.NodeKeys;
@@ -55,39 +57,82 @@ class KeyRotationIT {
   @TempDir private Path folder;
   private final StoringKms kms = new StoringKms();
   private final OperationRegistry operations = new OperationRegistry(PATIENCE);
+  private volatile Runnable beforeKms = () -> {};
   private final Credentials user =
       Storage.RBD.credentials(TestDriver.secrets(CLUSTER, DriverConfig.Type.RBD));
 
-  @Test
-  void theDeviceOfAnImageThatACallWorksOnIsNotLookedFor() throws Exception {
+  /** What a test does with the sessions of a driver whose only KMS is a store. */
+  private interface Work {
+    void with(RbdSessions sessions, RbdVolumes volumes);
+  }
+
+  private void run(Work work) throws Exception {
     ClusterDirectory clusters =
         new ClusterDirectory(
             TestDriver.clustersFile(CLUSTER, Files.createDirectory(folder.resolve("clusters"))));
+    KmsCatalog catalog =
+        id -> {
+          beforeKms.run();
+          return kms;
+        };
     RbdSettings settings =
-        new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, id -> kms);
+        new RbdSettings("default", CloneLimits.DEFAULT, ImageLabels.NONE, catalog);
     try (ConnectionPool connections = new ConnectionPool(PATIENCE, PATIENCE);
         ClusterExecutors executors = new ClusterExecutors(clusters, 1, 1);
         RbdSessions sessions =
             new RbdSessions(clusters, connections, executors, operations, settings)) {
-      RbdVolumes volumes = new RbdVolumes(sessions, new StaleGroupMembers());
-      VolumeId id = volumes.create(request(), user).id();
-      String image = "csi-vol-" + id.uuid();
-      markEncrypted(id, image);
-      KeyRotation rotation = new KeyRotation(sessions, new Attachers(List.of()), folder);
-      String key = NodeKeys.image(new ImageSpec(CLUSTER.pool(), "", image).toString());
-      try (OperationRegistry.Hold alone = operations.hold(key, "NodeUnstageVolume")) {
-        assertThatThrownBy(() -> rotate(rotation, id))
-            .cause()
-            .isInstanceOfSatisfying(
-                VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED))
-            .hasMessageContaining("NodeUnstageVolume of " + key);
-      }
-      assertThatThrownBy(() -> rotate(rotation, id))
-          .isInstanceOf(CompletionException.class)
-          .hasMessageContaining("is not staged on this node");
-      operations.hold(key, "NodeStageVolume").close(); // a rotation that failed holds nothing
-      volumes.delete(id, user);
+      work.with(sessions, new RbdVolumes(sessions, new StaleGroupMembers()));
     }
+  }
+
+  @Test
+  void theDeviceOfAnImageThatACallWorksOnIsNotLookedFor() throws Exception {
+    run(
+        (sessions, volumes) -> {
+          VolumeId id = volumes.create(request(), user).id();
+          String image = "csi-vol-" + id.uuid();
+          markEncrypted(id, image);
+          KeyRotation rotation = new KeyRotation(sessions, new Attachers(List.of()), folder);
+          String key = NodeKeys.image(new ImageSpec(CLUSTER.pool(), "", image).toString());
+          try (OperationRegistry.Hold alone = operations.hold(key, "NodeUnstageVolume")) {
+            assertThatThrownBy(() -> rotate(rotation, id))
+                .cause()
+                .isInstanceOfSatisfying(
+                    VolumeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABORTED))
+                .hasMessageContaining("NodeUnstageVolume of " + key);
+          }
+          assertThatThrownBy(() -> rotate(rotation, id))
+              .isInstanceOf(CompletionException.class)
+              .hasMessageContaining("is not staged on this node");
+          operations.hold(key, "NodeStageVolume").close(); // a rotation that failed holds nothing
+          volumes.delete(id, user);
+        });
+  }
+
+  /** A controller writes the note, and disables the mirroring then, after the entry was read. */
+  @Test
+  void aNoteThatIsWrittenDuringTheCallIsSeen() throws Exception {
+    run(
+        (sessions, volumes) -> {
+          VolumeId id = volumes.create(request(), user).id();
+          markEncrypted(id, "csi-vol-" + id.uuid());
+          String entry = "csi.volume." + id.uuid();
+          String now = "2026-11-29T00:00:00Z";
+          beforeKms =
+              () ->
+                  CLUSTER.rados(
+                      "-p", CLUSTER.pool(), "setomapval", entry, JournalEntry.KEY_SHARED, now);
+          KeyRotation rotation = new KeyRotation(sessions, new Attachers(List.of()), folder);
+          assertThatThrownBy(() -> rotate(rotation, id))
+              .cause()
+              .isInstanceOfSatisfying(
+                  VolumeException.class,
+                  e -> assertThat(e.reason()).isEqualTo(Reason.FAILED_PRECONDITION))
+              .hasMessageContaining("was mirrored until another site may have been promoted");
+          CLUSTER.rados("-p", CLUSTER.pool(), "rmomapkey", entry, JournalEntry.KEY_SHARED);
+          volumes.delete(id, user);
+          assertThat(kms.kept()).as("a deletion sees it, too").containsKey(id.toString());
+        });
   }
 
   private static VolumeRequest request() {

@@ -71,7 +71,8 @@ public class NodeRbdAccessIT extends NodeRbdCase {
     }
     CLUSTER.rbd("mirror", "image", "enable", spec, mode);
     CLUSTER.rbd("mirror", "image", "demote", spec);
-    assertStatus(Code.FAILED_PRECONDITION, "secondary", () -> driver.delete(volume.getVolumeId()));
+    assertStatus(
+        Code.FAILED_PRECONDITION, "follows no primary", () -> driver.delete(volume.getVolumeId()));
     CLUSTER.rbd("mirror", "image", "promote", spec);
     try (MirrorDaemon daemon = new MirrorDaemon(CLUSTER, pool, TestDriver.image(volume))) {
       node.stage(volume, writer("ext4"));
@@ -241,6 +242,22 @@ public class NodeRbdAccessIT extends NodeRbdCase {
     assertThat(Files.getAttribute(second, "unix:gid")).isEqualTo(4712);
     List.of("first", "second", "reader").forEach(pod -> node.unpublish(volume, pod));
     node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  /** Such as by a driver that was restarted before all files had their group. */
+  @Test
+  void aStagedVolumeThatCannotBeGivenToItsGroupIsToBeUnstaged() throws IOException {
+    Volume volume = create(64 * MIB);
+    VolumeCapability.Builder use = writer("ext4").toBuilder();
+    node.stage(volume, use.build());
+    Path file = Files.createFile(place(volume).resolve("file"));
+    Commands.run(List.of("chattr", "+i", file.toString()));
+    use.getMountBuilder().setVolumeMountGroup("4711");
+    assertStatus(Code.UNAVAILABLE, "group 4711", () -> node.stage(volume, use.build()));
+    assertThat(file).exists();
+    node.unstage(volume);
+    assertStatus(Code.FAILED_PRECONDITION, "group 4711", () -> node.stage(volume, use.build()));
     assertNothingIsLeft(volume);
   }
 

@@ -12,18 +12,22 @@ import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
 import io.cephcsi.driver.node.machine.Argument;
 import io.cephcsi.driver.node.machine.Command;
+import io.cephcsi.driver.node.machine.Mounts;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.proto.csi.v1.CreateVolumeRequest;
+import io.cephcsi.proto.csi.v1.NodeStageVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
 import io.cephcsi.testing.Commands;
 import io.grpc.Status.Code;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -62,6 +66,44 @@ public class NodeRbdFormatIT extends NodeRbdCase {
     node.stage(volume, writer("xfs"));
     node.unstage(volume);
     assertNothingIsLeft(volume);
+  }
+
+  /** After FAILED_PRECONDITION kubelet would never unstage it. */
+  @Test
+  void aFailedStagingThatLeavesTheDeviceIsToBeUnstaged() throws IOException {
+    Volume volume = create(512 * MIB);
+    node.stage(volume, writer("xfs"));
+    Path device = staged(volume);
+    Mounts.unmountAll(place(volume)); // as of a driver that was killed before it mounted it
+    try (FileChannel held = FileChannel.open(device, StandardOpenOption.READ)) {
+      assertStatus(
+          Code.UNAVAILABLE, "holds xfs, not ext4", () -> node.stage(volume, writer("ext4")));
+      assertThat(node.files("staging")).isNotEmpty();
+      assertThat(held.size()).isNotNegative();
+    }
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+  }
+
+  /** The next call may fail before it comes to the device, as after a change of the key. */
+  @Test
+  void aRefusedStagingBehindOneThatDiedIsToBeUnstaged() {
+    Volume volume = create(64 * MIB);
+    NodeStageVolumeRequest wrong =
+        node.stageRequest(volume, writer("ext4")).putSecrets("userID", "nobody").build();
+    assertStatus(Code.UNAUTHENTICATED, () -> node.stub().nodeStageVolume(wrong));
+    node.stage(volume, writer("ext4"));
+    Mounts.unmountAll(place(volume)); // as of a driver that was killed before it mounted it
+    assertStatus(Code.UNAVAILABLE, "NodeUnstageVolume", () -> node.stub().nodeStageVolume(wrong));
+    Volume hostile = volume.toBuilder().putVolumeContext("mkfsOptions", "-d /etc").build();
+    assertStatus(Code.INVALID_ARGUMENT, () -> node.stage(hostile, writer("ext4")));
+    node.stage(volume, writer("ext4"));
+    node.stage(volume, writer("ext4"));
+    assertStatus(Code.UNAVAILABLE, "NodeUnstageVolume", () -> node.stub().nodeStageVolume(wrong));
+    assertThat(staged(volume)).exists();
+    node.unstage(volume);
+    assertNothingIsLeft(volume);
+    assertStatus(Code.UNAUTHENTICATED, () -> node.stub().nodeStageVolume(wrong));
   }
 
   /** Nothing is written, neither to the image nor to this machine. */

@@ -15,6 +15,8 @@ import io.cephcsi.driver.node.machine.LoopDevices;
 import io.cephcsi.driver.node.machine.ServerCgroup;
 import io.cephcsi.driver.testing.NodeClient;
 import io.cephcsi.driver.testing.TestDriver;
+import io.cephcsi.proto.csi.v1.CapacityRange;
+import io.cephcsi.proto.csi.v1.NodeExpandVolumeRequest;
 import io.cephcsi.proto.csi.v1.Volume;
 import io.cephcsi.proto.csi.v1.VolumeCapability;
 import io.cephcsi.proto.csi.v1.VolumeCapability.AccessMode.Mode;
@@ -23,6 +25,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -90,6 +93,38 @@ public class NodeRbdGrowIT extends NodeRbdCase {
     node.unpublish(volume, "pod");
     node.unstage(volume);
     assertNothingIsLeft(volume);
+  }
+
+  /** As in Kubernetes with a StorageClass that has no node-expand-secret. */
+  @Test
+  void aVolumeGrowsWithoutCredentialsToTheSizeOfTheRequest() {
+    String instance = "grow-" + UUID.randomUUID();
+    try (TestDriver other = TestDriver.rbd(CLUSTER).instance(instance).start();
+        NodeClient there = other.node()) {
+      Volume volume = other.create("pvc-" + UUID.randomUUID(), 64 * MIB);
+      VolumeCapability use = block(Mode.SINGLE_NODE_WRITER);
+      there.stage(volume, use);
+      there.publish(volume, use, "pod");
+      assertStatus(Code.UNAVAILABLE, () -> expandWithoutSecrets(there, volume, 128 * MIB));
+      CLUSTER.rbd("resize", "--size", "128M", CLUSTER.pool() + "/" + TestDriver.image(volume));
+      assertThat(expandWithoutSecrets(there, volume, 128 * MIB)).isEqualTo(128 * MIB);
+      assertThat(expandWithoutSecrets(there, volume, 0)).isEqualTo(128 * MIB);
+      there.unpublish(volume, "pod");
+      there.unstage(volume);
+      assertThat(there.leftovers()).isEmpty();
+      other.delete(volume.getVolumeId());
+    }
+  }
+
+  private static long expandWithoutSecrets(NodeClient node, Volume volume, long bytes) {
+    return node.stub()
+        .nodeExpandVolume(
+            NodeExpandVolumeRequest.newBuilder()
+                .setVolumeId(volume.getVolumeId())
+                .setVolumePath(node.target(volume, "pod").toString())
+                .setCapacityRange(CapacityRange.newBuilder().setRequiredBytes(bytes))
+                .build())
+        .getCapacityBytes();
   }
 
   @Test

@@ -136,7 +136,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
     node.daemons().forEach(ProcessHandle::destroyForcibly);
     Awaitility.await().until(() -> node.daemons().isEmpty());
     forgetWatchers(volume);
-    assertStatus(Code.FAILED_PRECONDITION, "unpublish", () -> node.stage(volume, use));
+    assertStatus(Code.UNAVAILABLE, "unpublish", () -> node.stage(volume, use));
     Volume other = create(64 * MIB);
     node.stage(other, use);
     Path written = node.publish(other, use, "pod");
@@ -179,7 +179,7 @@ public class NodeRbdServerIT extends NodeRbdCase {
       }
       assertThat(LoopDevices.isLost(device)).isTrue();
     }
-    assertStatus(Code.FAILED_PRECONDITION, "unpublish", () -> node.stage(volume, use));
+    assertStatus(Code.UNAVAILABLE, "unpublish", () -> node.stage(volume, use));
     assertStatus(Code.FAILED_PRECONDITION, "unpublish", () -> node.unstage(volume));
     assertThat(LoopDevices.isLost(lost.get(0))).isTrue();
     Mounts.unmountAll(place(unmounted)); // by a call that was killed then

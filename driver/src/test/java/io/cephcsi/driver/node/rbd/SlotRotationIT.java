@@ -106,6 +106,15 @@ class SlotRotationIT {
   }
 
   @Test
+  void aStandbyThatLagsBehindStopsNoRotation() {
+    kms.lagging(true);
+    rotate();
+    assertThat(kms.kept().get(VOLUME)).isNotEqualTo("first");
+    assertKeptOpens();
+    assertThat(cryptsetup.isOpenedBy(passphrase("first"))).isFalse();
+  }
+
+  @Test
   void aDeviceThatCannotBeWrittenIsNamed() {
     String loop =
         Commands.run(List.of("losetup", "--show", "-r", "-f", cryptsetup.device().toString()))

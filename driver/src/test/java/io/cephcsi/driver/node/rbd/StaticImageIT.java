@@ -226,7 +226,7 @@ class StaticImageIT {
     String fsid = CLUSTER.ceph("fsid").strip();
     assertThat(ours).contains(fsid);
     Files.writeString(spec, ours.replace(fsid, UUID.randomUUID().toString()));
-    assertStatus(Code.FAILED_PRECONDITION, "another cluster", () -> node.stage(volume, RAW));
+    assertStatus(Code.UNAVAILABLE, "another cluster", () -> node.stage(volume, RAW));
     Files.writeString(spec, ours);
     node.stage(volume, RAW);
   }

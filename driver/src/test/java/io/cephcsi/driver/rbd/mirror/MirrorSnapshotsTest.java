@@ -26,7 +26,8 @@ class MirrorSnapshotsTest {
 
   private static HeaderSnapshot of(long id, Optional<MirrorPart> mirror) {
     SnapshotNamespace kind = mirror.isPresent() ? SnapshotNamespace.MIRROR : SnapshotNamespace.USER;
-    return new HeaderSnapshot(id, "s", kind, 0, Instant.EPOCH, Optional.empty(), mirror);
+    return new HeaderSnapshot(
+        id, "s", kind, 0, Instant.ofEpochSecond(id), Optional.empty(), mirror);
   }
 
   /** Of mirror snapshots, newest first, with the ids 9, 8, ..., and one of a user in between. */
@@ -83,6 +84,18 @@ class MirrorSnapshotsTest {
     assertThat(all(PRIMARY, HALF_DEMOTED).endsInHalfDemotion()).isFalse();
   }
 
+  @Test
+  void onlyAfterADemotionThatIsHereCompletelyBothSitesHaveTheSame() {
+    assertThat(all(DEMOTED, PRIMARY).endsInDemotion()).isTrue();
+    assertThat(all(DEMOTED_COPY, COPIED).endsInDemotion()).isTrue();
+    assertThat(all(HALF_DEMOTED, COPIED).endsInDemotion()).isFalse();
+    assertThat(all(COPIED, DEMOTED).endsInDemotion()).isFalse();
+    assertThat(all(HALF, DEMOTED_COPY).endsInDemotion()).isFalse();
+    assertThat(all(ORPHAN, DEMOTED_COPY).endsInDemotion()).isFalse();
+    assertThat(all(PRIMARY, DEMOTED_COPY).endsInDemotion()).isFalse();
+    assertThat(all().endsInDemotion()).isFalse();
+  }
+
   private static MirrorSnapshots only(MirrorPart... parts) {
     return new MirrorSnapshots(
         all(parts).newestFirst().stream().filter(s -> s.mirror().isPresent()).toList());
@@ -106,6 +119,18 @@ class MirrorSnapshotsTest {
     assertNoWayBack(only(ORPHAN, HALF_DEMOTED, COPIED), "demotion");
     assertNoWayBack(all(HALF, COPIED), "between two copies"); // one of a user
     assertNoWayBack(only(HALF), "no copy is complete");
+  }
+
+  private static Optional<Instant> newestCopy(MirrorPart... parts) {
+    return all(parts).newestCopy();
+  }
+
+  @Test
+  void theNewestCopyOfAnotherSiteIsTold() {
+    assertThat(newestCopy(PRIMARY, DEMOTED_COPY, COPIED)).contains(Instant.ofEpochSecond(8));
+    assertThat(newestCopy(PRIMARY, PRIMARY, COPIED)).contains(Instant.ofEpochSecond(7));
+    assertThat(newestCopy(PRIMARY, DEMOTED)).isEmpty();
+    assertThat(newestCopy()).isEmpty();
   }
 
   @Test

@@ -8,7 +8,6 @@ import io.cephcsi.driver.testing.FileSystemImage;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -28,7 +27,7 @@ class DiskIT extends ImageCase {
       lvcreate -n root -L 100M vg
       """;
 
-  private final List<FreeRange> expected = new ArrayList<>();
+  private final FreeOfDisk expected = new FreeOfDisk();
   private final List<FileSystemImage> files = new ArrayList<>();
   private final Random random = new Random(Campaign.SEED);
 
@@ -37,19 +36,6 @@ class DiskIT extends ImageCase {
     Shell.require("mkfs.ext4", "dumpe2fs", "mkfs.xfs", "xfs_db", "mkfs.fat", "mcopy", "mkswap");
     Shell.require("sgdisk", "parted", "lvcreate", "mount");
     NtfsSample.needsTools();
-  }
-
-  /** Remembers what a tool says that a part has free, where the part lies. */
-  private void expect(List<Piece> pieces, List<FreeRange> free) {
-    for (Piece piece : pieces) {
-      for (FreeRange range : free) {
-        long from = Math.max(range.offset(), piece.part());
-        long end = Math.min(range.end(), piece.part() + piece.length());
-        if (from < end) {
-          expected.add(new FreeRange(piece.disk() + from - piece.part(), end - from));
-        }
-      }
-    }
   }
 
   private FileSystemImage files(String type, long megabytes) {
@@ -75,32 +61,8 @@ class DiskIT extends ImageCase {
             Map.of("data", data.file(), "root", root.file()));
     assertThat(volumes).containsOnlyKeys("data", "root");
     assertThat(volumes.get("root")).as("pieces").hasSize(2);
-    expect(volumes.get("data"), freeOf(data, true));
-    expect(volumes.get("root"), freeOf(root, false));
-  }
-
-  private static List<FreeRange> merged(List<FreeRange> ranges) {
-    RangePlan plan = new RangePlan(0, 512, 1 << 20);
-    ranges.stream()
-        .sorted(Comparator.comparingLong(FreeRange::offset))
-        .forEach(range -> plan.add(range.offset() / 512, range.length() / 512));
-    List<FreeRange> merged = new ArrayList<>();
-    plan.finish().forEach(merged::add);
-    return merged;
-  }
-
-  private List<FreeRange> check(DiskImage disk) throws IOException {
-    List<FreeRange> free = merged(expected);
-    try (ImageFile file = new ImageFile(disk.file())) {
-      Survey survey = FileSystems.survey(file);
-      assertThat(survey.inspection())
-          .as("%s", survey.content())
-          .isInstanceOf(Inspection.Clean.class);
-      assertThat(Ranges.of((Inspection.Clean) survey.inspection())).isEqualTo(free);
-      assertThat(survey.content().freeBytes())
-          .isEqualTo(free.stream().mapToLong(FreeRange::length).sum());
-    }
-    return free;
+    expected.expect(volumes.get("data"), freeOf(data, true));
+    expected.expect(volumes.get("root"), freeOf(root, false));
   }
 
   /** Overwrites what is free; all files are as before. */
@@ -132,15 +94,15 @@ class DiskIT extends ImageCase {
             sgdisk -n 1:1M:+40M -n 2:41M:+31M -n 3:73M:+120M -n 4:200M:+470M -n 9:700M:+60M \
               -n 10:770M:+10M -n 11:780M:+10M $DISK >/dev/null
             """);
-    expect(disk.add(MIB, fat), DosTools.ofFat(fat.toString()));
-    expect(disk.add(41 * MIB, swap), List.of(new FreeRange(4096, 30 * MIB - 4096)));
-    expect(disk.add(73 * MIB, ext4.file()), freeOf(ext4, false));
-    expect(disk.add(700 * MIB, ntfs), NtfsSample.free(ntfs));
+    expected.expect(disk.add(MIB, fat), DosTools.ofFat(fat.toString()));
+    expected.expect(disk.add(41 * MIB, swap), List.of(new FreeRange(4096, 30 * MIB - 4096)));
+    expected.expect(disk.add(73 * MIB, ext4.file()), freeOf(ext4, false));
+    expected.expect(disk.add(700 * MIB, ntfs), NtfsSample.free(ntfs));
     addVolumes(disk, 200, 470, "--pvmetadatacopies 2");
     efi.extract(fat, directory, directory.resolve("before"));
     List<String> ofNtfs = NtfsSample.contents(ntfs, mountPoint);
 
-    List<FreeRange> free = check(disk);
+    List<FreeRange> free = expected.check(disk);
     neverListsUsedSpaceOfDamagedTables(disk, 200, free);
     overwrite(disk, free);
     DosTools.check(FileSystemKind.FAT, fat);
@@ -148,7 +110,7 @@ class DiskIT extends ImageCase {
     Shell.run("diff", "-r", directory + "/before", directory + "/after");
     NtfsSample.check(ntfs);
     assertThat(NtfsSample.contents(ntfs, mountPoint)).isEqualTo(ofNtfs);
-    assertThat(check(disk)).isEqualTo(free);
+    assertThat(expected.check(disk)).isEqualTo(free);
   }
 
   @Test
@@ -165,10 +127,10 @@ class DiskIT extends ImageCase {
               >/dev/null 2>&1
             parted -s $DISK unit MiB rm 5 mkpart logical 72 90 >/dev/null 2>&1
             """);
-    expect(disk.add(MIB, first.file()), freeOf(first, false));
-    expect(disk.add(101 * MIB, xfs.file()), freeOf(xfs, true));
+    expected.expect(disk.add(MIB, first.file()), freeOf(first, false));
+    expected.expect(disk.add(101 * MIB, xfs.file()), freeOf(xfs, true));
     addVolumes(disk, 430, 470, "");
-    List<FreeRange> free = check(disk);
+    List<FreeRange> free = expected.check(disk);
     neverListsUsedSpaceOfDamagedTables(disk, 430, free);
     overwrite(disk, free);
   }
@@ -177,7 +139,7 @@ class DiskIT extends ImageCase {
   void listsWhatTheToolsListOnADiskThatIsAPhysicalVolume() throws IOException {
     DiskImage disk = DiskImage.make(directory, 475 * MIB, "true");
     addVolumes(disk, 0, 475, "--metadatasize 3m");
-    overwrite(disk, check(disk));
+    overwrite(disk, expected.check(disk));
   }
 
   /** Damages tables, chains and LVM2's metadata, and what is read of file systems. */

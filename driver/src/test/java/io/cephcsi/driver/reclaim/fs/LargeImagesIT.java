@@ -2,6 +2,7 @@ package io.cephcsi.driver.reclaim.fs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.testing.ChildJvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,11 +35,10 @@ class LargeImagesIT extends ImageCase {
 
   private static List<String> inspect(List<String> images) throws IOException {
     List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add(ChildJvm.java());
     command.addAll(options());
     command.add("-cp");
-    command.add(
-        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
+    command.add(ChildJvm.classPath());
     command.add(LargeImages.class.getName());
     command.addAll(images);
     List<String> lines = Collections.synchronizedList(new ArrayList<>());

@@ -6,16 +6,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.driver.reclaim.fs.BlockReader;
 import io.cephcsi.driver.reclaim.fs.RefusalReason;
 import io.cephcsi.driver.volume.Json;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.function.UnaryOperator;
@@ -65,11 +68,17 @@ class LuksRegionIT {
 
   /** Small, whole, and what was checked. */
   private Path copied(LuksRegion region) throws IOException {
+    try (FileChannel channel = FileChannel.open(file)) {
+      return copied(region, new FileDevice(channel, channel.size()));
+    }
+  }
+
+  private Path copied(LuksRegion region, BlockReader device) throws IOException {
     Path copy = folder.resolve("copy");
     Files.deleteIfExists(copy);
     try (FileChannel channel =
         FileChannel.open(copy, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-      region.writeTo(channel);
+      region.writeTo(device, channel);
     }
     return copy;
   }
@@ -176,6 +185,60 @@ class LuksRegionIT {
     assertThat(read(file).hasSlot(31)).isTrue();
     TestLuks.rewrite(file, json -> withSlots(json, 33));
     assertRefused("more than 32 slots");
+  }
+
+  /**
+   * Many volumes are opened at once, and cryptsetup takes minutes for a header that asks for it.
+   */
+  @Test
+  void slotsAreInMemoryOneByOneAndOnlyWhileTheyAreCopied() throws Exception {
+    TestLuks.rewrite(file, json -> withSlots(json, 32));
+    try (FileChannel channel = FileChannel.open(file)) {
+      List<Integer> lengths = new ArrayList<>();
+      BlockReader device =
+          new BlockReader() {
+            private final BlockReader all = new FileDevice(channel, channel.size());
+
+            @Override
+            public long size() {
+              return all.size();
+            }
+
+            @Override
+            public void read(long offset, ByteBuffer into) throws IOException {
+              lengths.add(into.remaining());
+              all.read(offset, into);
+            }
+          };
+      LuksRegion region = LuksRegion.read(device);
+      assertThat(lengths).allMatch(length -> length <= COPY);
+      lengths.clear();
+      copied(region, device);
+      assertThat(lengths).hasSize(32).containsOnly(64 * 4000);
+      assertThat(region.hasSlot(31)).isTrue();
+      assertThatThrownBy(() -> copied(region, device)).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "--pbkdf-memory 65536, 65536",
+    "--pbkdf pbkdf2 --pbkdf-force-iterations 1000, 0",
+    "--key-slot 1, 32768"
+  })
+  void itTellsHowMuchMemoryItsSlotsTake(String options, int kib) throws Exception {
+    TestLuks made = TestLuks.format(folder, BYTES, PASSPHRASE, options.split(" "));
+    assertThat(read(made.file()).memoryKib()).isEqualTo(kib);
+  }
+
+  @Test
+  void theSlotThatTakesMostMemoryCounts() throws Exception {
+    TestLuks.rewrite(
+        file,
+        json ->
+            withSlots(json, 3)
+                .replaceFirst("\"memory\":32768(?=.*\"memory\")", "\"memory\":999424"));
+    assertThat(read(file).memoryKib()).isEqualTo(999_424);
   }
 
   private static String withSlots(String json, int slots) {

@@ -1,4 +1,4 @@
-package io.cephcsi.driver.rbd.volume;
+package io.cephcsi.driver.rbd.image;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class SharedKeyTest {
+class FollowingCopyTest {
   private static MirrorStatus status(boolean primary, MirrorSite... others) {
     return new MirrorStatus(
         Optional.of(new MirrorInfo("id", MirrorInfo.State.ENABLED, primary)), List.of(others));
@@ -24,22 +24,22 @@ class SharedKeyTest {
   }
 
   @Test
-  void ofAnImageThatIsNotMirroredNobodyElseNeedsIt() {
-    assertThat(SharedKey.mayBeNeeded(new MirrorStatus(Optional.empty(), List.of()))).isFalse();
+  void ofAnImageThatIsNotMirroredNoOtherSiteHasAnything() {
+    assertThat(FollowingCopy.areAllOthers(new MirrorStatus(Optional.empty(), List.of()))).isTrue();
   }
 
   @Test
   void copiesThatFollowGoWithThePrimary() {
     MirrorSite copy = site(true, State.REPLAYING);
-    assertThat(SharedKey.mayBeNeeded(status(true, copy))).isFalse();
-    assertThat(SharedKey.mayBeNeeded(status(true, copy, site(true, State.STOPPED)))).isTrue();
-    assertThat(SharedKey.mayBeNeeded(status(false, copy))).isTrue();
-    assertThat(SharedKey.mayBeNeeded(status(true))).isTrue();
+    assertThat(FollowingCopy.areAllOthers(status(true, copy))).isTrue();
+    assertThat(FollowingCopy.areAllOthers(status(true, copy, site(true, State.STOPPED)))).isFalse();
+    assertThat(FollowingCopy.areAllOthers(status(false, copy))).isFalse();
+    assertThat(FollowingCopy.areAllOthers(status(true))).isFalse();
   }
 
   @ParameterizedTest
   @CsvSource({"true, STOPPED", "true, ERROR", "true, UNKNOWN", "false, REPLAYING"})
   void aSiteThatDoesNotFollowMayHaveBeenPromoted(boolean up, State state) {
-    assertThat(SharedKey.mayBeNeeded(status(true, site(up, state)))).isTrue();
+    assertThat(FollowingCopy.areAllOthers(status(true, site(up, state)))).isFalse();
   }
 }

@@ -1,4 +1,4 @@
-package io.cephcsi.bindings.rados;
+package io.cephcsi.bindings.internal;
 
 import java.time.Duration;
 import java.util.Optional;
@@ -9,12 +9,12 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits for what other threads do in librados. Interrupting the caller does not end the wait, as it
- * ends no call of librados; it is told afterwards.
+ * Waits for what other threads do in a native library. Interrupting the caller does not end the
+ * wait, as it ends no native call; it is told afterwards.
  */
-final class TaskWait {
+public final class TaskWait {
   /** So long that nobody waits for its end. */
-  static final Duration WITHOUT_END = Duration.ofNanos(Long.MAX_VALUE);
+  public static final Duration WITHOUT_END = Duration.ofNanos(Long.MAX_VALUE);
 
   private TaskWait() {}
 
@@ -26,7 +26,7 @@ final class TaskWait {
    * @return empty if there is none in time
    * @throws RuntimeException what the task threw
    */
-  static <T> Optional<T> result(Future<T> task, Duration patience, String failed) {
+  public static <T> Optional<T> result(Future<T> task, Duration patience, String failed) {
     long endNanos = System.nanoTime() + patience.toNanos(); // by differences, which may overflow
     boolean interrupted = false;
     try {

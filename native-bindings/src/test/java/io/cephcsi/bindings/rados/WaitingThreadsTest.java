@@ -9,10 +9,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
-class ManagerThreadsTest {
+class WaitingThreadsTest {
   private static final Duration LONG = Duration.ofSeconds(60);
 
-  private final ManagerThreads threads = new ManagerThreads();
+  private final WaitingThreads threads = new WaitingThreads("waiting");
   private final CountDownLatch end = new CountDownLatch(1);
 
   private int hang() {
@@ -49,7 +49,7 @@ class ManagerThreadsTest {
 
   @Test
   void noMoreThanSomeAreWaitedFor() {
-    for (int i = 0; i < ManagerThreads.MOST; i++) {
+    for (int i = 0; i < WaitingThreads.MOST; i++) {
       assertThat(threads.call(this::hang, Duration.ofNanos(1))).isEmpty();
     }
     AtomicBoolean sent = new AtomicBoolean();
