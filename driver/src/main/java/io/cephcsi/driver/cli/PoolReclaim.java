@@ -9,6 +9,7 @@ import io.cephcsi.driver.reclaim.PoolEstimator;
 import io.cephcsi.driver.reclaim.PoolPlan;
 import io.cephcsi.driver.reclaim.ReclaimPlan;
 import io.cephcsi.driver.reclaim.ReclaimResult;
+import io.cephcsi.driver.reclaim.ReclaimRun;
 import io.cephcsi.driver.reclaim.SpaceReclaimer;
 import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
@@ -146,11 +147,13 @@ final class PoolReclaim {
     }
     int atOnce = Math.max(1, Math.min(plan.sharers(options.reclaims()), left.size()));
     ReclaimPlan each = plan.sharedBy(atOnce);
-    CountDownLatch working = new CountDownLatch(atOnce);
-    for (int i = 0; i < atOnce; i++) {
-      DaemonThreads.of("reclaim-" + i, () -> work(images, each, working)).start();
+    try (ReclaimRun run = new ReclaimRun(io)) {
+      CountDownLatch working = new CountDownLatch(atOnce);
+      for (int i = 0; i < atOnce; i++) {
+        DaemonThreads.of("reclaim-" + i, () -> work(images, each, run, working)).start();
+      }
+      await(working);
     }
-    await(working);
     incomplete |= stopping && images.left() > 0;
     RuntimeException failure = broken.get();
     if (failure != null) {
@@ -182,12 +185,12 @@ final class PoolReclaim {
     operations.cancelAll(why);
   }
 
-  private void work(PoolQueue images, ReclaimPlan each, CountDownLatch working) {
+  private void work(PoolQueue images, ReclaimPlan each, ReclaimRun run, CountDownLatch working) {
     try (KeptConnection own = new KeptConnection(connection)) {
       for (Optional<ImageEstimate> next = images.next(); next.isPresent(); next = images.next()) {
         long discarded = 0;
         try {
-          discarded = trim(next.get(), each, own);
+          discarded = trim(next.get(), each, run, own);
         } finally {
           images.ended(next.get(), discarded);
           ended.incrementAndGet();
@@ -201,7 +204,7 @@ final class PoolReclaim {
     }
   }
 
-  private long trim(ImageEstimate image, ReclaimPlan each, KeptConnection own) {
+  private long trim(ImageEstimate image, ReclaimPlan each, ReclaimRun run, KeptConnection own) {
     ImageRef ref = new ImageRef(io.pool(), io.namespace(), image.name());
     PoolOutcome outcome;
     try {
@@ -212,7 +215,7 @@ final class PoolReclaim {
                   ref + " (" + image.id() + ")",
                   "reclaim",
                   Runnable::run,
-                  operation -> reclaimer.reclaim(target, each, operation))
+                  operation -> reclaimer.reclaim(target, each, operation, run))
               .join();
       outcome = PoolOutcome.of(result);
     } catch (CompletionException | VolumeException e) {

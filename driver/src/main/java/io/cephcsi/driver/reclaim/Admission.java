@@ -1,6 +1,6 @@
 package io.cephcsi.driver.reclaim;
 
-import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.driver.cluster.RenewedLock;
 import io.cephcsi.driver.operation.Operation;
@@ -41,15 +41,15 @@ public final class Admission {
   /**
    * Waits for a slot.
    *
-   * @param image the pool and namespace of the image
+   * @param run where the slots are; stays open until the slot is closed
    * @param what for people who list the locks
    * @return empty when the operation was cancelled meanwhile
    */
-  Optional<Slot> enter(IoContext image, String what, Operation operation) {
+  Optional<Slot> enter(ReclaimRun run, String what, Operation operation) {
     if (operation.isCancelled()) {
       return Optional.empty();
     }
-    Optional<ReclaimSlots> locks = slots == 0 ? Optional.empty() : ReclaimSlots.find(image);
+    Optional<ReclaimSlots> locks = slots == 0 ? Optional.empty() : run.slots();
     if (locks.isEmpty()) {
       if (slots > 0) {
         LOG.warn(
@@ -57,16 +57,13 @@ public final class Admission {
                 + " concurrent reclaims is not limited",
             what);
       }
-      return Optional.of(new Slot());
+      return Optional.of(new Slot(null));
     }
-    Optional<Slot> slot = Optional.empty();
     try {
-      slot = enter(locks.get(), what, operation);
-      return slot;
-    } finally {
-      if (slot.isEmpty()) {
-        locks.get().close();
-      }
+      return enter(locks.get(), what, operation);
+    } catch (CephException e) {
+      run.forget(locks.get());
+      throw e;
     }
   }
 
@@ -76,7 +73,7 @@ public final class Admission {
     while (!operation.isCancelled()) {
       Optional<RenewedLock> lock = RenewedLock.take(holds, () -> anyFree(locks, cookie, what));
       if (lock.isPresent()) {
-        return Optional.of(new Slot(locks, lock.get()));
+        return Optional.of(new Slot(lock.get()));
       }
       if (!waited) {
         waited = true;
@@ -102,16 +99,9 @@ public final class Admission {
 
   /** A slot, held until it is closed or lost; without a bound, a slot that is never lost. */
   static final class Slot implements AutoCloseable {
-    private final @Nullable ReclaimSlots locks;
     private final @Nullable RenewedLock lock;
 
-    private Slot() {
-      locks = null;
-      lock = null;
-    }
-
-    private Slot(ReclaimSlots locks, RenewedLock lock) {
-      this.locks = locks;
+    private Slot(@Nullable RenewedLock lock) {
       this.lock = lock;
     }
 
@@ -122,10 +112,8 @@ public final class Admission {
 
     @Override
     public void close() {
-      try (ReclaimSlots closed = locks) {
-        if (lock != null) {
-          lock.close();
-        }
+      if (lock != null) {
+        lock.close();
       }
     }
   }

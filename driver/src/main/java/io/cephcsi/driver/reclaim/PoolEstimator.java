@@ -1,5 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
+import static io.cephcsi.driver.reclaim.ClusterLoad.Limits.USUAL;
+
 import io.cephcsi.bindings.cls.AncestryCheck;
 import io.cephcsi.bindings.cls.ImageDirectory;
 import io.cephcsi.bindings.cls.ImageId;
@@ -74,7 +76,8 @@ public final class PoolEstimator {
     ExecutorService executor =
         Executors.newFixedThreadPool(atOnce, DaemonThreads.named("reclaim-estimate"));
     Semaphore free = new Semaphore(atOnce);
-    try (ClusterLoad load = ClusterLoad.watch(io.cluster(), operation, ClusterLoad.Limits.USUAL)) {
+    try (ClusterHealth health = ClusterHealth.watch(io.cluster(), USUAL.poll())) {
+      ClusterLoad load = new ClusterLoad(health, operation, USUAL);
       Throttle pace = new Throttle(perSecond, load);
       for (ImageName image : images) {
         if (known.test(image.id())) {

@@ -54,12 +54,28 @@ public final class SpaceReclaimer {
    * @throws VolumeException FAILED_PRECONDITION when it is in use and the plan says to fail then
    */
   public ReclaimResult reclaim(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
+    return reclaim(target, plan, operation, Optional.empty());
+  }
+
+  /**
+   * Reclaims one volume of several.
+   *
+   * @param run what they share; of the pool and connection of the target
+   * @throws VolumeException FAILED_PRECONDITION when it is in use and the plan says to fail then
+   */
+  public ReclaimResult reclaim(
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, ReclaimRun run) {
+    return reclaim(target, plan, operation, Optional.of(run));
+  }
+
+  private ReclaimResult reclaim(
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
     Reclaim event = Reclaim.begun();
     if (event == null) {
-      return counted(target, plan, operation);
+      return counted(target, plan, operation, run);
     }
     try {
-      ReclaimResult result = counted(target, plan, operation);
+      ReclaimResult result = counted(target, plan, operation, run);
       long discarded = plan.dryRun() ? 0 : result.trim().discarded().bytes();
       event.ended(target.name(), result.outcome().name(), result.freed(), discarded, 0);
       return result;
@@ -70,9 +86,10 @@ public final class SpaceReclaimer {
     }
   }
 
-  private ReclaimResult counted(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
+  private ReclaimResult counted(
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
     operation.phase("measure");
-    ReclaimResult result = reclaimUnlessUsed(target, plan, operation);
+    ReclaimResult result = reclaimUnlessUsed(target, plan, operation, run);
     metrics.reclaim(
         result.outcome().name().toLowerCase(Locale.ROOT),
         result.freed(),
@@ -107,7 +124,7 @@ public final class SpaceReclaimer {
   }
 
   private ReclaimResult reclaimUnlessUsed(
-      ReclaimTarget target, ReclaimPlan plan, Operation operation) {
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
     RbdImage image;
     try {
       // Read-only first: this leaves no watcher, so a volume in use is not even brushed against.
@@ -119,12 +136,16 @@ public final class SpaceReclaimer {
           .orElseThrow(() -> e);
     }
     try (image) {
-      return reclaimUnlessUsed(target, image, plan, operation);
+      return reclaimUnlessUsed(target, image, plan, operation, run);
     }
   }
 
   private ReclaimResult reclaimUnlessUsed(
-      ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation) {
+      ReclaimTarget target,
+      RbdImage image,
+      ReclaimPlan plan,
+      Operation operation,
+      Optional<ReclaimRun> run) {
     Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
     if (skip.isPresent() && skip.get().isUse() && plan.failInUse()) {
       throw new VolumeException(
@@ -138,9 +159,15 @@ public final class SpaceReclaimer {
     Optional<LuksUnlock> unlock =
         plan.decrypt() ? target.passphrase().map(LuksUnlock::new) : Optional.empty();
     try {
-      return plan.dryRun()
-          ? dryRun(image, unlock, plan, operation)
-          : reclaimInTurn(target, image, unlock, plan, operation);
+      if (plan.dryRun()) {
+        return dryRun(image, unlock, plan, operation);
+      }
+      if (run.isPresent()) {
+        return reclaimInTurn(target, image, unlock, plan, operation, run.get());
+      }
+      try (ReclaimRun own = new ReclaimRun(image.pool().io(), limits.poll())) {
+        return reclaimInTurn(target, image, unlock, plan, operation, own);
+      }
     } finally {
       unlock.ifPresent(LuksUnlock::close);
     }
@@ -151,18 +178,17 @@ public final class SpaceReclaimer {
       RbdImage image,
       Optional<LuksUnlock> unlock,
       ReclaimPlan plan,
-      Operation operation) {
-    IoContext io = image.pool().io();
-    try (ClusterLoad load = ClusterLoad.watch(io.cluster(), operation, limits)) {
-      load.hold(operation::isCancelled);
-      Optional<Admission.Slot> slot = admission.enter(io, target.name(), operation);
-      if (slot.isEmpty()) {
-        return skipped(
-            new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
-      }
-      try (Admission.Slot held = slot.get()) {
-        return reclaim(target, image, unlock, plan, operation, load, held);
-      }
+      Operation operation,
+      ReclaimRun run) {
+    ClusterLoad load = new ClusterLoad(run.health(), operation, limits);
+    load.hold(operation::isCancelled);
+    Optional<Admission.Slot> slot = admission.enter(run, target.name(), operation);
+    if (slot.isEmpty()) {
+      return skipped(
+          new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));
+    }
+    try (Admission.Slot held = slot.get()) {
+      return reclaim(target, image, unlock, plan, operation, load, held);
     }
   }
 

@@ -34,12 +34,35 @@ class AdmissionIT extends ReclaimCase {
     }
   }
 
-  private Admission.Slot enter(Admission admission) {
+  /** A slot, and what it was taken from. */
+  private record Held(ReclaimRun run, Admission.Slot slot) implements AutoCloseable {
+    boolean isLost() {
+      return slot.isLost();
+    }
+
+    @Override
+    public void close() {
+      try (run) {
+        slot.close();
+      }
+    }
+  }
+
+  private Held enter(Admission admission) {
     return enter(admission, io);
   }
 
-  private Admission.Slot enter(Admission admission, IoContext image) {
-    return operate(operation -> admission.enter(image, "test", operation)).orElseThrow();
+  private Held enter(Admission admission, IoContext image) {
+    return operate(operation -> entered(admission, image, operation)).orElseThrow();
+  }
+
+  private static Optional<Held> entered(Admission admission, IoContext image, Operation operation) {
+    ReclaimRun run = new ReclaimRun(image);
+    Optional<Held> held = admission.enter(run, "test", operation).map(slot -> new Held(run, slot));
+    if (held.isEmpty()) {
+      run.close();
+    }
+    return held;
   }
 
   /** A client of a user that has these capabilities for OSDs and no more. */
@@ -65,12 +88,12 @@ class AdmissionIT extends ReclaimCase {
   }
 
   private void assertWaits(Admission admission, IoContext image) throws Exception {
-    CompletableFuture<Optional<Admission.Slot>> waiting =
+    CompletableFuture<Optional<Held>> waiting =
         operations.start(
             "waits",
             "test",
             task -> new Thread(task).start(),
-            operation -> admission.enter(image, "test", operation));
+            operation -> entered(admission, image, operation));
     Awaitility.await()
         .until(
             () ->
@@ -86,12 +109,12 @@ class AdmissionIT extends ReclaimCase {
     Admission one = new Admission(1);
     try (IoContext other = cluster.openPool(ceph.otherPool());
         IoContext space = cluster.openPool(ceph.otherPool(), namespace())) {
-      try (Admission.Slot held = enter(one)) {
+      try (Held held = enter(one)) {
         assertWaits(one, other);
         assertWaits(one, space);
         assertThat(held.isLost()).isFalse();
       }
-      try (Admission.Slot held = enter(one, space)) {
+      try (Held held = enter(one, space)) {
         assertWaits(one, io);
         assertThat(held.isLost()).isFalse();
       }
@@ -108,7 +131,7 @@ class AdmissionIT extends ReclaimCase {
       assertThat(slots.tryTake(0, "cookie", "test", Duration.ofMinutes(10))).isPresent();
       assertWaits(one, io);
       new ClientFence(cluster).blocklist(dead.addresses(), Duration.ofMinutes(10));
-      try (Admission.Slot taken = enter(one)) {
+      try (Held taken = enter(one)) {
         assertThat(taken.isLost()).isFalse();
         try (ReclaimSlots ours = ReclaimSlots.find(io).orElseThrow()) {
           assertThat(ours.freeDead(1)).as("the slot of a client that lives").isFalse();
@@ -126,8 +149,8 @@ class AdmissionIT extends ReclaimCase {
         RadosCluster second = restricted(onlyOther);
         IoContext firstIo = first.openPool(ceph.otherPool());
         IoContext secondIo = second.openPool(ceph.otherPool());
-        Admission.Slot everybodys = enter(one);
-        Admission.Slot theirs = enter(one, firstIo)) {
+        Held everybodys = enter(one);
+        Held theirs = enter(one, firstIo)) {
       assertWaits(one, secondIo);
       assertThat(everybodys.isLost() || theirs.isLost()).isFalse();
       assertThat(firstIo.objects()).contains(ReclaimSlots.OBJECT);
@@ -141,7 +164,7 @@ class AdmissionIT extends ReclaimCase {
     String onlyThere = "profile rbd pool=" + ceph.otherPool() + " namespace=" + namespace;
     try (RadosCluster client = restricted(onlyThere);
         IoContext there = client.openPool(ceph.otherPool(), namespace);
-        Admission.Slot held = enter(one, there)) {
+        Held held = enter(one, there)) {
       assertWaits(one, there);
       assertThat(held.isLost()).isFalse();
       assertThat(there.objects()).contains(ReclaimSlots.OBJECT);
@@ -163,7 +186,7 @@ class AdmissionIT extends ReclaimCase {
       assertThat(board.tryTake(0, "dead", "test", Duration.ofSeconds(3))).isPresent();
     }
     long start = System.nanoTime();
-    try (Admission.Slot place = enter(new Admission(1))) {
+    try (Held place = enter(new Admission(1))) {
       assertThat(System.nanoTime() - start).isGreaterThan(TimeUnit.MILLISECONDS.toNanos(1500));
       assertThat(place.isLost()).isFalse();
     }
@@ -171,15 +194,15 @@ class AdmissionIT extends ReclaimCase {
 
   @Test
   void oneMoreThanThereArePlacesWaitsUntilOneIsFree() throws Exception {
-    Admission.Slot first = enter(two);
-    CompletableFuture<Optional<Admission.Slot>> third;
-    try (Admission.Slot second = enter(two)) {
+    Held first = enter(two);
+    CompletableFuture<Optional<Held>> third;
+    try (Held second = enter(two)) {
       third =
           operations.start(
               "third",
               "test",
               task -> new Thread(task).start(),
-              operation -> two.enter(io, "test", operation));
+              operation -> entered(two, io, operation));
       Awaitility.await()
           .until(
               () ->
@@ -188,7 +211,7 @@ class AdmissionIT extends ReclaimCase {
                       .anyMatch(phase -> phase.contains("one of 2 slots")));
       assertThat(third).isNotDone();
       first.close();
-      try (Admission.Slot place = third.get(10, TimeUnit.SECONDS).orElseThrow()) {
+      try (Held place = third.get(10, TimeUnit.SECONDS).orElseThrow()) {
         assertThat(place.isLost()).isFalse();
       }
       assertThat(second.isLost()).isFalse();
@@ -196,15 +219,32 @@ class AdmissionIT extends ReclaimCase {
   }
 
   @Test
+  void theReclaimsOfARunLookForTheSlotsOnce() {
+    try (ReclaimRun run = new ReclaimRun(io)) {
+      ReclaimSlots first = run.slots().orElseThrow();
+      assertThat(run.slots()).containsSame(first);
+      assertThat(run.health()).isSameAs(run.health());
+      run.forget(first);
+      ReclaimSlots second = run.slots().orElseThrow();
+      assertThat(second).isNotSameAs(first);
+      run.forget(first); // another reclaim that failed with them, a moment later
+      assertThat(run.slots()).containsSame(second);
+      assertThat(first.tryTake(0, "cookie", "test", Duration.ofSeconds(3)))
+          .as("those that a reclaim still uses")
+          .isPresent();
+    }
+  }
+
+  @Test
   void whoWaitsCanBeCancelled() throws Exception {
-    try (Admission.Slot first = enter(two);
-        Admission.Slot second = enter(two)) {
-      CompletableFuture<Optional<Admission.Slot>> third =
+    try (Held first = enter(two);
+        Held second = enter(two)) {
+      CompletableFuture<Optional<Held>> third =
           operations.start(
               "third",
               "test",
               task -> new Thread(task).start(),
-              operation -> two.enter(io, "test", operation));
+              operation -> entered(two, io, operation));
       operations.cancelAll();
       assertThat(third.get(10, TimeUnit.SECONDS)).isEmpty();
       assertThat(first.isLost() || second.isLost()).isFalse();
@@ -214,7 +254,7 @@ class AdmissionIT extends ReclaimCase {
   @Test
   void aPlaceIsRenewedBeforeItRunsOut() {
     Admission brief = new Admission(1, Duration.ofSeconds(6));
-    try (Admission.Slot place = enter(brief)) {
+    try (Held place = enter(brief)) {
       Awaitility.await()
           .during(Duration.ofSeconds(10))
           .atMost(Duration.ofSeconds(40))

@@ -91,7 +91,7 @@ class FencedTrimIT extends ReclaimCase {
   private void trim(ReclaimTarget.Writable target, Operation operation) {
     ClusterLoad.Limits limits =
         new ClusterLoad.Limits(Duration.ofSeconds(1), Duration.ofMillis(300));
-    try (ClusterLoad load = ClusterLoad.watch(cluster, operation, limits)) {
+    try (ClusterHealth health = ClusterHealth.watch(cluster, limits.poll())) {
       new ReclaimWork(
               target,
               Optional.empty(),
@@ -99,7 +99,7 @@ class FencedTrimIT extends ReclaimCase {
               List.of(),
               ReclaimPlan.parse(TRIM),
               operation,
-              load,
+              new ClusterLoad(health, operation, limits),
               () -> {
                 if (operation.percent() > 0) {
                   throw new IllegalStateException("after a discard");

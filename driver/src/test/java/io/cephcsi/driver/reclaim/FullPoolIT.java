@@ -114,8 +114,9 @@ class FullPoolIT extends ReclaimCase {
                     .build());
         IoContext there = client.openPool(full)) {
       assertThat(ReclaimSlots.find(there)).isEmpty();
-      try (Admission.Slot place =
-          operate(operation -> new Admission(1).enter(there, "test", operation)).orElseThrow()) {
+      try (ReclaimRun run = new ReclaimRun(there);
+          Admission.Slot place =
+              operate(operation -> new Admission(1).enter(run, "test", operation)).orElseThrow()) {
         assertThat(place.isLost()).isFalse();
       }
     }

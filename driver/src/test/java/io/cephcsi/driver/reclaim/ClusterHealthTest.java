@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-class ClusterLoadTest {
+class ClusterHealthTest {
   private static java.util.Optional<String> urgent(String health) {
-    return ClusterLoad.urgent(health.getBytes(UTF_8));
+    return ClusterHealth.urgent(health.getBytes(UTF_8));
   }
 
   @Test
