@@ -116,7 +116,7 @@ final class CephFsVolumeReader implements ListReader<ListedVolume> {
         access.clusters().stream().filter(other -> access.shareJournal(own, other)).toList();
     String group =
         snapshot
-            .flatMap(id -> access.find(id.clusterId()))
+            .flatMap(id -> access.usable(id.clusterId()))
             .filter(other -> access.shareJournal(own, other))
             .or(() -> listed.stream().findFirst())
             .map(ClusterConfig::subvolumeGroup)

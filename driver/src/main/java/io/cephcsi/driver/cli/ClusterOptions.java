@@ -7,6 +7,7 @@ import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ClusterDirectory;
 import io.cephcsi.driver.cluster.Credentials;
 import io.cephcsi.driver.cluster.CredentialsDirectory;
+import io.cephcsi.driver.volume.VolumeException;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
@@ -98,7 +99,7 @@ final class ClusterOptions {
 
   /**
    * The clusterIDs that are this cluster, each with the RADOS namespace of its CephFS journal; none
-   * if the cluster is not said by its clusterID.
+   * if the cluster is not said by its clusterID. They are all only if {@link #knowsAllClusters}.
    */
   Map<String, String> cephFsJournals() {
     if (cluster == null) {
@@ -106,7 +107,8 @@ final class ClusterOptions {
     }
     List<String> mine = monitors(config(cluster));
     Map<String, String> journals = new TreeMap<>();
-    allClusters()
+    new ClusterDirectory(clustersFile)
+        .clusters()
         .forEach(
             (id, config) -> {
               if (monitors(config).equals(mine)) {
@@ -114,6 +116,30 @@ final class ClusterOptions {
               }
             });
     return journals;
+  }
+
+  /** Whether each clusterID is known: the file is used, and all of its entries can be. */
+  boolean knowsAllClusters() {
+    if (cluster == null) {
+      return false;
+    }
+    try {
+      allClusters();
+      return true;
+    } catch (VolumeException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Requires that each clusterID of the file can be used, if the cluster is said by one.
+   *
+   * @throws VolumeException UNAVAILABLE when one cannot
+   */
+  void requireAllClusters() {
+    if (cluster != null) {
+      allClusters();
+    }
   }
 
   /** Each entry of the file must be usable: none may be left out. */

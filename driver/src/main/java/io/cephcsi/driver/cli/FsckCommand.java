@@ -190,6 +190,10 @@ final class FsckCommand implements Callable<Integer> {
    */
   private void check(
       List<ClusterOptions> ids, CheckSettings settings, Workers workers, ProgressLine line) {
+    if (expect != null) {
+      ids.get(0).requireAllClusters();
+    }
+    boolean allKnown = ids.get(0).knowsAllClusters();
     Map<String, String> journals = ids.get(0).cephFsJournals();
     Optional<FsckExpectation> expected =
         Optional.ofNullable(expect).map(file -> FsckExpectation.read(file, journals, settings));
@@ -205,7 +209,7 @@ final class FsckCommand implements Callable<Integer> {
           (namespace, of) -> {
             Set<String> others = new TreeSet<>(journals.values());
             others.remove(namespace);
-            var place = new FileSystemCheck.Place(namespace, of, others);
+            var place = new FileSystemCheck.Place(namespace, of, others, allKnown);
             checkCephFs(cluster, place, settings, workers, expected, line);
           });
       expected.ifPresent(e -> e.findInOtherJournals(cluster));
@@ -260,7 +264,7 @@ final class FsckCommand implements Callable<Integer> {
               info,
               io,
               result -> {
-                report.add(info.name(), result);
+                report.add(info.name(), place.namespace(), result);
                 repair.run(result.findings(), report, spec.commandLine(), line);
               });
           expected.ifPresent(e -> e.compareCephFs(info, io, report));

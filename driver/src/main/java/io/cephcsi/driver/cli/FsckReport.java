@@ -2,6 +2,7 @@ package io.cephcsi.driver.cli;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.FindingKind;
 import io.cephcsi.driver.fsck.check.FileSystemCheck;
@@ -59,11 +60,15 @@ final class FsckReport {
             + " data objects");
   }
 
-  void add(String fileSystem, FileSystemCheck.Result result) {
+  void add(String fileSystem, String namespace, FileSystemCheck.Result result) {
     result.findings().forEach(this::add);
-    result.leftOut().ifPresent(why -> leaveOut("subvolumes of " + fileSystem, why));
+    String name =
+        namespace.equals(ClusterConfig.CEPHFS_DEFAULT)
+            ? fileSystem
+            : fileSystem + ", namespace \"" + namespace + "\"";
+    result.leftOut().ifPresent(why -> leaveOut("subvolumes of " + name, why));
     checked.put(
-        place(cluster, "file system " + fileSystem),
+        place(cluster, "file system " + name),
         result.volumes() + " volumes, " + result.subvolumes() + " subvolumes");
   }
 

@@ -166,6 +166,11 @@ public final class DriverConnections {
     return clusters.find(clusterId);
   }
 
+  /** A cluster by its id; empty also when its entry of the configuration cannot be used. */
+  public Optional<ClusterConfig> usable(String clusterId) {
+    return Optional.ofNullable(clusters.clusters().get(clusterId));
+  }
+
   /**
    * The credentials for a request on a cluster: those that it carries, else the driver's own.
    *

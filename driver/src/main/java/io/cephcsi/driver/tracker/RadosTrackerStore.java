@@ -44,6 +44,8 @@ public final class RadosTrackerStore implements TrackerStore {
           TrackerCodec.decode(name, version, xattrs.get(), data.get(), references.get()));
     } catch (CephException.NotFound e) {
       return Optional.empty();
+    } catch (CephException.TooLarge e) {
+      throw new TrackerFormatException(name, e.detail());
     }
   }
 
@@ -54,6 +56,8 @@ public final class RadosTrackerStore implements TrackerStore {
         return Optional.of(readPages(name));
       } catch (CephException.NotFound e) {
         return Optional.empty();
+      } catch (CephException.TooLarge e) {
+        throw new TrackerFormatException(name, e.detail());
       } catch (StaleVersionException e) {
         // It was written between two pages: once more.
       }

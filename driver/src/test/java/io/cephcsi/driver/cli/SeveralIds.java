@@ -27,7 +27,7 @@ record SeveralIds(TestCluster ceph, Path folder, List<Id> ids) {
   /**
    * A clusterID.
    *
-   * @param namespace of its CephFS journal
+   * @param namespace of its CephFS journal; empty of one whose entry cannot be used
    * @param group of its subvolumes
    */
   record Id(String clusterId, String namespace, String group) {}
@@ -39,6 +39,13 @@ record SeveralIds(TestCluster ceph, Path folder, List<Id> ids) {
         ceph, folder, ids.stream().filter(id -> kept.contains(id.clusterId)).toList());
   }
 
+  /** The same with an entry that cannot be used. */
+  SeveralIds withUnusable(String clusterId) {
+    List<Id> all = new ArrayList<>(ids);
+    all.add(new Id(clusterId, "", ""));
+    return new SeveralIds(ceph, folder, all);
+  }
+
   List<String> clusterIds() {
     return ids.stream().map(Id::clusterId).toList();
   }
@@ -48,11 +55,13 @@ record SeveralIds(TestCluster ceph, Path folder, List<Id> ids) {
     return ids.stream()
         .map(
             id ->
-                """
-                {"clusterID": "%s", "monitors": ["%s"],
-                 "cephFS": {"radosNamespace": "%s", "subvolumeGroup": "%s"}}
-                """
-                    .formatted(id.clusterId, ceph.monitors(), id.namespace, id.group))
+                id.namespace.isEmpty()
+                    ? "{\"clusterID\": \"" + id.clusterId + "\"}"
+                    : """
+                    {"clusterID": "%s", "monitors": ["%s"],
+                     "cephFS": {"radosNamespace": "%s", "subvolumeGroup": "%s"}}
+                    """
+                        .formatted(id.clusterId, ceph.monitors(), id.namespace, id.group))
         .collect(Collectors.joining(",", "[", "]"));
   }
 

@@ -92,6 +92,40 @@ class TwoJournalsIT {
     }
   }
 
+  /** Who removed it by a command of the report would remove the volume of another clusterID. */
+  @Test
+  void whereAJournalMayBeUnknownNothingIsCalledRemovable() throws Exception {
+    String name = "csi-vol-" + UUID.randomUUID();
+    CEPH.ceph("fs", "subvolume", "create", "cephfs", name, "--group_name", "csi");
+    try {
+      JsonNode found = finding(ids.fsck("admin", "--conf=" + CEPH.conf()), name);
+      assertThat(found.path("command").asText()).isEmpty();
+      assertThat(found.path("detail").asText()).contains("another clusterID may have it");
+    } finally {
+      CEPH.ceph("fs", "subvolume", "rm", "cephfs", name, "--group_name", "csi");
+    }
+    String orphan = "csi-vol-" + UUID.randomUUID();
+    CEPH.ceph("fs", "subvolume", "create", "cephfs", orphan, "--group_name", group);
+    try {
+      JsonNode known = finding(ids.fsck(CEPH.cephFsUser(), "--cluster=x"), orphan);
+      assertThat(known.path("command").asText()).contains("subvolume rm cephfs " + orphan);
+      SeveralIds damaged = ids.withUnusable("z");
+      JsonNode doubtful = finding(damaged.fsck(CEPH.cephFsUser(), "--cluster=x"), orphan);
+      assertThat(doubtful.path("command").asText()).isEmpty();
+    } finally {
+      CEPH.ceph("fs", "subvolume", "rm", "cephfs", orphan, "--group_name", group);
+    }
+  }
+
+  private static JsonNode finding(JsonNode report, String object) {
+    for (JsonNode found : report.path("findings")) {
+      if (found.path("object").asText().equals(object)) {
+        return found;
+      }
+    }
+    throw new AssertionError(object + " is not in " + report);
+  }
+
   @Test
   void whatAJournalThatCannotBeReadMayHaveIsLeftOut() throws Exception {
     String orphan = "csi-vol-" + UUID.randomUUID();

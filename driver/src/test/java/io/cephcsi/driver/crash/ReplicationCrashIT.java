@@ -236,63 +236,83 @@ class ReplicationCrashIT extends CrashCase {
         .isEqualTo("every 1h");
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void aPromotionThatWasStoppedIsNotCarriedOutAfterAnotherOne(boolean force) throws Exception {
+  /**
+   * A driver is stopped in a call, at the call of librbd, and goes on when others have been made.
+   *
+   * @param prepare what is called before
+   * @param stopped the call
+   * @param others the others; the first is refused as long as the driver may be alive
+   * @param primary what the volume is then, and stays
+   */
+  private static void isNotCarriedOutLate(
+      BiConsumer<TestReplication, String> prepare,
+      BiConsumer<TestReplication, String> stopped,
+      List<BiConsumer<TestReplication, String>> others,
+      boolean primary)
+      throws Exception {
     Volume volume =
         driver.create(
             driver.createRequest("v-" + UUID.randomUUID(), SIZE).putParameters("pool", pool));
     String id = volume.getVolumeId();
-    demoted(ours(), id);
+    prepare.accept(ours(), id);
     ExecutorService client = Executors.newSingleThreadExecutor();
     // The lock is the first write, the call of librbd the second.
     try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, "before-stop,2,calls")) {
       TestReplication theirs =
           new TestReplication(ControllerGrpc.newBlockingStub(faulty.channel()), driver.secrets());
-      Future<Code> answer = client.submit(() -> codeOf(() -> theirs.promote(id, force)));
+      Future<Code> answer = client.submit(() -> codeOf(() -> stopped.accept(theirs, id)));
       assertThat(faulty.stoppedUnless(answer::isDone)).isTrue();
-      assertThat(codeOf(() -> ours().promote(id, force))).isEqualTo(Code.ABORTED);
+      assertThat(codeOf(() -> others.get(0).accept(ours(), id))).isEqualTo(Code.ABORTED);
       dropLock(volume);
-      ours().promote(id, force);
-      assertMirrored(volume, true, true);
-      ours().demote(id, false);
+      others.forEach(call -> call.accept(ours(), id));
       faulty.resume();
       assertThat(answer.get(60, TimeUnit.SECONDS)).isIn(Code.ABORTED, Code.UNAVAILABLE);
-      assertMirrored(volume, true, false);
-      ours().promote(id, force);
-      ours().disable(id, false);
+      assertMirrored(volume, true, primary);
+      ours().disable(id, true);
     } finally {
       client.shutdownNow();
     }
     driver.delete(id);
   }
 
+  private static BiConsumer<TestReplication, String> promoting(boolean force) {
+    return (replication, id) -> replication.promote(id, force);
+  }
+
+  private static BiConsumer<TestReplication, String> demoting(boolean force) {
+    return (replication, id) -> replication.demote(id, force);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aPromotionThatWasStoppedIsNotCarriedOutAfterAnotherOne(boolean force) throws Exception {
+    isNotCarriedOutLate(
+        ReplicationCrashIT::demoted,
+        promoting(force),
+        List.of(promoting(force), demoting(false)),
+        false);
+  }
+
   /** It would make a volume the primary that another site was given meanwhile. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void aPromotionThatWasStoppedIsNotCarriedOutAfterADemotion(boolean force) throws Exception {
-    Volume volume =
-        driver.create(
-            driver.createRequest("v-" + UUID.randomUUID(), SIZE).putParameters("pool", pool));
-    String id = volume.getVolumeId();
-    demoted(ours(), id);
-    ExecutorService client = Executors.newSingleThreadExecutor();
-    try (FaultyDriver faulty = FaultyDriver.start(CLUSTER, "before-stop,2,calls")) {
-      TestReplication theirs =
-          new TestReplication(ControllerGrpc.newBlockingStub(faulty.channel()), driver.secrets());
-      Future<Code> answer = client.submit(() -> codeOf(() -> theirs.promote(id, force)));
-      assertThat(faulty.stoppedUnless(answer::isDone)).isTrue();
-      assertThat(codeOf(() -> ours().demote(id, false))).isEqualTo(Code.ABORTED);
-      dropLock(volume);
-      ours().demote(id, false);
-      faulty.resume();
-      assertThat(answer.get(60, TimeUnit.SECONDS)).isIn(Code.ABORTED, Code.UNAVAILABLE);
-      assertMirrored(volume, true, false);
-      ours().disable(id, true);
-    } finally {
-      client.shutdownNow();
-    }
-    driver.delete(id);
+    isNotCarriedOutLate(
+        ReplicationCrashIT::demoted, promoting(force), List.of(demoting(false)), false);
+  }
+
+  /** It would take the volume away from pods that use it since. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aDemotionThatWasStoppedIsNotCarriedOutAfterAPromotion(boolean force) throws Exception {
+    isNotCarriedOutLate(
+        (replication, id) -> {
+          demoted(replication, id);
+          replication.promote(id, false);
+        },
+        demoting(force),
+        List.of(promoting(force)),
+        true);
   }
 
   private static Code codeOf(Runnable call) {

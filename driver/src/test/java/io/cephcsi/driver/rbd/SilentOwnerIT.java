@@ -36,6 +36,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
@@ -273,8 +274,24 @@ class SilentOwnerIT {
     CLUSTER.ceph("osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it");
   }
 
-  @Test
-  void aVolumeIsNotDemotedBeforeItsPromotionHasEnded() {
+  /** A mirrored volume, whose image a client with its lock can hold up. */
+  private record Mirrored(
+      TestDriver driver, RbdPool pool, TestReplication replication, String id, String imageId) {
+    SilentOwner silence() {
+      return new SilentOwner(CLUSTER, pool.io().pool(), imageId);
+    }
+
+    void assertStays(boolean primary) {
+      try (RbdImage image = pool.openByIdReadOnly(imageId)) {
+        Awaitility.await()
+            .during(Duration.ofSeconds(5))
+            .atMost(SOON)
+            .until(() -> image.mirroring().orElseThrow().primary() == primary);
+      }
+    }
+  }
+
+  private static void withMirrored(Consumer<Mirrored> test) {
     String name = "mirrored-" + UUID.randomUUID();
     MirrorDaemon.makePool(CLUSTER, name);
     try (TestDriver driver = TestDriver.rbd(CLUSTER).timeout(TIMEOUT).start();
@@ -289,25 +306,47 @@ class SilentOwnerIT {
                   .putParameters("imageFeatures", FEATURES));
       String id = volume.getVolumeId();
       replication.enable(id, Map.of());
-      replication.demote(id, false);
       RbdPool pool = new RbdPool(io);
       String imageId = ImageId.find(pool, TestDriver.image(volume)).orElseThrow();
-      try (SilentOwner owner = new SilentOwner(CLUSTER, name, imageId)) {
-        assertAborted(() -> replication.promote(id, false));
-        assertStatus(Status.Code.ABORTED, "given up", () -> replication.demote(id, false));
-        assertStatus(Status.Code.ABORTED, "given up", () -> replication.demote(id, true));
-      }
-      retried().untilAsserted(() -> replication.demote(id, false));
-      try (RbdImage image = pool.openByIdReadOnly(imageId)) {
-        Awaitility.await()
-            .during(Duration.ofSeconds(5))
-            .atMost(SOON)
-            .until(() -> !image.mirroring().orElseThrow().primary());
-      }
+      test.accept(new Mirrored(driver, pool, replication, id, imageId));
       replication.disable(id, true);
       driver.delete(id);
     }
     CLUSTER.ceph("osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it");
+  }
+
+  @Test
+  void aVolumeIsNotDemotedBeforeItsPromotionHasEnded() {
+    withMirrored(
+        of -> {
+          TestReplication replication = of.replication();
+          replication.demote(of.id(), false);
+          try (SilentOwner owner = of.silence()) {
+            assertAborted(() -> replication.promote(of.id(), false));
+            assertStatus(Status.Code.ABORTED, "given up", () -> replication.demote(of.id(), false));
+            assertStatus(Status.Code.ABORTED, "given up", () -> replication.demote(of.id(), true));
+          }
+          retried().untilAsserted(() -> replication.demote(of.id(), false));
+          of.assertStays(false);
+        });
+  }
+
+  @Test
+  void aVolumeIsNotPromotedBeforeItsDemotionHasEnded() {
+    withMirrored(
+        of -> {
+          TestReplication replication = of.replication();
+          replication.demote(of.id(), false); // what else is changed for the first time, is
+          replication.promote(of.id(), false);
+          try (SilentOwner owner = of.silence()) {
+            assertAborted(() -> replication.demote(of.id(), true));
+            assertStatus(
+                Status.Code.ABORTED, "given up", () -> replication.promote(of.id(), false));
+            assertStatus(Status.Code.ABORTED, "given up", () -> replication.promote(of.id(), true));
+          }
+          retried().untilAsserted(() -> replication.promote(of.id(), false));
+          of.assertStays(true);
+        });
   }
 
   private static void assertPromotionGivenUp(RbdPool pool, String imageId) {

@@ -48,6 +48,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Encrypted volumes of two sites with one KMS, after one of the sites has ended the mirroring and
@@ -211,15 +213,24 @@ class SplitSitesKeyIT {
     soon(() -> !second.has(id));
   }
 
-  /** The first site was lost, and believes that it is the primary when it is back. */
-  @Test
-  void itStaysForASiteThatWasPromotedByForce() {
+  /**
+   * The first site was lost, and believes that it is the primary when it is back.
+   *
+   * @param byHand whether a person moves the old image to the trash there, which ends its mirroring
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void itStaysForASiteThatWasPromotedByForce(boolean byHand) {
     VolumeId id = mirrored();
     String passphrase = STORE.kept().get(id.toString());
     clusters.cut();
     awaitOthers(first, id, site -> !site.up());
     second.replication().promote(id, true, USUAL, second.user());
-    first.replication().disable(id, USUAL, first.user());
+    if (byHand) {
+      first.ceph().rbd("trash", "mv", first.ceph().pool() + "/" + image(id));
+    } else {
+      first.replication().disable(id, USUAL, first.user());
+    }
     first.delete(id);
     assertThat(first.has(id)).isFalse();
     assertThat(STORE.kept()).containsEntry(id.toString(), passphrase);

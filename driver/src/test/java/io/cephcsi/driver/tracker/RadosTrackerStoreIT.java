@@ -10,6 +10,7 @@ import io.cephcsi.driver.testing.RawObject;
 import io.cephcsi.driver.testing.RawObjects;
 import io.cephcsi.testing.TestCluster;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
@@ -93,6 +94,27 @@ class RadosTrackerStoreIT extends TrackerStoreContract {
         .isInstanceOf(TrackerFormatException.class)
         .hasMessageContaining("unknown value")
         .satisfies(e -> assertThat(e.getMessage()).hasSizeLessThan(300));
+  }
+
+  @Test
+  void aValueThatIsTooLargeIsDamageOfItsKey() {
+    String tracker = "rt-value-" + UUID.randomUUID();
+    create(tracker, 2);
+    add(tracker, Map.of("small", new byte[] {1}, "large", new byte[70_000]));
+    assertThat(store().read(tracker, List.of("small"))).isPresent();
+    assertThatThrownBy(() -> store().read(tracker, List.of("small", "large")))
+        .isInstanceOf(TrackerFormatException.class)
+        .hasMessageContaining(tracker);
+    assertThatThrownBy(() -> store().readAll(tracker)).isInstanceOf(TrackerFormatException.class);
+
+    String attributes = "rt-xattr-" + UUID.randomUUID();
+    create(attributes, 1);
+    try (WriteOperation write = new WriteOperation()) {
+      pool.operate(attributes, write.setXattr("filler", new byte[70_000]));
+    }
+    assertThatThrownBy(() -> store().read(attributes, List.of("small")))
+        .isInstanceOf(TrackerFormatException.class)
+        .hasMessageContaining(attributes);
   }
 
   /** A page has room for 15 of these keys, which only C can write. */

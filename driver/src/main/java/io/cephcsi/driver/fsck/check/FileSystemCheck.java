@@ -13,6 +13,7 @@ import io.cephcsi.driver.fsck.CheckProgress;
 import io.cephcsi.driver.fsck.CheckSettings;
 import io.cephcsi.driver.fsck.Finding;
 import io.cephcsi.driver.fsck.Finding.Repair;
+import io.cephcsi.driver.fsck.FindingKind;
 import io.cephcsi.driver.fsck.ShallowVolume;
 import io.cephcsi.driver.fsck.TrackerCheck;
 import io.cephcsi.driver.fsck.Workers;
@@ -79,8 +80,10 @@ public final class FileSystemCheck {
    * @param groups the groups of the subvolumes; others may share the journal, and are not checked
    *     themselves
    * @param others the namespaces of journals that may share the groups: what these claim is theirs
+   * @param allKnown whether no further journal may share them; what none has is not called
+   *     removable otherwise
    */
-  public record Place(String namespace, Set<String> groups, Set<String> others) {
+  public record Place(String namespace, Set<String> groups, Set<String> others, boolean allKnown) {
     /** Copies the sets. */
     public Place {
       groups = Set.copyOf(groups);
@@ -200,11 +203,11 @@ public final class FileSystemCheck {
           && !facts.isClaimed(snapshot)
           && !isOfOthers(context, facts, all, snapshot, "snapshot " + name + "@" + snapshot)) {
         findings.add(
-            Finding.of(SUBVOLUME_SNAPSHOT_WITHOUT_ENTRY, fileSystem, name + "@" + snapshot, "")
-                .with(subvolumes.bytes(name, snapshot))
-                .with(
-                    "ceph",
-                    "fs",
+            unclaimed(
+                    SUBVOLUME_SNAPSHOT_WITHOUT_ENTRY,
+                    fileSystem,
+                    name + "@" + snapshot,
+                    "",
                     "subvolume",
                     "snapshot",
                     "rm",
@@ -212,7 +215,8 @@ public final class FileSystemCheck {
                     name,
                     snapshot,
                     "--group_name",
-                    subvolumes.group()));
+                    subvolumes.group())
+                .with(subvolumes.bytes(name, snapshot)));
       }
     }
     return findings;
@@ -243,17 +247,41 @@ public final class FileSystemCheck {
       String fileSystem, String group, String name, Optional<Subvolumes.Recorded> recorded) {
     Optional<String> copying =
         recorded.map(Subvolumes.Recorded::state).filter(state -> !state.equals("complete"));
-    Finding finding =
-        Finding.of(
-            SUBVOLUME_WITHOUT_ENTRY,
-            fileSystem,
-            name,
-            copying.map(state -> "a copy whose state is " + state).orElse(""));
-    return copying
-            .filter(state -> state.equals("pending") || state.equals("in-progress"))
-            .isPresent()
-        ? finding.with("ceph", "fs", "clone", "cancel", fileSystem, name, "--group_name", group)
-        : finding.with("ceph", "fs", "subvolume", "rm", fileSystem, name, "--group_name", group);
+    boolean isCopied =
+        copying.filter(state -> state.equals("pending") || state.equals("in-progress")).isPresent();
+    return unclaimed(
+        SUBVOLUME_WITHOUT_ENTRY,
+        fileSystem,
+        name,
+        copying.map(state -> "a copy whose state is " + state).orElse(""),
+        isCopied ? "clone" : "subvolume",
+        isCopied ? "cancel" : "rm",
+        fileSystem,
+        name,
+        "--group_name",
+        group);
+  }
+
+  /**
+   * A finding of what no journal has that was read.
+   *
+   * @param command of {@code ceph fs} that ends it
+   */
+  private Finding unclaimed(
+      FindingKind kind, String fileSystem, String object, String detail, String... command) {
+    if (!place.allKnown()) {
+      return Finding.of(
+          kind,
+          fileSystem,
+          object,
+          (detail.isEmpty() ? "" : detail + "; ")
+              + "only the journal in namespace \""
+              + place.namespace()
+              + "\" was read, and the one of another clusterID may have it: see --cluster");
+    }
+    List<String> words = new ArrayList<>(List.of("ceph", "fs"));
+    words.addAll(List.of(command));
+    return Finding.of(kind, fileSystem, object, detail).with(words.toArray(new String[0]));
   }
 
   private void checkTrackers(

@@ -93,7 +93,13 @@ public final class KeyRotation {
               .orElseThrow(() -> refused(volume, "is not staged on this node as an encrypted one"));
       Cryptsetup cryptsetup = new Cryptsetup(volume.id().toString(), device, secrets);
       try (RenewedLock lock = lock(volume)) {
-        new SlotRotation(key, cryptsetup, () -> requireLock(lock, volume), operation::phase).run();
+        new SlotRotation(
+                key,
+                cryptsetup,
+                () -> requireLock(lock, volume),
+                () -> requireUnshared(volume, key),
+                operation::phase)
+            .run();
         LOG.info("volume {} has a new passphrase in KMS {}", volume.id(), key.kms().id());
       }
     }
@@ -135,14 +141,23 @@ public final class KeyRotation {
     if (key.state() != EncryptionState.ENCRYPTED) {
       throw refused(volume, "was never staged: it has no key yet");
     }
-    if (key.kms() instanceof KeyStore && isMirrored(volume)) {
+    requireUnshared(volume, key);
+    return key;
+  }
+
+  /** Refuses while another site may need the passphrase that the KMS has now. */
+  private static void requireUnshared(OpenVolume volume, ImageKey key) {
+    if (!(key.kms() instanceof KeyStore)) {
+      return;
+    }
+    if (isMirrored(volume)) {
       throw refused(
           volume,
           "is mirrored: a copy that is promoted could have the old passphrase only, and KMS "
               + key.kms().id()
               + " the new one; disable its replication first");
     }
-    if (key.kms() instanceof KeyStore && volume.isKeyShared()) {
+    if (volume.isKeyShared()) {
       throw refused(
           volume,
           "was mirrored until another site may have been promoted, which would have the old"
@@ -152,7 +167,6 @@ public final class KeyRotation {
               + JournalEntry.KEY_SHARED
               + " from its journal entry");
     }
-    return key;
   }
 
   private static boolean isMirrored(OpenVolume volume) {

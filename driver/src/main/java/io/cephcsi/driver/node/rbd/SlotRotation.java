@@ -29,7 +29,11 @@ import java.util.function.Consumer;
  * @param phase is told what is done
  */
 record SlotRotation(
-    ImageKey key, Cryptsetup cryptsetup, Runnable requireLock, Consumer<String> phase) {
+    ImageKey key,
+    Cryptsetup cryptsetup,
+    Runnable requireLock,
+    Runnable requireUnshared,
+    Consumer<String> phase) {
   /**
    * Rotates the passphrase.
    *
@@ -61,6 +65,7 @@ record SlotRotation(
       requireAdded(header, next, free);
       requireLock.run();
       phase.accept("store the new passphrase");
+      requireUnshared.run(); // a site that gets the volume from now on has a header with both
       key.replace(present, next); // the old one stays, too, if that fails
       requireLock.run();
       phase.accept("remove the old passphrase");

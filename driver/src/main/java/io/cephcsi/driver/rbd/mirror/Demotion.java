@@ -1,8 +1,6 @@
 package io.cephcsi.driver.rbd.mirror;
 
-import io.cephcsi.bindings.cls.ImageHeader;
 import io.cephcsi.bindings.cls.MirrorPeers;
-import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rbd.MirrorSite;
 import io.cephcsi.bindings.rbd.MirrorSite.State;
@@ -36,17 +34,30 @@ record Demotion(OpenVolume volume, boolean force, Duration noticed) {
       EnumSet.of(State.REPLAYING, State.SYNCING, State.STOPPING_REPLAY);
 
   /**
-   * Demotes, unless it is a copy, and no promotion of that is under way. A device of the kernel
-   * that has the image open goes on writing.
+   * Demotes, unless it is a copy, and no promotion of that is under way. No other driver promotes
+   * it meanwhile, and one that was stopped here does not go on after a promotion. A device of the
+   * kernel that has the image open goes on writing.
    *
    * @throws VolumeException as of {@link RbdReplication#demote}
    */
   void run() {
-    if (!isDue() && !wasPromoted()) {
+    if (!isDue() && !mayBePromoted()) {
       return;
     }
+    try (WorkerLock work = Promotion.lock(volume, volume.pool().io(), "demote")) {
+      work.run(
+          () -> {
+            if (isDue()) {
+              demote(work);
+            }
+          });
+    }
+  }
+
+  private void demote(WorkerLock work) {
     try (RbdImage image = volume.open()) {
       CreationMark.set(image); // before: what is demoted cannot be written
+      work.require();
       image.mirror().demote();
     }
     LOG.info("volume {} is demoted", volume.id());
@@ -70,36 +81,14 @@ record Demotion(OpenVolume volume, boolean force, Duration noticed) {
   }
 
   /**
-   * Whether what was a copy a moment ago has been promoted since, by a call that was given up, or
-   * whose driver was stopped. None is carried out after this. One round trip if there was none.
+   * Whether what was a copy a moment ago may have been promoted since, by a call that was given up,
+   * or whose driver was stopped. One round trip.
    *
    * @throws VolumeException ABORTED while one may still be
    */
-  private boolean wasPromoted() {
-    String imageId = volume.imageId();
-    try {
-      volume.pool().requireAnswers(imageId);
-    } catch (CephException.OwnerSilent e) {
-      throw new VolumeException(
-          Reason.ABORTED,
-          "volume "
-              + volume.id()
-              + " is a copy; but a call on its image that was given up, such as a promotion, may"
-              + " still be carried out ("
-              + e.getMessage()
-              + ")",
-          e);
-    }
-    IoContext io = volume.pool().io();
-    String header = ImageHeader.object(imageId);
-    if (!WorkerLock.isMarked(io, header)) {
-      return false;
-    }
-    String subject = "volume " + volume.id();
-    try (WorkerLock work = WorkerLock.begin(io, header, Promotion.LOCK, "demote", subject, false)) {
-      work.require();
-      return isDue();
-    }
+  private boolean mayBePromoted() {
+    Promotion.requireAnswers(volume);
+    return Promotion.isMarked(volume);
   }
 
   private void requireUnused(String imageId) {

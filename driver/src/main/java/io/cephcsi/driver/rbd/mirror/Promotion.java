@@ -32,7 +32,9 @@ final class Promotion {
   private static final Duration PAUSE = Duration.ofSeconds(5);
 
   /** The lock's name, on the header of the image; Ceph and ceph-csi do not look at it. */
-  static final String LOCK = "csi.java.promotion";
+  private static final String LOCK = "csi.java.promotion";
+
+  private static final String WORK = "promote"; // for people who list the lock
 
   private final OpenVolume volume;
   private final Duration longest;
@@ -61,7 +63,7 @@ final class Promotion {
       return Optional.empty();
     }
     IoContext io = volume.pool().io();
-    try (WorkerLock work = lock(io)) {
+    try (WorkerLock work = lock(volume, io, WORK)) {
       return work.call(
           () -> {
             Found found = look(io);
@@ -78,10 +80,48 @@ final class Promotion {
     DEMOTED_NOW
   }
 
-  /** A driver that was stopped in its promotion must not go on after another one's. */
-  private WorkerLock lock(IoContext io) {
-    String header = ImageHeader.object(volume.imageId());
-    return WorkerLock.begin(io, header, LOCK, "promote", "volume " + volume.id(), false);
+  /**
+   * The lock of promotions and demotions. A driver that was stopped in one must not go on after
+   * another one's.
+   *
+   * @param io of the client that does the work
+   * @param what is done: {@code promote} or {@code demote}
+   * @throws VolumeException ABORTED while a call that was given up may be carried out; as of {@link
+   *     WorkerLock#begin}
+   */
+  static WorkerLock lock(OpenVolume volume, IoContext io, String what) {
+    requireAnswers(volume); // else its mark would be taken for one that has ended
+    return WorkerLock.begin(io, header(volume), LOCK, what, "volume " + volume.id(), false);
+  }
+
+  private static String header(OpenVolume volume) {
+    return ImageHeader.object(volume.imageId());
+  }
+
+  /** Whether a promotion or demotion is under way, or its driver was stopped. One round trip. */
+  static boolean isMarked(OpenVolume volume) {
+    return WorkerLock.isMarked(volume.pool().io(), header(volume));
+  }
+
+  /**
+   * Requires that no call on the image of this process was given up and may still be carried out.
+   *
+   * @throws VolumeException ABORTED while one may
+   */
+  static void requireAnswers(OpenVolume volume) {
+    try {
+      volume.pool().requireAnswers(volume.imageId());
+    } catch (CephException.OwnerSilent e) {
+      throw new VolumeException(
+          Reason.ABORTED,
+          "volume "
+              + volume.id()
+              + ": a call on its image that was given up, such as a promotion or a demotion, may"
+              + " still be carried out ("
+              + e.getMessage()
+              + ")",
+          e);
+    }
   }
 
   /** What it is; a step of another client that was cut off is undone. */
@@ -208,7 +248,7 @@ final class Promotion {
                 .cluster()
                 .openPool(volume.pool().io().pool(), volume.pool().io().namespace())
                 .tryWhenFull();
-        WorkerLock work = lock(io)) {
+        WorkerLock work = lock(volume, io, WORK)) {
       work.run(
           () -> {
             if (look(io) != Found.PRIMARY) {

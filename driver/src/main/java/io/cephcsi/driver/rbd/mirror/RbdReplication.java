@@ -277,7 +277,7 @@ public final class RbdReplication {
   private Optional<VolumeException> promote(
       OpenVolume volume, boolean force, ReplicationParameters parameters) {
     Optional<VolumeException> refusal =
-        isWritablePrimary(volume)
+        isWritablePrimary(volume) && !Promotion.isMarked(volume) // a demotion may come late
             ? Optional.empty()
             : new Promotion(volume, longestPromotion, refused).run(force);
     if (refusal.isEmpty()) {

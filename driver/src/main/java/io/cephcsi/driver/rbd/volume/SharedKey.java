@@ -1,10 +1,9 @@
 package io.cephcsi.driver.rbd.volume;
 
+import io.cephcsi.bindings.cls.TrashMark;
 import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.bindings.rbd.PoolMirrorMode;
 import io.cephcsi.bindings.rbd.RbdImage;
-import io.cephcsi.bindings.rbd.TrashEntry;
-import io.cephcsi.bindings.rbd.TrashSource;
 import io.cephcsi.driver.kms.KeyStore;
 import io.cephcsi.driver.rbd.image.FollowingCopy;
 import io.cephcsi.driver.rbd.session.OpenVolume;
@@ -35,7 +34,7 @@ record SharedKey(OpenVolume volume) {
     try (RbdImage image = volume.openReadOnly()) {
       return !FollowingCopy.areAllOthers(image.mirror().status());
     } catch (VolumeException | CephException.NotFound e) {
-      return !wasMovedByUser();
+      return !wasMovedByCall();
     }
   }
 
@@ -49,14 +48,15 @@ record SharedKey(OpenVolume volume) {
     }
   }
 
-  /** The image is in the trash since an earlier call, which a mirror's daemon did not do. */
-  private boolean wasMovedByUser() {
+  /**
+   * The image is in the trash since an earlier call, which noted what it found. What a person
+   * moved, or another driver, has no mark: nobody knows what it was then.
+   */
+  private boolean wasMovedByCall() {
     return volume
         .entry()
         .imageId()
-        .flatMap(id -> volume.pool().trashEntry(id))
-        .map(TrashEntry::source)
-        .filter(TrashSource.USER::equals)
+        .filter(id -> TrashMark.find(volume.pool().io(), id).isPresent())
         .isPresent();
   }
 }

@@ -82,7 +82,7 @@ final class CheckedFileSystem implements AutoCloseable {
               workers,
               new CheckProgress(),
               Set.of("default"),
-              new FileSystemCheck.Place(io.namespace(), groups, Set.of()),
+              new FileSystemCheck.Place(io.namespace(), groups, Set.of(), true),
               sizes)
           .check(connection, fileSystem, io, mend);
     }

@@ -54,7 +54,7 @@ final class RepairProgram {
                   workers,
                   new CheckProgress(),
                   Set.of("default"),
-                  new FileSystemCheck.Place("csi", Set.of("csi"), Set.of()),
+                  new FileSystemCheck.Place("csi", Set.of("csi"), Set.of(), true),
                   Map.of())
               .check(cluster, info, io, result -> mend(result.findings()));
         }

@@ -72,7 +72,7 @@ class SlotRotationIT {
   }
 
   private void rotate() {
-    new SlotRotation(key, cryptsetup, () -> {}, phases::add).run();
+    new SlotRotation(key, cryptsetup, () -> {}, () -> {}, phases::add).run();
   }
 
   private void assertKeptOpens() {
@@ -86,6 +86,26 @@ class SlotRotationIT {
     assertKeptOpens();
     assertThat(cryptsetup.isOpenedBy(passphrase("first"))).isFalse();
     assertThat(phases).last().isEqualTo("remove the old passphrase");
+  }
+
+  /** As when the volume is mirrored since the rotation began. */
+  @Test
+  void theKmsKeepsWhatAnotherSiteMayNeed() {
+    SlotRotation rotation =
+        new SlotRotation(
+            key,
+            cryptsetup,
+            () -> {},
+            () -> {
+              throw new VolumeException(Reason.FAILED_PRECONDITION, "is mirrored");
+            },
+            phases::add);
+    assertThatThrownBy(rotation::run).hasMessageContaining("is mirrored");
+    assertThat(kms.kept()).containsEntry(VOLUME, "first");
+    assertKeptOpens();
+    rotate();
+    assertThat(kms.kept().get(VOLUME)).isNotEqualTo("first");
+    assertKeptOpens();
   }
 
   /** A rotation died when the KMS had the second one, and a standby still answers the first. */
