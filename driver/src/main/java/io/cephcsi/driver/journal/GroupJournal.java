@@ -104,9 +104,11 @@ public final class GroupJournal {
       var attributes = read.assertExists().getXattrs();
       var stat = read.stat();
       long version = pool.operateVersioned(JournalKind.GROUP.object(uuid), read);
-      byte[] now = value(stat.get().modified());
+      Instant changed = stat.get().modified();
+      byte[] now = value(changed);
       return new State(
           version,
+          changed.getEpochSecond(),
           Arrays.equals(attributes.get().get(UNDONE), now),
           Arrays.equals(attributes.get().get(DELETING), now));
     }
@@ -120,11 +122,12 @@ public final class GroupJournal {
    * The object of an entry.
    *
    * @param version changes with every write
+   * @param changed its time of change, in seconds since 1970; with a mark, what that was given
    * @param isUndone whether the call that made the entry failed and is undoing it, or died at that:
    *     nobody has got it, and nobody goes on with it
    * @param isBeingDeleted whether a call deletes the group, or died at that
    */
-  public record State(long version, boolean isUndone, boolean isBeingDeleted) {}
+  public record State(long version, long changed, boolean isUndone, boolean isBeingDeleted) {}
 
   /**
    * Marks an entry as one that is being undone; two round trips.
@@ -156,7 +159,8 @@ public final class GroupJournal {
       pool.operate(JournalKind.GROUP.object(entry.uuid()), write);
       State marked = state(entry.uuid());
       boolean counts = name.equals(UNDONE) ? marked.isUndone() : marked.isBeingDeleted();
-      return counts ? OptionalLong.of(marked.version()) : OptionalLong.empty();
+      boolean own = marked.changed() == time.getEpochSecond(); // not another driver's since
+      return counts && own ? OptionalLong.of(marked.version()) : OptionalLong.empty();
     } catch (StaleVersionException | CephException.NotFound e) {
       return OptionalLong.empty();
     }

@@ -13,6 +13,7 @@ import io.cephcsi.bindings.rados.RadosCluster;
 import io.cephcsi.bindings.rbd.MirrorMode;
 import io.cephcsi.bindings.rbd.RbdImage;
 import io.cephcsi.bindings.rbd.RbdPool;
+import io.cephcsi.driver.rbd.parameters.CloneLimits;
 import io.cephcsi.driver.testing.MirrorDaemon;
 import io.cephcsi.driver.testing.PoolState;
 import io.cephcsi.driver.testing.SilentOwner;
@@ -380,6 +381,34 @@ class SilentOwnerIT {
         .failsWithin(SOON)
         .withThrowableOfType(ExecutionException.class)
         .withCauseInstanceOf(CephException.OwnerSilent.class);
+  }
+
+  /** The manager carries out one task after the other, for all pools, and would wait for it. */
+  @Test
+  void holdsUpNoTrashWhileItsImageIsToBeFlattened() {
+    CloneLimits limits = new CloneLimits(2, 1, 450, 250); // a copy of a copy needs that flattened
+    try (TestDriver driver = TestDriver.rbd(CLUSTER).timeout(TIMEOUT).cloneLimits(limits).start()) {
+      Volume source = locking(driver);
+      Volume copy = driver.copy(anyName(), 16 * MIB, source.getVolumeId());
+      String another = anyName();
+      try (SilentOwner owner = new SilentOwner(CLUSTER, "rbd", imageId(TestDriver.image(copy)))) {
+        assertStatus(
+            Status.Code.ABORTED,
+            "is being flattened",
+            () -> driver.copy(another, 16 * MIB, copy.getVolumeId()));
+        Volume deleted = driver.create(anyName(), 16 * MIB);
+        driver.delete(deleted.getVolumeId());
+        Awaitility.await()
+            .atMost(SOON)
+            .untilAsserted(
+                () -> assertThat(POOL.trash()).doesNotContain(TestDriver.image(deleted)));
+      }
+      Volume last =
+          retried().until(() -> driver.copy(another, 16 * MIB, copy.getVolumeId()), made -> true);
+      for (Volume volume : List.of(last, copy, source)) {
+        retried().untilAsserted(() -> driver.delete(volume.getVolumeId()));
+      }
+    }
   }
 
   @Test

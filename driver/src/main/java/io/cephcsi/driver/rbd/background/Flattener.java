@@ -124,8 +124,13 @@ public final class Flattener implements AutoCloseable {
         .ifPresent(entry -> flattenHere(io, entry.name(), imageId));
   }
 
+  /**
+   * Here if another client has the lock: the manager would wait without end for one that does not
+   * answer, and carry out nothing else, for any pool.
+   */
   private void flattenNow(IoContext io, String name, String imageId) {
-    if (isToFlatten(io, name, imageId) && !tasks.flatten(io, name)) {
+    if (isToFlatten(io, name, imageId)
+        && (LiveOwner.has(io, imageId) || !tasks.flatten(io, name))) {
       flattenHere(io, name, imageId);
     }
   }

@@ -240,10 +240,18 @@ record GroupDeletion(OpenGroup group) {
     try {
       deletion.carryOut();
     } catch (VolumeException e) {
-      // Somebody has just opened it: it stays, and so it stays in the group.
-      image.ifPresent(
-          member -> new GroupMembers(group.session()).undoDetach(group.group(), List.of(member)));
+      image.ifPresent(this::putBack); // somebody has just opened it
+      throw e;
+    } catch (CephException.OwnerSilent e) {
+      if (!e.isUnderWay()) { // nor is it marked any more
+        image.ifPresent(this::putBack);
+      }
       throw e;
     }
+  }
+
+  /** It stays, and so it stays in the group: a repeated call would leave it out. */
+  private void putBack(GroupMember member) {
+    new GroupMembers(group.session()).undoDetach(group.group(), List.of(member));
   }
 }
