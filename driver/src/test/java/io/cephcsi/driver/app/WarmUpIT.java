@@ -107,6 +107,12 @@ class WarmUpIT {
             .noneMatch(line -> line.matches(".* (WARN|ERROR|requests) .*"));
       }
       maker.delete(volume);
+      if (type == DriverConfig.Type.RBD) { // else the next test may see it go
+        PoolState pool = new PoolState(cluster, cluster.pool());
+        Awaitility.await()
+            .atMost(PoolState.MANAGER_TIME)
+            .until(() -> pool.images().isEmpty() && pool.trash().isEmpty());
+      }
     }
   }
 }

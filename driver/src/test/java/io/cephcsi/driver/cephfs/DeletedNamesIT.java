@@ -33,7 +33,7 @@ class DeletedNamesIT extends ManagerCase {
   private static final String DELETED = "csi.java.deleted.default";
   private static final Duration SOON = Duration.ofMillis(100);
   private static final Duration MOST = Duration.ofMinutes(10);
-  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration LIMIT = Duration.ofMinutes(2);
 
   private final String name = "pvc-" + UUID.randomUUID();
   private Volume source = Volume.getDefaultInstance();

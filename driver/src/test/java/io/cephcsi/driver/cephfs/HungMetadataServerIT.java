@@ -2,6 +2,7 @@ package io.cephcsi.driver.cephfs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.bindings.error.CephException;
 import io.cephcsi.driver.cluster.ClusterConfig;
 import io.cephcsi.driver.cluster.ConnectionPool;
 import io.cephcsi.driver.cluster.Credentials;
@@ -61,6 +62,7 @@ class HungMetadataServerIT {
         late.lookLater(config, user, lease.cluster().fsid());
         Awaitility.await("the look has failed")
             .atMost(LIMIT)
+            .ignoreExceptionsInstanceOf(CephException.class)
             .until(() -> client(pool, config, user) != lease.cluster().instanceId());
       } finally {
         cluster.resume("mds.a");
@@ -69,10 +71,16 @@ class HungMetadataServerIT {
           .during(TIMEOUT.multipliedBy(4))
           .atMost(LIMIT)
           .until(() -> state.omap(DELETED).size() == 1);
-      late.lookLater(config, user, pool.connected(config, user, lease -> lease.cluster().fsid()));
       Awaitility.await("the next call has it looked at")
           .atMost(LIMIT)
-          .until(() -> state.omap(DELETED).isEmpty());
+          .pollInterval(TIMEOUT)
+          .ignoreExceptionsInstanceOf(CephException.class)
+          .until(
+              () -> {
+                String fsid = pool.connected(config, user, lease -> lease.cluster().fsid());
+                late.lookLater(config, user, fsid);
+                return state.omap(DELETED).isEmpty();
+              });
     }
   }
 }

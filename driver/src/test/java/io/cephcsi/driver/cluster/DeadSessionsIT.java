@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Sessions of a process that was killed, while the metadata server does not answer. */
 class DeadSessionsIT {
-  private static final Duration TIMEOUT = Duration.ofSeconds(2);
+  private static final Duration TIMEOUT = Duration.ofSeconds(5);
   private static final Duration LIMIT = Duration.ofMinutes(1);
   private static final int SESSIONS = 3;
   private static final int CONNECTIONS = 5;

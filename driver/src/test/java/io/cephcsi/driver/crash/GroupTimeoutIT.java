@@ -62,7 +62,7 @@ class GroupTimeoutIT {
   void aGroupWhoseRemovalHasNoAnswerStaysMarked() throws Exception {
     try (TestDriver driver = TestDriver.rbd(cluster).withCredentials().start();
         FaultyDriver deleting =
-            FaultyDriver.start("rbd", cluster, "before-step,1,calls", "--operation-timeout=5")) {
+            FaultyDriver.start("rbd", cluster, "before-step,1,calls", "--operation-timeout=15")) {
       TestGroups groups = new TestGroups(cluster, driver);
       String volume = driver.create("volume", 16 << 20).getVolumeId();
       VolumeGroup group = groups.create("group");

@@ -287,8 +287,8 @@ class UnreachableClusterIT {
         cluster.ceph("tell", "mds.a", "client", "evict", "id=" + session.path("id").asLong());
       }
       List<String> answers = new ArrayList<>();
-      Awaitility.await()
-          .atMost(Duration.ofSeconds(180))
+      Awaitility.await() // once more if it uses the client that it had after the first quiet time
+          .atMost(Duration.ofMinutes(7))
           .pollInterval(Duration.ofSeconds(1))
           .untilAsserted(
               () -> {

@@ -244,7 +244,8 @@ class ReplicationFailoverIT {
     String group = groups.create("group-" + name, id).getVolumeGroupId();
 
     awaitLocal(first, image, ReplicationFailoverIT::replays);
-    second.replication().demote(id, false);
+    assertThat(repeat(() -> second.replication().demote(id, false))) // it is told there later
+        .allMatch(Code.FAILED_PRECONDITION::equals);
     assertThat(repeat(() -> first.replication().resync(id, false))).allMatch(Code.ABORTED::equals);
     assertThat(first.replication().resync(id, true)).isTrue();
     assertThat(repeat(() -> first.replication().promote(id, false))).allMatch(Code.ABORTED::equals);

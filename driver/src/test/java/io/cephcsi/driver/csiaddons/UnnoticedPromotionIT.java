@@ -143,7 +143,10 @@ class UnnoticedPromotionIT {
             () ->
                 status(first, image).remote().stream()
                     .anyMatch(site -> site.isUp(MirrorSite.State.STOPPED)));
-        assertStatus(Code.ABORTED, "has the primary", () -> theirs.promote(id, false));
+        try (TestDriver other = TestDriver.rbd(first).start()) { // the 90 s of ours begin later
+          assertStatus(
+              Code.ABORTED, "has the primary", () -> TestReplication.of(other).promote(id, false));
+        }
         assertThat(isPrimary(first, image)).isFalse();
         assertStatus(Code.FAILED_PRECONDITION, "has followed", () -> ours.demote(id, false));
         assertThat(isPrimary(second, image)).isTrue();

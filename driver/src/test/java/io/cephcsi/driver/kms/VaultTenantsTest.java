@@ -10,6 +10,7 @@ import io.cephcsi.driver.volume.VolumeException;
 import io.cephcsi.driver.volume.VolumeException.Reason;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -174,6 +175,7 @@ class VaultTenantsTest {
           calls.add(CompletableFuture.supplyAsync(() -> kms.find(BANK).isEmpty(), threads));
         }
         Awaitility.await()
+            .atMost(Duration.ofMinutes(1))
             .until(
                 () -> theirs.server().count("GET", "/v1/" + path),
                 Matchers.greaterThanOrEqualTo(8L));

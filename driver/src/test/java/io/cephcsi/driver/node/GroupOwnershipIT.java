@@ -29,7 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Real files, whose names others change meanwhile. Needs root. */
-@Timeout(120)
+@Timeout(600)
 class GroupOwnershipIT {
   private static final int GROUP = 4711;
   private static final int FOLDERS = 20;
@@ -211,7 +211,7 @@ class GroupOwnershipIT {
 
   /** Gives the volume to the group in a process of its own, which can be ended. */
   private String giveElsewhere(String heap) {
-    List<String> command = new ArrayList<>(List.of("timeout", "--signal=KILL", "60"));
+    List<String> command = new ArrayList<>(List.of("timeout", "--signal=KILL", "240"));
     command.addAll(
         ChildJvm.command(
             List.of("-Xmx" + heap, "-XX:+ExitOnOutOfMemoryError"),

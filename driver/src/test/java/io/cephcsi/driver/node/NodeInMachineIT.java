@@ -28,7 +28,7 @@ import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
  * by rbd-nbd; all of it, and FUSE with it, in the campaign.
  */
 public class NodeInMachineIT {
-  private static final Duration LIMIT = Duration.ofMinutes(30);
+  private static final Duration LIMIT = Duration.ofMinutes(40);
   private static final String KRBD = "ceph.csi.mounter=rbd";
   private static final String NBD = "ceph.csi.mounter=rbd-nbd";
   private static final String KERNEL = "ceph.csi.mounter=kernel";

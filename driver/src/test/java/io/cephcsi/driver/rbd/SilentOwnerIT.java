@@ -102,7 +102,8 @@ class SilentOwnerIT {
                             () -> assertAborted(() -> driver.snapshot(name, id)), callers))
                 .toList();
         // Once while they wait, and once they are given up.
-        Volume other = retried().until(() -> driver.create(anyName(), 16 * MIB), made -> true);
+        String meanwhile = anyName();
+        Volume other = retried().until(() -> driver.create(meanwhile, 16 * MIB), made -> true);
         driver.delete(other.getVolumeId());
         calls.forEach(CompletableFuture::join);
         Volume another = driver.create(anyName(), 16 * MIB);

@@ -119,7 +119,7 @@ class RadosTrackerStoreIT extends TrackerStoreContract {
 
   /** A page has room for 15 of these keys, which only C can write. */
   @Test
-  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void keysThatAreNoTextAreReadOnce() throws Exception {
     String tracker = "rt-bytes-" + UUID.randomUUID();
     create(tracker, 20);

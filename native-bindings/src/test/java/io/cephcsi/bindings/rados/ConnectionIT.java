@@ -120,7 +120,7 @@ class ConnectionIT {
     Duration took = Duration.ofNanos(System.nanoTime() - begun);
 
     assertThat(timedOut).isInstanceOf(CephException.TimedOut.class);
-    assertThat(took).isBetween(Duration.ofMillis(1900), Duration.ofSeconds(4));
+    assertThat(took).isBetween(Duration.ofMillis(1900), Duration.ofSeconds(15));
     await().until(() -> ProcessState.cephThreads() <= threads);
     await().until(() -> ProcessState.descriptors() <= descriptors);
   }
@@ -131,7 +131,7 @@ class ConnectionIT {
         ceph.settings().monitors(freeAddress()).connectTimeout(Duration.ofMillis(300)).build();
     long begun = System.nanoTime();
     assertThat(failure(settings)).isInstanceOf(CephException.TimedOut.class);
-    assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(3));
+    assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(15));
   }
 
   @Test
