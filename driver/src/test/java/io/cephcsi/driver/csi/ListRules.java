@@ -4,6 +4,7 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.CephUsers;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.volume.VolumeId;
 import io.cephcsi.proto.csi.v1.ControllerGetVolumeRequest;
@@ -245,9 +246,7 @@ abstract class ListRules extends ConformanceCase {
               "userID",
               "lists-nothing",
               "userKey",
-              CLUSTER
-                  .ceph("auth", "get-or-create-key", "client.lists-nothing", "mon", "allow r")
-                  .strip());
+              CephUsers.keyOfNoPool(CLUSTER, "lists-nothing"));
       assertThat(
               ids(
                   controller()

@@ -4,6 +4,7 @@ import static io.cephcsi.driver.testing.Statuses.assertStatus;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cephcsi.driver.testing.CephUsers;
 import io.cephcsi.driver.testing.Omaps;
 import io.cephcsi.driver.testing.TestDriver;
 import io.cephcsi.driver.testing.TestGroups;
@@ -115,8 +116,7 @@ class VolumeGroupListIT extends VolumeGroupCase {
   @Test
   void aUserWithoutRightsIsUnauthenticatedAndSeesNoEmptyList() {
     String user = "groups-nothing";
-    String key =
-        CLUSTER.ceph("auth", "get-or-create-key", "client." + user, "mon", "allow r").strip();
+    String key = CephUsers.keyOfNoPool(CLUSTER, user);
     assertStatus(
         Code.UNAUTHENTICATED,
         () ->

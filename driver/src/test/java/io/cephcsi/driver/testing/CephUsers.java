@@ -33,6 +33,23 @@ public final class CephUsers {
   }
 
   /**
+   * The key of a user, made if need be, who may ask the monitors and read no pool that there is.
+   * Without any capability for objects, the clients of Ceph 20 wait for a ticket without end.
+   */
+  public static String keyOfNoPool(TestCluster cluster, String user) {
+    return cluster
+        .ceph(
+            "auth",
+            "get-or-create-key",
+            "client." + user,
+            "mon",
+            "allow r",
+            "osd",
+            "allow r pool=nobody-has-this-one")
+        .strip();
+  }
+
+  /**
    * Makes a user of the file system, who may ask the monitors and use the manager. Its keyring is
    * beside ceph.conf, where {@link TestCluster#key} reads it.
    *
