@@ -47,7 +47,8 @@ class IgnoredCephConfTest {
     assertThat(warnings.get(0))
         .startsWith("WARN " + folder.resolve("ceph.conf") + " has settings")
         .contains(": client_quota, ms_client_mode, rados_osd_op_timeout. ")
-        .contains("ceph config set client")
+        .contains("ceph config set client");
+    assertThat(warnings.get(0).replace(folder.toString(), "")) // whose name has digits
         .doesNotContain("secure", "77", "AQDY", "rbd_cache", "osd_memory_target", "fsid");
   }
 
