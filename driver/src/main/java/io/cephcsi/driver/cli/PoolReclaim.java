@@ -147,7 +147,7 @@ final class PoolReclaim {
     }
     int atOnce = Math.max(1, Math.min(plan.sharers(options.reclaims()), left.size()));
     ReclaimPlan each = plan.sharedBy(atOnce);
-    try (ReclaimRun run = new ReclaimRun(io)) {
+    try (ReclaimRun run = new ReclaimRun()) {
       CountDownLatch working = new CountDownLatch(atOnce);
       for (int i = 0; i < atOnce; i++) {
         DaemonThreads.of("reclaim-" + i, () -> work(images, each, run, working)).start();

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.error.CephException;
+import io.cephcsi.bindings.rados.IoContext;
 import io.cephcsi.bindings.rados.ObjectLock;
 import io.cephcsi.driver.cluster.RenewedLock;
 import io.cephcsi.driver.operation.Operation;
@@ -41,15 +42,16 @@ public final class Admission {
   /**
    * Waits for a slot.
    *
-   * @param run where the slots are; stays open until the slot is closed
+   * @param run knows where the slots are; stays open until the slot is closed
+   * @param image the pool and namespace of the image
    * @param what for people who list the locks
    * @return empty when the operation was cancelled meanwhile
    */
-  Optional<Slot> enter(ReclaimRun run, String what, Operation operation) {
+  Optional<Slot> enter(ReclaimRun run, IoContext image, String what, Operation operation) {
     if (operation.isCancelled()) {
       return Optional.empty();
     }
-    Optional<ReclaimSlots> locks = slots == 0 ? Optional.empty() : run.slots();
+    Optional<ReclaimSlots> locks = slots == 0 ? Optional.empty() : run.slots(image);
     if (locks.isEmpty()) {
       if (slots > 0) {
         LOG.warn(

@@ -1,6 +1,7 @@
 package io.cephcsi.driver.reclaim;
 
 import io.cephcsi.bindings.rados.IoContext;
+import io.cephcsi.bindings.rados.RadosCluster;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,31 +14,29 @@ import org.jspecify.annotations.Nullable;
  * when the first reclaim needs them, and kept for the others. Safe for several threads.
  */
 public final class ReclaimRun implements AutoCloseable {
-  private final IoContext io;
   private final Duration poll;
   private final List<ReclaimSlots> opened = new ArrayList<>();
   private @Nullable ClusterHealth health;
   private @Nullable ReclaimSlots slots;
 
-  /**
-   * Does not block.
-   *
-   * @param io a pool and namespace whose images are reclaimed; stays open for as long as this
-   */
-  public ReclaimRun(IoContext io) {
-    this(io, ClusterLoad.Limits.USUAL.poll());
+  /** Asks nothing yet. */
+  public ReclaimRun() {
+    this(ClusterLoad.Limits.USUAL.poll());
   }
 
-  ReclaimRun(IoContext io, Duration poll) {
-    this.io = io;
+  ReclaimRun(Duration poll) {
     this.poll = poll;
   }
 
-  /** The health of the cluster; the first call blocks for a question to a monitor. */
-  synchronized ClusterHealth health() {
+  /**
+   * The health of the cluster; the first call blocks for a question to a monitor.
+   *
+   * @param cluster the same each time; stays open for as long as this
+   */
+  synchronized ClusterHealth health(RadosCluster cluster) {
     ClusterHealth watched = health;
     if (watched == null) {
-      watched = ClusterHealth.watch(io.cluster(), poll);
+      watched = ClusterHealth.watch(cluster, poll);
       health = watched;
     }
     return watched;
@@ -46,11 +45,12 @@ public final class ReclaimRun implements AutoCloseable {
   /**
    * The slots of the cluster; blocks until they are found, see {@link ReclaimSlots#find}.
    *
+   * @param image the pool and namespace of the image, of the same connection each time
    * @return empty while all pools are full
    */
-  synchronized Optional<ReclaimSlots> slots() {
+  synchronized Optional<ReclaimSlots> slots(IoContext image) {
     if (slots == null) {
-      slots = ReclaimSlots.find(io).orElse(null);
+      slots = ReclaimSlots.find(image).orElse(null);
       if (slots != null) {
         opened.add(slots);
       }

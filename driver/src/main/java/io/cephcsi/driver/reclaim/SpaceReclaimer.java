@@ -54,7 +54,9 @@ public final class SpaceReclaimer {
    * @throws VolumeException FAILED_PRECONDITION when it is in use and the plan says to fail then
    */
   public ReclaimResult reclaim(ReclaimTarget target, ReclaimPlan plan, Operation operation) {
-    return reclaim(target, plan, operation, Optional.empty());
+    try (ReclaimRun alone = new ReclaimRun(limits.poll())) {
+      return reclaim(target, plan, operation, alone);
+    }
   }
 
   /**
@@ -65,11 +67,6 @@ public final class SpaceReclaimer {
    */
   public ReclaimResult reclaim(
       ReclaimTarget target, ReclaimPlan plan, Operation operation, ReclaimRun run) {
-    return reclaim(target, plan, operation, Optional.of(run));
-  }
-
-  private ReclaimResult reclaim(
-      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
     Reclaim event = Reclaim.begun();
     if (event == null) {
       return counted(target, plan, operation, run);
@@ -87,7 +84,7 @@ public final class SpaceReclaimer {
   }
 
   private ReclaimResult counted(
-      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, ReclaimRun run) {
     operation.phase("measure");
     ReclaimResult result = reclaimUnlessUsed(target, plan, operation, run);
     metrics.reclaim(
@@ -124,7 +121,7 @@ public final class SpaceReclaimer {
   }
 
   private ReclaimResult reclaimUnlessUsed(
-      ReclaimTarget target, ReclaimPlan plan, Operation operation, Optional<ReclaimRun> run) {
+      ReclaimTarget target, ReclaimPlan plan, Operation operation, ReclaimRun run) {
     RbdImage image;
     try {
       // Read-only first: this leaves no watcher, so a volume in use is not even brushed against.
@@ -141,11 +138,7 @@ public final class SpaceReclaimer {
   }
 
   private ReclaimResult reclaimUnlessUsed(
-      ReclaimTarget target,
-      RbdImage image,
-      ReclaimPlan plan,
-      Operation operation,
-      Optional<ReclaimRun> run) {
+      ReclaimTarget target, RbdImage image, ReclaimPlan plan, Operation operation, ReclaimRun run) {
     Optional<SkipReason> skip = SkipReason.of(image).or(() -> SkipReason.ofThickness(image, plan));
     if (skip.isPresent() && skip.get().isUse() && plan.failInUse()) {
       throw new VolumeException(
@@ -159,15 +152,9 @@ public final class SpaceReclaimer {
     Optional<LuksUnlock> unlock =
         plan.decrypt() ? target.passphrase().map(LuksUnlock::new) : Optional.empty();
     try {
-      if (plan.dryRun()) {
-        return dryRun(image, unlock, plan, operation);
-      }
-      if (run.isPresent()) {
-        return reclaimInTurn(target, image, unlock, plan, operation, run.get());
-      }
-      try (ReclaimRun own = new ReclaimRun(image.pool().io(), limits.poll())) {
-        return reclaimInTurn(target, image, unlock, plan, operation, own);
-      }
+      return plan.dryRun()
+          ? dryRun(image, unlock, plan, operation)
+          : reclaimInTurn(target, image, unlock, plan, operation, run);
     } finally {
       unlock.ifPresent(LuksUnlock::close);
     }
@@ -180,9 +167,10 @@ public final class SpaceReclaimer {
       ReclaimPlan plan,
       Operation operation,
       ReclaimRun run) {
-    ClusterLoad load = new ClusterLoad(run.health(), operation, limits);
+    IoContext io = image.pool().io();
+    ClusterLoad load = new ClusterLoad(run.health(io.cluster()), operation, limits);
     load.hold(operation::isCancelled);
-    Optional<Admission.Slot> slot = admission.enter(run, target.name(), operation);
+    Optional<Admission.Slot> slot = admission.enter(run, io, target.name(), operation);
     if (slot.isEmpty()) {
       return skipped(
           new SkipReason("cancelled", operation.whyCancelled()), usage(image, plan, operation));

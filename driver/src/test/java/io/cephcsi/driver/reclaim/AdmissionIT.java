@@ -57,8 +57,9 @@ class AdmissionIT extends ReclaimCase {
   }
 
   private static Optional<Held> entered(Admission admission, IoContext image, Operation operation) {
-    ReclaimRun run = new ReclaimRun(image);
-    Optional<Held> held = admission.enter(run, "test", operation).map(slot -> new Held(run, slot));
+    ReclaimRun run = new ReclaimRun();
+    Optional<Held> held =
+        admission.enter(run, image, "test", operation).map(slot -> new Held(run, slot));
     if (held.isEmpty()) {
       run.close();
     }
@@ -220,15 +221,15 @@ class AdmissionIT extends ReclaimCase {
 
   @Test
   void theReclaimsOfARunLookForTheSlotsOnce() {
-    try (ReclaimRun run = new ReclaimRun(io)) {
-      ReclaimSlots first = run.slots().orElseThrow();
-      assertThat(run.slots()).containsSame(first);
-      assertThat(run.health()).isSameAs(run.health());
+    try (ReclaimRun run = new ReclaimRun()) {
+      ReclaimSlots first = run.slots(io).orElseThrow();
+      assertThat(run.slots(io)).containsSame(first);
+      assertThat(run.health(cluster)).isSameAs(run.health(cluster));
       run.forget(first);
-      ReclaimSlots second = run.slots().orElseThrow();
+      ReclaimSlots second = run.slots(io).orElseThrow();
       assertThat(second).isNotSameAs(first);
       run.forget(first); // another reclaim that failed with them, a moment later
-      assertThat(run.slots()).containsSame(second);
+      assertThat(run.slots(io)).containsSame(second);
       assertThat(first.tryTake(0, "cookie", "test", Duration.ofSeconds(3)))
           .as("those that a reclaim still uses")
           .isPresent();

@@ -114,9 +114,10 @@ class FullPoolIT extends ReclaimCase {
                     .build());
         IoContext there = client.openPool(full)) {
       assertThat(ReclaimSlots.find(there)).isEmpty();
-      try (ReclaimRun run = new ReclaimRun(there);
+      try (ReclaimRun run = new ReclaimRun();
           Admission.Slot place =
-              operate(operation -> new Admission(1).enter(run, "test", operation)).orElseThrow()) {
+              operate(operation -> new Admission(1).enter(run, there, "test", operation))
+                  .orElseThrow()) {
         assertThat(place.isLost()).isFalse();
       }
     }
